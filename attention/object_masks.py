@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from oochub.builders.sources.coco_object_masks import object_masks
 from oochub.errors import OochubError, choose_wording
-from oochub.inputs.pictures.preprocessing import decode
+from oochub.inputs.pictures.preprocessing import decode_mask
 from oochub.storage.picture_file import check_inside
 from oochub.storage.reading import read_bytes
 
@@ -82,7 +82,7 @@ as its image, named <example_id>.png, white on the object and black elsewhere.
             parts = self._coco[int(example_id)][self._thing]
             return np.logical_or.reduce(parts) if parts else np.zeros(size[::-1], bool)
         file = self._find_file(example_id)
-        return np.asarray(decode(read_bytes(file), str(file)).convert("L")) > 0
+        return decode_mask(read_bytes(file), str(file))
 
     @property
     def _is_coco(self) -> bool:

@@ -22,7 +22,7 @@ from oochub.benchmark import find_data_folder
 from oochub.builders.sources.coco_object_masks import Masks, object_masks
 from oochub.context_finder import OpenedPicture
 from oochub.errors import OochubError, choose_wording, unknown_name
-from oochub.inputs.pictures.preprocessing import decode
+from oochub.inputs.pictures.preprocessing import decode_mask
 from oochub.records.build_record import BuildRecord
 from oochub.storage.picture_file import check_inside
 from oochub.storage.reading import read_bytes
@@ -249,8 +249,7 @@ def _strip_suffix(name: str) -> str:
 
 
 def _read(file: Path) -> NDArray[np.bool_]:
-    mask: NDArray[np.bool_] = np.asarray(decode(read_bytes(file), str(file)).convert("L")) > 0
-    return mask
+    return decode_mask(read_bytes(file), str(file))
 
 
 class SegmentedAreas(ObjectArea):

@@ -194,6 +194,7 @@ WRONG = {
     "no bound": ({"metric": "nll"}, "one of at_least, at_most, at_most_worse in rule 1 of the rules, got none"),
     "two bounds": ({"metric": "nll", "at_least": 0.1, "at_most": 0.7}, "got at_least and at_most"),
     "bound as text": ({"metric": "nll", "at_most": "0.7"}, "must be a finite number, got '0.7'"),
+    "bound of 400 digits": ({"metric": "nll", "at_most": 10**399}, "got a whole number of more than 30 digits"),
     "bound of nan": ({"metric": "nll", "at_most": math.nan}, "must be a finite number"),
     "bound of true": ({"metric": "nll", "at_most": True}, "must be a finite number"),
     "bound in percent": ({"metric": "accuracy", "at_least": 70}, "0.7 is 70%"),
@@ -218,10 +219,29 @@ def test_a_wrong_rule_is_an_error(name):
     assert words in str(raised.value), raised.value
 
 
+@pytest.mark.parametrize("rules", [None, 3, ["accuracy"], b"rules.toml"])
+def test_rules_of_another_type_are_refused(rules):
+    with pytest.raises(OochubError, match="Rules must be the path of a TOML file or a dict"):
+        oochub.check(reports.read(reports.nooch_report()), rules)
+
+
+def test_many_rules_are_told_apart_at_once():
+    """20,000 rules: each is looked up once among those before it, not compared with all of them (2e8 comparisons).
+
+    Fault planted: `rule in found[:number]`, which takes a minute.
+    """
+    rules = [{"metric": "accuracy", "at_least": k / 20_001} for k in range(1, 20_001)]
+    assert len(read_rules({"rule": rules}).rules) == 20_000
+    with pytest.raises(OochubError, match="Rule 20001 of the rules stands there twice"):
+        read_rules({"rule": [*rules, rules[7]]})
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("[[rule]\n", "is not TOML"),
+        (f"[[rule]]\nmetric = 'nll'\nat_most = {'9' * 400}\n", "must be a finite number"),
+        (f"[[rule]]\nmetric = 'nll'\nat_most = {'9' * 5000}\n", "is not TOML"),
         ("", "There is no rule in rules.toml"),
         ("rule = 3\n", "must be a list of tables"),
         ("rule = [1]\n", "must be a list of tables"),
@@ -418,7 +438,7 @@ def test_groups_are_paired_too(tmp_path):
 
 
 def test_what_is_not_paired_says_so(models, tmp_path):
-    """Without the predictions, with others in their place, in memory.
+    """Without the predictions, in memory; with others in their place it is an error.
 
     Faults planted: no look at the digest; a reason that is dropped.
     """
@@ -437,10 +457,68 @@ def test_what_is_not_paired_says_so(models, tmp_path):
     assert outcome.change.high - outcome.change.low > 1.5 * (paired.change.high - paired.change.low)
     for one, other in zip(models, reports_alone[::-1], strict=True):  # each report beside the other's predictions
         (other.parent / "predictions.parquet").write_bytes((one / "predictions.parquet").read_bytes())
-    (outcome,) = oochub.check(reports_alone[1], rules, baseline=reports_alone[0]).outcomes
-    assert "is not what" in outcome.paired and "was made of" in outcome.paired
+    with pytest.raises(OochubError, match=r"predictions.parquet is not what .* was made of"):
+        oochub.check(reports_alone[1], rules, baseline=reports_alone[0])
     (outcome,) = oochub.check(Report.load(new / "report.json"), rules, baseline=old).outcomes
     assert outcome.paired == "not paired: the report was not read from a file"
+
+
+def _write_others(folder: Path, **changes: object) -> Path:
+    """The rows of `_write` with something else in them: another truth, other ids, other classes."""
+    predictions = oochub.Predictions.load(folder / "old" / "predictions.parquet")
+    columns = {name: predictions.column(name) for name in ("label", "example_id", "challenge")}
+    target = folder / "others" / "-".join(changes)
+    target.mkdir(parents=True)
+    given = {"class_names": predictions.metadata.class_names, **columns, **changes}
+    other = oochub.Predictions.from_arrays(logits=predictions.logits, model="others", **given)
+    oochub.evaluate(other.save(target / "predictions.parquet")).save(target / "report.json")
+    return target
+
+
+@pytest.mark.parametrize("what", ["classes", "rows", "labels"])
+@pytest.mark.parametrize("found", ["predictions", "reports"])
+def test_a_baseline_of_other_rows_is_refused(models, what, found):
+    """Whether the predictions are found or the two reports alone say it.
+
+    Faults planted: the refusal as the reason of what is not paired; no look at what the reports say.
+    """
+    old = oochub.Predictions.load(models[0] / "predictions.parquet")
+    ids = [f"new-{each}" for each in old.column("example_id")]
+    changes = {
+        "classes": {"class_names": ["cat", "dog"]},
+        "rows": {"example_id": ids},
+        "labels": {"label": 1 - old.label, "challenge": np.full(len(old), "easy")},
+    }
+    other = models[0].parent / "others" / "-".join(changes[what])
+    other = other if other.exists() else _write_others(models[0].parent, **changes[what])
+    sources = [other, models[0]]
+    if found == "reports":
+        sources = [Report.load(each / "report.json") for each in sources]
+    words = {"predictions": "cannot be held to the baseline .*redict with both models", "reports": "than the baseline"}
+    with pytest.raises(OochubError, match=words[found]):
+        oochub.check(sources[0], one_rule(metric="accuracy", at_most_worse=0.9), baseline=sources[1])
+
+
+def test_numbers_that_the_answers_do_not_give_are_refused(models, tmp_path):
+    """A report of the baseline's weights and answers with a number of its own; one whose predictions give another.
+
+    Faults planted: the digest is believed; no look at the change.
+    """
+    old = Report.load(models[0] / "report.json")
+    rules = one_rule(metric="accuracy", at_most_worse=0.01)
+    old = replace(old, model=replace(old.model, revision="abc"))
+    worse = Estimate.from_dict({**old["accuracy"].to_dict(), "value": old["accuracy"].value - 0.2})
+    whole = replace(old.slices[0], metrics={**old.slices[0].metrics, "accuracy": worse})
+    edited = replace(old, slices=(whole, *old.slices[1:]))
+    assert oochub.check(old, rules, baseline=old).state == "pass"
+    with pytest.raises(OochubError, match="name the same model and the same answers, and differ in accuracy"):
+        oochub.check(edited, rules, baseline=old)
+    content = json.loads((models[1] / "report.json").read_text())
+    content["slices"][0]["metrics"]["accuracy"]["value"] += 0.01
+    (tmp_path / "report.json").write_text(json.dumps(content))
+    (tmp_path / "predictions.parquet").write_bytes((models[1] / "predictions.parquet").read_bytes())
+    with pytest.raises(OochubError, match="one of the reports was edited"):
+        oochub.check(tmp_path, rules, baseline=models[0])
 
 
 def test_predictions_by_their_recorded_name(models, tmp_path):

@@ -38,6 +38,7 @@ def test_the_folder_says_what_was_proven(repaired: tuple[oochub.Repair, Path], p
     data = oochub.load(planted.pictures, label="breed", context="background")
     again = oochub.predict(out / "model", data, splits=["test"], images=False, cache=False)
     stored = oochub.Predictions.load(out / "after.parquet")
+    assert list(made.weights) == ["model.safetensors"]
     assert list(again.column("example_id")) == list(stored.column("example_id"))
     np.testing.assert_allclose(again.logits, stored.logits, atol=1e-3)
     assert made.outside is not None

@@ -341,10 +341,18 @@ def _describe_kept_epoch(
         chosen = {"metric": metric, "greater_is_better": greater}
         meaning = f", {RULES[metric]}," if metric in RULES and metric != "loss" else ""
         rows = "" if held_out is None else f"{held_out.words} of "
-        rule = (
-            f"epoch {progress.best_epoch} of {progress.epoch}, which has the {'highest' if greater else 'lowest'} "
-            f"{metric}{meaning} on {rows}the validation split ({progress.best_value:.4g})"
+        competed = [record["epoch"] for record in progress.history if record["stage"] == progress.stage + 1]
+        among = f" among epochs {competed[0]} to {progress.epoch}, those of the last stage,"
+        among = "" if len(competed) == progress.epoch else among
+        best = (
+            f"which has the {'highest' if greater else 'lowest'} {metric}{meaning}{among} on {rows}the validation split"
         )
+        rule = f"epoch {progress.best_epoch} of {progress.epoch}, {best} ({progress.best_value:.4g})"
+        if len(competed) == 1 < progress.epoch:
+            rule = (
+                f"epoch {progress.epoch} of {progress.epoch}, the only one of the last stage: the validation split "
+                f"chose nothing (its {metric} is {progress.best_value:.4g})"
+            )
     best = progress.epoch if validation is None else progress.best_epoch
     kept = progress.history[best - 1]
     numbers = {name[5:]: value for name, value in sorted(kept.items()) if name.startswith("eval_")}

@@ -56,7 +56,8 @@ def check(
     Raises:
         OochubError: A file that is no report or no rules; a metric, slice, group or key that does not exist, near names
             given; a bound that every number or none can keep; a report on chosen rows;
-            at_most_worse without a baseline, or a baseline of another benchmark.
+            at_most_worse without a baseline, or a baseline of another benchmark, of other rows, classes or labels;
+            predictions beside a report that it is not made of, or that give other numbers.
 
     >>> label = [0, 1] * 100
     >>> answers = [[1.0, 0.0] if truth == 0 else [0.0, 1.0] for truth in label]
@@ -136,6 +137,7 @@ def _check_report(
             _check_same_benchmark(report, name, baseline)
             before = _find_same(baseline, own, number)
             if _is_same_model(report, baseline[0]):
+                _check_same_number(name, number, baseline[1], before)
                 nothing = Estimate(0.0, low=0.0, high=0.0, n=number.estimate.n, method=_NO_CHANGE)
                 yield _judge(own, number, name, before, nothing, "paired")
                 continue
@@ -155,7 +157,7 @@ def _name_exactly(rule: Rule, number: RuleNumber) -> Rule:
 def _pair(baseline: _Opened, report: _Opened) -> "PairedChange":
     from oochub.evaluation.paired_change import PairedChange  # reads predictions, which most checks need not
 
-    return PairedChange((baseline[0], baseline[2]), (report[0], report[2]))
+    return PairedChange(baseline, report)
 
 
 def _check_same_benchmark(report: Report, name: str, baseline: _Opened) -> None:
@@ -182,6 +184,18 @@ def _is_same_model(report: Report, baseline: Report) -> bool:
     if report.model.revision is None or report.model.revision != baseline.model.revision:
         return False
     return report.provenance.predictions.sha256 == baseline.provenance.predictions.sha256
+
+
+def _check_same_number(name: str, number: RuleNumber, baseline: str, before: RuleNumber) -> None:
+    """Refuses two reports of the same answers whose numbers differ: one was edited, or made by another version."""
+    values = (number.estimate.value, before.estimate.value)
+    same = math.isclose(*values, rel_tol=_WHOLE, abs_tol=_WHOLE) or all(map(math.isnan, values))
+    if not same or number.estimate.n != before.estimate.n:
+        raise OochubError(
+            f"{name} and {baseline} name the same model and the same answers, and differ in {number.metric}: "
+            f"{values[0]:.6g} of {number.estimate.n:,} and {values[1]:.6g} of {before.estimate.n:,}. One was edited or "
+            "made by another version of oochub: evaluate both predictions again."
+        )
 
 
 def _judge(

@@ -44,6 +44,7 @@ from oochub.head_repair.row_parts import (
     RowParts,
     check_sides,
     count_parts,
+    describe_left_out,
     divide_rows,
     find_trained_splits,
 )
@@ -289,7 +290,7 @@ def repair_predictions(
     divisions = [divide_rows(rows, trained=trained, seed=each) for each in seeds]
     main = divisions[0]
     gap = measure_gap(rows, main)
-    shared |= {"gap": gap, "parts": count_parts(rows, main)}
+    shared |= {"gap": gap, "parts": count_parts(rows, main), "notes": (*known.notes, *describe_left_out(main))}
     if not gap.high < 0:
         gap = measure_gap_on_unseen(rows, main)
         judged = judge_without_gap(gap, out=int(rows.is_out[~main.seen].sum()), at_most_lost=lost)
@@ -298,7 +299,7 @@ def repair_predictions(
     heads = [choose_head(rows, each, at_most_lost=lost, seed=settings.seed) for each in divisions]
     if tuning is not None:
         absent = tuning.explain_absence(rows, main)
-        shared |= {"notes": (*known.notes, absent)} if absent else {}
+        shared |= {"notes": (*shared["notes"], absent)} if absent else {}
         heads = [
             _choose_deep(tuning, rows, each, made, at_most_lost=lost, seed=seed)
             for seed, each, made in zip(seeds, divisions, heads, strict=True)

@@ -72,6 +72,15 @@ def test_wrong_words_are_said(words, message):
     assert message in str(refused.value)
 
 
+@pytest.mark.parametrize("place", ["~nobody_has_this_name/caches", "x" * 5000, "y" * 300])
+@pytest.mark.parametrize("words", [[], ["clear"], ["clear", "--dry-run"]])
+def test_a_folder_that_cannot_be_is_said(monkeypatch, place, words):
+    """Faults planted: no look at the home of nobody; no look at a name that is too long."""
+    monkeypatch.setenv("OOCHUB_CACHE", place)
+    with pytest.raises(oochub.OochubError, match="OOCHUB_CACHE names no folder that can be"):
+        CliRunner().invoke(app, ["cache", *words], catch_exceptions=False)
+
+
 @pytest.mark.slow
 def test_a_prediction_from_the_shell_says_that_no_model_ran(spawrious, tmp_path):
     """The second has the same rows and says so on standard error; --no-cache is quiet."""

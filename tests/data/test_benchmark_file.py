@@ -207,6 +207,24 @@ _WRONG = {  # what is replaced by what, the error, and what stands on the line t
         "column 'place', which holds the context. Name a column of what rows share, such as a foreground",
         None,
     ),
+    **{
+        f"chance of {chance}": ("practical_gap =", f"chance = {chance}\npractical_gap =", words, "chance =")
+        for chance, words in (
+            ("nan", "chance must be a number, got nan. If there is none, leave it out"),
+            ("2", r"chance must be in \[0, 1\], got 2: what accuracy can be"),
+            ("-1", r"chance must be in \[0, 1\], got -1"),
+            ("1.001", r"chance must be in \[0, 1\], got 1.001"),
+            ("9" * 400, "chance must be a finite number"),
+        )
+    },
+    "a chance of another metric": (
+        'headline = "accuracy"',
+        'headline = "pearson"\nchance = -1.5',
+        r"chance must be in \[-1, 1\], got -1.5: what pearson can be",
+        "chance",
+    ),
+    "a gap of nan": ("gap = 0.05", "gap = nan", "practical_gap must be a number, got nan", "practical_gap"),
+    "a null in a name": ('"rows.csv"', r'"rows\u0000.csv"', "source must be the name of a file or folder", "source"),
     "a table as text": ("[data]", 'words = "a"\n[data]', r"words must be a table", "words ="),
 }
 
@@ -223,6 +241,13 @@ def test_what_is_wrong_is_named_with_its_line(case, tmp_path):
     if stands is not None:
         line = re.search(r"line (\d+)", str(refused.value))
         assert line and stands in text.splitlines()[int(line[1]) - 1]
+
+
+@pytest.mark.parametrize(("headline", "chance"), [("accuracy", 0.5), ("accuracy", 0), ("pearson", -0.5), ("nll", 7.5)])
+def test_a_chance_that_the_metric_can_have_is_read(headline, chance, tmp_path):
+    text = _TEXT.replace('headline = "accuracy"', f'headline = "{headline}"\nchance = {chance}')
+    file = BenchmarkFile.find(str(_folder(tmp_path / "cows", text)))
+    assert file.declaration.chance == chance
 
 
 def test_sides_that_show_the_same_things(tmp_path):

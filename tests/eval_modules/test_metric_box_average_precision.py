@@ -148,6 +148,42 @@ def test_images_without_a_true_box_have_no_number():
     assert all(np.isnan(value) for value in {**_AT_IOU(**columns), **_RECALL(**columns)}.values())
 
 
+@pytest.mark.parametrize("metric", [_PRECISION, _AT_IOU, _RECALL])
+def test_rows_in_which_no_box_is_and_none_was_drawn_have_no_number(metric):
+    """A slice of empty images and a detector that draws nothing there; a class that is never drawn counts 0.
+
+    Fault planted: counts of no class multiplied by images.
+    """
+    columns = {"boxes": [[]] * 3, "scores": [[]] * 3, "true_boxes": [[]] * 3}
+    found = estimate(metric, columns)
+    for each in found.values() if isinstance(found, dict) else [found]:
+        assert np.isnan(each.value) and each.reason == "no image has a true box" and each.n == 3
+    classes = {"box_categories": [[0], []], "true_categories": [[0], [1]]}
+    box = [0, 0, 1, 1]
+    number = metric(boxes=[[box], []], scores=[[1.0], []], true_boxes=[[box], [box]], **classes)
+    assert set(number.values() if isinstance(number, dict) else [number]) == {0.5}
+
+
+def test_a_perfect_detector_is_evaluated_where_images_have_no_box():
+    """Images out of context are empty, and it draws nothing there: AP and AR are 1 on all rows, and none out there."""
+    box = [0.0, 0.0, 4.0, 4.0]
+    true = [[box], [box], [], []] * 5
+    predictions = oochub.Predictions.from_arrays(
+        detected_boxes=true,
+        scores=[[0.9] * len(row) for row in true],
+        boxes=true,
+        kind="boxes",
+        challenge=["easy", "easy", "hard", "hard"] * 5,
+    )
+    asked = ["box_average_precision", "box_precision_at_iou", "box_average_recall"]
+    report = oochub.evaluate(predictions, metrics=asked)
+    names = ("box_average_precision", "box_precision_at_iou.ap75", "box_average_recall.ar100")
+    assert [report[name].value for name in names] == [1.0] * 3
+    inside, outside = report.slice_of("in").metrics, report.slice_of("out").metrics
+    assert [inside[name].value for name in names] == [1.0] * 3
+    assert all(np.isnan(outside[name].value) for name in names), outside
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [

@@ -98,6 +98,35 @@ def run(monkeypatch):
     return exit_status
 
 
+@pytest.mark.parametrize("form", ["logit_{}", "{}", "probability_{}", "logits"])
+def test_probabilities_under_any_name(form, data, predicted, tmp_path):
+    """`probabilities=True` gives the numbers of the logits; without it there is a note or an error.
+
+    Faults planted: no note; the numbers taken as logits in spite of the option.
+    """
+    softmax = np.exp(predicted.logits.astype(np.float64))
+    softmax /= softmax.sum(axis=1, keepdims=True)
+    columns = {form.format(name): softmax[:, k] for k, name in enumerate(predicted.class_names)}
+    columns = {"logits": softmax.tolist()} if form == "logits" else columns
+    file = tmp_path / "answers.parquet"
+    pd.DataFrame({"example_id": predicted.column("example_id"), **columns}).to_parquet(file)
+    (read,) = open_parts([file], benchmark=data, probabilities=True)
+    assert not any("probabilities" in note for note in read.metadata.notes)
+    np.testing.assert_allclose(read.probability, softmax, atol=1e-6)
+    report, own = oochub.evaluate(read, resamples=100), oochub.evaluate(predicted, resamples=100)
+    assert report["nll"].value == pytest.approx(own["nll"].value, abs=1e-6)
+    assert report["ece"].value == pytest.approx(own["ece"].value, abs=1e-6)
+    if form == "{}":
+        with pytest.raises(OochubError, match=r"look like probabilities.*--probabilities reads them"):
+            open_parts([file], benchmark=data)
+        return
+    (plain,) = open_parts([file], benchmark=data)
+    is_said = any(
+        "as probabilities do, and were read as logits; --probabilities" in note for note in plain.metadata.notes
+    )
+    assert is_said == (form != "probability_{}")
+
+
 @pytest.mark.slow
 def test_by_command(spawrious, predicted, tmp_path, capsys, run):
     """The report says the model, the file and how to make it again, and no folder of this machine."""
@@ -265,6 +294,20 @@ def test_all_that_is_wrong_is_said_at_once(own, tmp_path):
 
 IDS = [f"test{k}" for k in range(6)]
 HALVES = {"logit_cat": [0.5] * 6, "logit_dog": [0.25] * 6}
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"score": [0.5] * 6}, "no columns that can be probabilities: logits, logit_cat, ... or cat, ..., only"),
+        ({"cat": [0.5] * 6, "dog": [0.6] * 6}, "6 rows have .*does not sum to 1"),
+        ({"logits": [[2.0, -1.0]] * 6}, r"6 rows have .* not in \[0, 1\]"),
+        ({"logit_cat": [0.5] * 6, "probability_cat": [0.5] * 6}, "columns of logits and of probabilities"),
+    ],
+)
+def test_what_is_no_probability_is_refused(columns, words, own, tmp_path):
+    with pytest.raises(OochubError, match=words):
+        open_parts([table(tmp_path, example_id=IDS, **columns)], benchmark=own, probabilities=True)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The folder of a repair: never that of the given model, taken again if it is whole, and nothing of other settings."""
 
+import hashlib
 import json
 from dataclasses import replace
 
@@ -73,6 +74,31 @@ def test_what_stands_there_is_taken_if_it_is_the_same_and_whole(made, tmp_path):
     assert folder.read(made.key) is None
     with pytest.raises(OochubError, match="outcome"):
         Repair.load(tmp_path / "out" / "repair.json")
+
+
+@pytest.mark.parametrize("fault", ["none", "a byte", "cut", "gone", "one more", "of an earlier version"])
+def test_weights_that_are_damaged_or_gone_are_made_again(fault, made, tmp_path):
+    """By the digest in the record, here by hand. Planted faults seen: config.json alone looked for; sizes compared."""
+    folder = RepairedFolder.at(tmp_path / "out", given="model")
+    folder.prepare()
+    write(folder, made)
+    model, content = tmp_path / "out" / "model", bytes(range(256)) * 40
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    weights = model / "model.safetensors"
+    weights.write_bytes(content)
+    digests = {} if fault == "of an earlier version" else {weights.name: hashlib.sha256(content).hexdigest()}
+    whole = replace(made, outcome="better", model="model", weights=digests)
+    whole.save(tmp_path / "out" / "repair.json")
+    if fault == "a byte":
+        weights.write_bytes(content[:99] + b"\0" + content[100:])
+    elif fault == "cut":
+        weights.write_bytes(content[:-1])
+    elif fault == "gone":
+        weights.unlink()
+    elif fault == "one more":
+        (model / "model-2.safetensors").write_bytes(content)
+    assert (folder.read(made.key) is not None) == (fault == "none")
 
 
 def test_nothing_of_other_settings_is_left(made, tmp_path):

@@ -8,7 +8,13 @@ import pytest
 from repair_rows_by_hand import predictions_by_hand, rows_by_hand
 
 from oochub.errors import OochubError
-from oochub.head_repair.row_parts import check_sides, count_parts, divide_rows, find_trained_splits
+from oochub.head_repair.row_parts import (
+    check_sides,
+    count_parts,
+    describe_left_out,
+    divide_rows,
+    find_trained_splits,
+)
 from oochub.records.metadata import PredictedBy, Training
 
 
@@ -135,3 +141,55 @@ def test_a_part_without_a_side_is_refused():
     parts = divide_rows(rows, trained=["train"])
     with pytest.raises(OochubError, match="has a context that is unusual for its class"):
         check_sides(rows, parts)
+
+
+def _images(rows, equal):
+    """A digest for the image of each row; rows of a pair (i, j) have the same."""
+    digests = [f"{k:032x}" for k in range(len(rows.label))]
+    for i, j in equal:
+        digests[j] = digests[i]
+    return digests
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_image_is_in_two_parts(seed):
+    """Every tenth row of validation has the image of one of test, some of train that of validation or test.
+
+    Rows that prove stay, but for those whose image the model was trained on. Planted faults seen: copies left in the
+    part that fits; copies of trained rows left in that which proves; the count of one kind alone.
+    """
+    sizes = {"train": (40, 10), "validation": (40, 40), "test": (30, 30)}
+    plain = rows_by_hand(sizes)
+    of = {name: np.flatnonzero(plain.split == name).tolist() for name in sizes}
+    equal = list(zip(of["test"][::10], of["validation"][::10], strict=False))  # 12 of them
+    equal += list(zip(of["train"][:4], of["test"][1:5], strict=True))
+    equal += list(zip(of["train"][5:8], of["validation"][1:4], strict=True))
+    equal += [(of["validation"][k], of["validation"][k + 1]) for k in range(20, 60, 3)]
+    digests = _images(plain, equal)
+    rows = rows_by_hand(sizes, image_digest=digests)
+    parts = divide_rows(rows, trained=["train"], seed=seed)
+    images = {name: {digests[k] for k in numbers} for name, numbers in parts.named}
+    assert not images["fit"] & images["choose"] and not images["choose"] & images["prove"]
+    assert not images["fit"] & images["prove"]
+    trained = {digests[k] for k in of["train"]}
+    assert not trained & images["prove"]
+    assert not trained & {digests[k] for k in parts.choose if not parts.seen[k]}
+    assert set(parts.prove) == {k for k in of["test"] if digests[k] not in trained}
+    assert len(everything(parts)) + parts.copies == len(rows.label)
+    assert f"{parts.copies} rows were left out: the same image" in describe_left_out(parts)[0]
+
+
+def test_a_set_that_is_proven_on_its_own_images_is_refused():
+    """Validation and test of the same images: nothing is left to fit and to choose on."""
+    sizes = {"validation": (20, 20), "test": (20, 20)}
+    digests = [f"{k % 80:032x}" for k in range(160)]
+    with pytest.raises(OochubError, match="160 rows without 80 whose images also stand among the others are too few"):
+        divide_rows(rows_by_hand(sizes, image_digest=digests), trained=[])
+
+
+def test_rows_without_digests_are_divided_as_before():
+    rows = rows_by_hand({"train": (90, 10), "test": (30, 30)})
+    some = replace(rows, image=np.full(len(rows.label), -1))
+    one, other = (divide_rows(each, trained=["train"]) for each in (rows, some))
+    assert all(np.array_equal(a, b) for (_, a), (_, b) in zip(one.named, other.named, strict=True))
+    assert one.copies == other.copies == 0 and describe_left_out(one) == ()

@@ -1,5 +1,6 @@
 """A server that is taken for the Hub and lies: what reads from it ends right or in words, writes nothing elsewhere."""
 
+import gzip
 import http.server
 import json
 import logging
@@ -262,6 +263,37 @@ def test_the_token_goes_to_no_other_server(hostile, stranger, tmp_path, reader):
                 pass
     assert asked and not [headers for headers in asked if "authorization" in headers]
     assert not [headers for headers in asked if hostile.token in str(headers)]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("reader", ["data", pytest.param("model", marks=pytest.mark.slow)])
+def test_an_answer_without_end_is_read_to_a_bound(hostile, tmp_path, monkeypatch, reader, packed):
+    """Facts of 3 MB where 1 MB is the bound, as they are or packed into 3 kB.
+
+    Planted faults seen: no bound; the bound of the packed bytes.
+    """
+    monkeypatch.setattr(guard, "_LARGEST_ANSWER", 10**6)
+    content = b'{"id": "' + b"x" * 3_000_000
+
+    def lie(answer):
+        body = gzip.compress(content) if packed else content
+        headers = {**answer.headers, **({"Content-Encoding": "gzip"} if packed else {})}
+        return replace(_body(body)(answer), headers=headers)
+
+    _forgotten(tmp_path / "home")
+    with hostile.lying_at("GET /api/", lie), pytest.raises(OochubError, match=r"has no end: more than 1,000,000 bytes"):
+        READERS[reader](tmp_path / "data")
+
+
+def test_a_packed_answer_is_read(hostile, tmp_path):
+    _forgotten(tmp_path / "home")
+
+    def pack(answer):
+        packed = gzip.compress(answer.content)
+        return replace(_body(packed, answer.status)(answer), headers={**answer.headers, "Content-Encoding": "gzip"})
+
+    with hostile.lying_at("GET /api/", pack):
+        assert oochub.load("user/data")["train"].num_rows == 200
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from PIL import Image
 
 from oochub.errors import OochubError
 from oochub.inputs.pictures.image_threads import cache_pixels, read_batches
-from oochub.inputs.pictures.preprocessing import Normalizer, Preprocessing, decode, normalize
+from oochub.inputs.pictures.preprocessing import Normalizer, Preprocessing, decode, decode_mask, normalize
 
 SHAPES = [(500, 375), (375, 500), (333, 251), (301, 1200), (64, 48), (97, 101), (640, 427), (224, 224)]
 
@@ -159,6 +159,41 @@ def test_every_mode_becomes_rgb(mode: str) -> None:
     found = decode(data, "row 0")
     assert found.mode == "RGB"
     assert np.array_equal(np.asarray(found), np.asarray(expected))
+
+
+_RAMP = np.arange(20 * 10).reshape(10, 20)
+_DEEP = {  # the format of the file, its pixels, and the gray levels by hand
+    "16 bits in TIFF": ("TIFF", (_RAMP * 300).astype(np.uint16), _RAMP * 300 // 256),
+    "16 bits, big-endian": ("TIFF", (_RAMP * 300).astype(">u2"), _RAMP * 300 // 256),
+    "16 bits in PNG": ("PNG", (_RAMP * 300).astype(np.uint16), _RAMP * 300 // 256),
+    "16 bits in PPM": ("PPM", (_RAMP * 300).astype(np.uint16), _RAMP * 300 // 256),
+    "32 bits": ("TIFF", (_RAMP * 10**7).astype(np.int32), "whole numbers of 32 bits"),
+    "32 bits that are small": ("TIFF", _RAMP.astype(np.int32), "whole numbers of 32 bits"),
+    "floats": ("TIFF", _RAMP.astype(np.float32), "floats"),
+    "floats up to 1": ("TIFF", (_RAMP / 200).astype(np.float32), "floats"),
+    "CIELAB": ("TIFF", "LAB", "colors of CIELAB"),
+}
+
+
+@pytest.mark.parametrize("kind", _DEEP)
+def test_pixels_of_more_than_a_byte_have_a_rule_or_are_refused(kind: str) -> None:
+    """Never all white or all black. Faults planted: Pillow's own convert, which cuts off; floats times 255."""
+    codec, pixels, expected = _DEEP[kind]
+    image = Image.new("LAB", (20, 10), (120, 130, 140)) if isinstance(pixels, str) else Image.fromarray(pixels)
+    data = encoded(image, codec)
+    if isinstance(expected, str):
+        with pytest.raises(OochubError, match=rf"row 0: its pixels are {expected}.*Save it as a PNG of 8 bits"):
+            decode(data, "row 0")
+        return
+    found = np.asarray(decode(data, "row 0"))
+    assert np.array_equal(found, np.repeat(expected[:, :, None], 3, axis=2))
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.int32, np.float32])
+def test_a_mask_is_where_a_number_is_above_0(kind: type) -> None:
+    """Numbers of things from 1 on, which the upper 8 of 16 bits lose. Fault planted: the mask decoded as an image."""
+    numbers = (_RAMP % 3).astype(kind)
+    assert np.array_equal(decode_mask(encoded(Image.fromarray(numbers), "TIFF"), "mask"), numbers > 0)
 
 
 def test_exif_orientation_is_followed_as_datasets_does() -> None:

@@ -144,6 +144,17 @@ def test_names_and_preprocessing_stand_in_the_metadata_or_beside_it(net, data, t
         assert np.abs(made.logits - by_hand(net, data)).max() < 1e-5
 
 
+@pytest.mark.parametrize(("name", "words"), [("STRING", "texts"), ("BOOL", "truth values")])
+def test_outputs_that_are_no_numbers_are_refused(net, data, tmp_path, name, words):
+    """As exports of scikit-learn give labels. Fault planted: numpy's own error, of `isfinite` on texts."""
+    model, kind = graph(net, output="numbers"), getattr(onnx.TensorProto, name)
+    model.graph.node.append(helper.make_node("Cast", ["numbers"], ["scores"], to=kind))
+    del model.graph.output[:]
+    model.graph.output.append(helper.make_tensor_value_info("scores", kind, ["n", 3]))
+    with pytest.raises(OochubError, match=rf"output scores of .*net\.onnx is no numbers \(it holds {words}\)"):
+        oochub.predict(write(tmp_path, model), data, class_names=NAMES, cache=False)
+
+
 @pytest.mark.parametrize("last", ["Softmax", "LogSoftmax", "Sigmoid"])
 def test_logits_are_taken_from_before_a_softmax(net, data, tmp_path, last):
     """Planted fault: the probabilities themselves."""

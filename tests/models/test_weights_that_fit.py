@@ -2,6 +2,7 @@
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -9,11 +10,12 @@ import transformers
 from datasets import ClassLabel, Dataset, Features, Value
 from import_graph import ROOT
 from input_rows import tokenizer
-from model_folders import HEAD, SIZE, STEM, changed, pictures, resnet
+from model_folders import HEAD, SIZE, STEM, changed, edited, pictures, resnet
 from safetensors.torch import load_file
 
 import oochub
 from oochub.errors import OochubError, OochubWarning
+from oochub.models.open_model import open_pretrained
 from oochub.trainers.backbone import open_backbone
 
 
@@ -49,6 +51,21 @@ def test_weights_that_do_not_fit_are_named(fault: str, tmp_path: Path) -> None:
     folder = changed(resnet(tmp_path / "resnet"), change)
     with pytest.raises(OochubError, match=words):
         oochub.predict(folder, pictures())
+
+
+@pytest.mark.parametrize("size", [100_000, 10**9])
+def test_a_config_of_a_huge_model_is_refused_before_it_is_made(size: int, tmp_path: Path, monkeypatch: Any) -> None:
+    """Positions of 10^9 pixels beside the weights of a tiny model: no weight is read, and none is drawn.
+
+    Fault planted: no look at the shapes; 100,000 pixels then take 5 GB and half a minute.
+    """
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    config = transformers.ViTConfig(**sizes, image_size=32, patch_size=16, num_labels=2)
+    transformers.ViTForImageClassification(config).save_pretrained(tmp_path)
+    edited(tmp_path, "config.json", image_size=size)
+    monkeypatch.setattr(transformers.ViTForImageClassification, "from_pretrained", None)  # is not called
+    with pytest.raises(OochubError, match=r"position_embeddings is .*but the files hold [\d,]+\. Correct the config"):
+        open_pretrained(transformers.AutoModelForImageClassification, str(tmp_path), probe=dict)
 
 
 def test_unexpected_weights_are_said_and_kept(tmp_path: Path) -> None:

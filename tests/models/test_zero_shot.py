@@ -18,6 +18,7 @@ from safetensors.torch import load_file
 from transformers import pipeline
 
 import oochub
+from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
 from oochub.errors import OochubError
 from oochub.models.supported_models import list_supported_models
 from oochub.records.build_record import BuildRecord
@@ -257,3 +258,37 @@ def test_what_texts_cannot_answer_is_refused(clip: Path, tmp_path: Path) -> None
     assert predicted(clip, unnamed, prompts={"b": "a dog", "a": "a car"}).metadata.class_names == ("b", "a")
     with pytest.raises(OochubError, match=r"The mode zero_shot serves models of align, .* is a ResNetFor"):
         predicted(resnet(tmp_path), mode="zero_shot")
+
+
+def test_classes_with_the_same_texts_are_refused_or_said(clip: Path) -> None:
+    """The first synonym of "maillot, tank suit" is the name of another class, so both have the same texts.
+
+    A user gives them texts of their own; ImageNet's classes, of which two pairs are called alike, get a note.
+
+    Faults planted: no look at the texts; the refusal of a published benchmark too.
+    """
+    names = ["maillot", "corgi", "maillot, tank suit"]
+    words = "only the first of them is ever answered: 'maillot' and 'maillot, tank suit'"
+    with pytest.raises(OochubError, match=words + r"\. Give these classes texts of their own"):
+        predicted(clip, rows(ClassLabel(names=names)))
+    own = {"maillot": ["a dancer"], "corgi": ["a corgi"], "maillot, tank suit": ["a swimmer"]}
+    assert not predicted(clip, rows(ClassLabel(names=names)), prompts=own).metadata.notes
+    with pytest.raises(OochubError, match="'corgi' and 'maillot, tank suit'"):
+        predicted(clip, rows(ClassLabel(names=names)), prompts={**own, "maillot, tank suit": ["a corgi"]})
+
+
+@pytest.mark.parametrize(("benchmark", "config"), [("openood", "imagenet"), ("imagenet_hard", "default")])
+def test_the_pairs_of_imagenet_are_named(benchmark: str, config: str, clip: Path) -> None:
+    """Its two cranes and two maillots, which both benchmarks hold: a note, and the answers as before."""
+    names = [name for name in IMAGENET_1K_NAMES if name.startswith(("crane", "maillot"))] + ["tench"]
+    assert len(names) == 5
+    record = BuildRecord(benchmark=benchmark, config=config, version="1.0.0")
+    label = ClassLabel(names=names)
+    made = predicted(clip, rows(label, description=record.describe("x")))
+    (note,) = made.metadata.notes
+    assert note.startswith("Classes with the same texts have the same logits") and "tench" not in note
+    pairs = note.rpartition(": ")[2].split("; ")
+    assert len(pairs) == 2 and {pair.strip("'")[:4] for pair in pairs} == {"cran", "mail"}
+    for pair in pairs:
+        first, second = (names.index(each) for each in pair.strip("'").split("' and '"))
+        assert np.array_equal(made.logits[:, first], made.logits[:, second])

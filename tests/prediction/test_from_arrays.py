@@ -128,3 +128,38 @@ def test_choices_need_no_logits():
         Predictions.from_arrays(prediction=[7] * 4, label=[0, 1, 1, 0], class_names=["a", "b"])
     with pytest.raises(OochubError, match="auc scores classes"):
         oochub.evaluate(predictions, metrics=["auc"])
+
+
+@pytest.mark.parametrize("how", ["arrays", "frame", "labels"])
+def test_probabilities_are_said_and_read(how):
+    """Reference: the logits that they are the softmax (sigmoid) of. Faults planted: no note; the numbers as logits."""
+    logits = np.random.default_rng(0).normal(size=(40, 3))
+    label = np.arange(40) % 3
+    if how == "labels":
+        given = 1 / (1 + np.exp(-logits))
+        held = np.eye(3)[label]
+        made = Predictions.from_arrays(logits=given, labels=held, probabilities=True)
+        np.testing.assert_allclose(made.logits, logits, atol=1e-5)
+        return
+    given = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    if how == "frame":
+        frame = pd.DataFrame({"label": label, **{f"c{k}": given[:, k] for k in range(3)}})
+        plain = Predictions.from_pandas(frame, logits=["c0", "c1", "c2"])
+        read = Predictions.from_pandas(frame, logits=["c0", "c1", "c2"], probabilities=True)
+    else:
+        plain = Predictions.from_arrays(logits=given, label=label)
+        read = Predictions.from_arrays(logits=given, label=label, probabilities=True)
+    np.testing.assert_allclose(read.probability, given, atol=1e-6)
+    assert read.metadata.notes == ()
+    (note,) = plain.metadata.notes
+    assert "as probabilities do, and were read as logits; probabilities=True reads them" in note
+    assert note in oochub.evaluate(plain, resamples=100).notes
+    with pytest.raises(OochubError, match="those of 40 of 40 rows do not, first row 0"):
+        Predictions.from_arrays(logits=2 * given, label=label, probabilities=True)
+
+
+def test_hard_answers_and_logits_that_sum_to_1_once_are_logits():
+    """One-hot rows are answers without a confidence, and one row in two says nothing."""
+    assert not Predictions.from_arrays(logits=np.eye(3)[[0, 1, 2]], label=[0, 1, 2]).metadata.notes
+    assert not Predictions.from_arrays(logits=[[0.3, 0.7], [1.5, -0.5]], label=[0, 1]).metadata.notes
+    assert not Predictions.from_arrays(logits=[[0.3, 0.7], [0.5, 0.4]], label=[0, 1]).metadata.notes

@@ -41,6 +41,23 @@ def test_another_format_is_refused(tmp_path, content):
         open_picture(content, name="a.jpg")
 
 
+@pytest.mark.parametrize("codec", ["AVIF", "ICO", "ICNS", "JPEG2000", "EPS", "PCX", "SGI", "DDS", "PDF", "QOI"])
+def test_an_image_in_another_format_is_named(codec):
+    """Each as Pillow writes it: what to do is to save it as PNG, not to fetch it again.
+
+    Planted fault seen: the marks looked for at the first byte, where AVIF and JPEG 2000 have the length of a box.
+    """
+    if codec not in Image.SAVE:
+        Image.init()
+    if codec not in Image.SAVE:
+        pytest.skip(f"this Pillow does not write {codec}")
+    file = io.BytesIO()
+    Image.new("RGB", (32, 32), (9, 99, 200)).save(file, codec)
+    named = {"JPEG2000": "JPEG 2000"}.get(codec, codec)
+    with pytest.raises(OochubError, match=rf"no image in JPEG.*, but one in {named}\. Save it as PNG\.$"):
+        open_picture(file.getvalue(), name="a.png")
+
+
 @pytest.mark.parametrize("side", [10_000, 60_000])  # between Pillow's warning and its error, and above
 def test_a_bomb_is_refused_by_its_header(side):
     """Planted fault seen: the check of the size left out, for the smaller one."""

@@ -1,5 +1,7 @@
 """DFR: its last layer against scikit-learn's logistic regression on the same balanced rows, and a whole run."""
 
+import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from trainings import artifacts, made_split, trainer_of, with_group_norm
 
 import oochub
-from oochub.errors import OochubError
+from oochub.errors import OochubError, OochubWarning
 from oochub.trainers.heads.balanced_refits import _fit
 from oochub.trainers.objective import CleanPass
 from oochub.trainers.samplers import draw_balanced_rows, number_groups
@@ -75,6 +77,38 @@ def test_the_new_layer_is_the_mean_of_balanced_refits() -> None:
     # logits are known up to a constant a row
     assert np.abs((found - found.mean(1, keepdims=True)) - (expected - expected.mean(1, keepdims=True))).max() < 5e-3
     assert np.isfinite(training.weight).all()
+
+
+@pytest.mark.parametrize("count", [24, 60])
+def test_weights_that_are_all_0_are_said_with_the_c_that_helps(count: int) -> None:
+    """Just below the named c scikit-learn's weights are 0 too, and above it they are not.
+
+    Faults planted: no warning; the c of one refit, below which others have weights of 0.
+    """
+    features, label, environment = rows(2, count)
+    tensors = (torch.tensor(features, dtype=torch.float32), torch.tensor(label), torch.tensor(environment))
+    with pytest.warns(OochubWarning, match=r"dfr at c = 0.0001 .* answers one class .*Take c above") as said:
+        objective, training = oochub.get("objective", "dfr")(c=0.0001), Head()
+        objective.next_stage(CleanPass(torch.zeros(count, 2), *tensors), training)
+    assert not training.weight.any()
+    named = float(re.search(r"Take c above ([\d.e-]+)", str(said[0].message))[1])
+    groups, draws = number_groups(label, environment), np.random.default_rng([10, count])
+    assert f"outweighs the {min(np.bincount(groups))} rows of each group" in str(said[0].message)
+    standard, largest = (features - features.mean(0)) / features.std(0), []
+    for _ in range(10):
+        chosen = draw_balanced_rows(groups, draws)
+        at = [
+            np.abs(LogisticRegression(l1_ratio=1.0, C=c, solver="saga", max_iter=100_000, tol=1e-9)
+                   .fit(standard[chosen], label[chosen]).coef_).max() > 1e-6
+            for c in (named, 0.85 * named)
+        ]  # fmt: skip
+        assert at[0]
+        largest.append(at[1])
+    assert not all(largest)  # it is not much more than what is needed
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        oochub.get("objective", "dfr")(c=1.2 * named).next_stage(CleanPass(torch.zeros(count, 2), *tensors), training)
+    assert training.weight.any()
 
 
 @pytest.mark.slow

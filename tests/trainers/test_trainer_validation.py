@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ import oochub
 from oochub.errors import OochubError
 from oochub.inputs.pictures import Pictures
 from oochub.records.build_record import BuildRecord
+from oochub.trainers.fine_tuning.run_folder import Progress
 from oochub.trainers.fine_tuning.validation import Validation
+from oochub.trainers.robust_trainer import _describe_kept_epoch
 from oochub.trainers.rows.examples import Examples
 from oochub.trainers.rows.targets import find_task
 
@@ -174,3 +177,38 @@ def test_logits_far_from_zero() -> None:
     expected = np.log(2) * (label == 0).mean()
     assert validation(dataset).measure(logits)["loss"] == pytest.approx(1e4 * (label == 1).mean() + expected)
     assert torch.isfinite(torch.tensor(validation(dataset).measure(-logits)["loss"]))
+
+
+@pytest.mark.parametrize(
+    ("stages", "losses", "best", "words"),
+    [
+        ([1, 1, 1], [0.9, 0.2, 0.5], 2, "epoch 2 of 3, which has the lowest loss on the validation split (0.2)"),
+        (
+            [1, 1, 2, 2, 2],  # an epoch of the first stage had less
+            [0.9, 0.1, 0.5, 0.3, 0.4],
+            4,
+            "epoch 4 of 5, which has the lowest loss among epochs 3 to 5, those of the last stage, on the validation "
+            "split (0.3)",
+        ),
+        (
+            [1, 1, 1, 2],  # dfr
+            [0.5, 0.3, 0.1452, 0.6931],
+            4,
+            "epoch 4 of 4, the only one of the last stage: the validation split chose nothing (its loss is 0.6931)",
+        ),
+        ([1], [0.5], 1, "epoch 1 of 1, which has the lowest loss on the validation split (0.5)"),
+    ],
+)
+def test_the_sentence_names_the_epochs_that_competed(stages, losses, best, words):
+    """Only those of the last stage do. Fault planted: the lowest of all epochs claimed."""
+    history = [
+        {"epoch": k, "stage": stage, "eval_loss": loss}
+        for k, (stage, loss) in enumerate(zip(stages, losses, strict=True), 1)
+    ]
+    progress = Progress(
+        epoch=len(stages), stage=stages[-1] - 1, best_epoch=best, best_value=losses[best - 1], history=history
+    )
+    validation = SimpleNamespace(selection=("loss", False))
+    assert _describe_kept_epoch(progress, validation)["rule"] == words
+    competing = [loss for stage, loss in zip(stages, losses, strict=True) if stage == stages[-1]]
+    assert min(competing) == losses[best - 1]

@@ -1,6 +1,7 @@
 """Logistic regressions on balanced groups of fixed features, and their mean as a head."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,6 +16,20 @@ _ITERATIONS = 2000
 _STILL = 1e-7  # the largest change of a coefficient at which a fit is done
 
 
+class BalancedHead(NamedTuple):
+    """A head, and how strong its penalty may be.
+
+    Attributes:
+        weight: Weight (classes, d), float64.
+        bias: Bias (classes,), float64.
+        smallest_c: The c above which no regression has weights of 0 alone; infinite if no feature says anything.
+    """
+
+    weight: Tensor
+    bias: Tensor
+    smallest_c: float
+
+
 def fit_balanced_heads(
     features: Tensor,
     label: Tensor,
@@ -24,7 +39,7 @@ def fit_balanced_heads(
     c: float,
     refits: int,
     draws: np.random.Generator,
-) -> tuple[Tensor, Tensor]:
+) -> BalancedHead:
     """The mean of logistic regressions, each on as many rows of each group as the smallest has.
 
     Features are standardized by the means and deviations of all rows. Each regression minimizes
@@ -41,12 +56,12 @@ def fit_balanced_heads(
         draws: Draws the rows of each.
 
     Returns:
-        Weight (classes, d) and bias (classes,) on raw features, float64.
+        The mean head on raw features.
 
     Source: Kirichenko, Izmailov, Wilson 2023 (arXiv 2204.02937), section 5; its code dfr_evaluate_spurious.py.
 
     >>> features, label = torch.tensor([[0.0], [1.0], [4.0], [5.0]]), torch.tensor([0, 0, 1, 1])
-    >>> weight, bias = fit_balanced_heads(
+    >>> weight, bias, _ = fit_balanced_heads(
     ...     features, label, label.numpy(), classes=2, c=10.0, refits=1, draws=np.random.default_rng(0)
     ... )
     >>> (features.double() @ weight.T + bias).argmax(1).tolist()
@@ -56,13 +71,25 @@ def fit_balanced_heads(
     mean, deviation = features.mean(0), features.std(0, correction=0)
     deviation = deviation.where(deviation > 0, 1.0)
     features = (features - mean) / deviation
-    fits = []
+    fits, smallest = [], []
     for _ in follow(range(refits), desc="Refits", disable=None, leave=False):
         rows = torch.from_numpy(draw_balanced_rows(groups, draws))
         fits.append(_fit(features[rows], label[rows], classes, c))
+        smallest.append(_find_smallest_c(features[rows], label[rows], classes))
     weight, bias = (torch.stack(each).mean(0) for each in zip(*fits, strict=True))
     weight = weight / deviation
-    return weight, bias - weight @ mean
+    return BalancedHead(weight, bias - weight @ mean, max(smallest))
+
+
+def _find_smallest_c(features: Tensor, label: Tensor, classes: int) -> float:
+    """The c above which a weight is not 0; infinite if none of the features says anything of the classes.
+
+    With weights of 0 the best bias gives each class its share p, and 0 is the minimum as long as no entry of the
+    gradient c sum_i (p - y_i) z_i is larger than the 1 of the penalty.
+    """
+    target = functional.one_hot(label, classes).to(features)
+    largest = float(((target.mean(0) - target).T @ features).abs().max())
+    return 1 / largest if largest > 0 else math.inf
 
 
 def _fit(features: Tensor, label: Tensor, classes: int, c: float) -> tuple[Tensor, Tensor]:

@@ -1,13 +1,14 @@
 """Deep feature reweighting: ERM, then a new last layer fitted on balanced groups of the training rows' features."""
 
 import math
+import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from torch import Tensor, nn
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, OochubWarning
 from oochub.trainers.fine_tuning.fitting import find_head_layers
 from oochub.trainers.heads.balanced_refits import fit_balanced_heads
 from oochub.trainers.losses import example_losses
@@ -38,6 +39,9 @@ class Dfr(Objective):
     Raises:
         OochubError: A c that is not above 0, fewer than one refit; before training, labels that are not classes, or a
             model whose last layer is not a single linear one with bias; in use, no environments or features.
+
+    Warns:
+        OochubWarning: The penalty leaves no weight, as the default does on few rows; the c that would is named.
 
     Source: Kirichenko, Izmailov, Wilson 2023 (arXiv 2204.02937), section 5; its code dfr_evaluate_spurious.py.
 
@@ -79,16 +83,30 @@ class Dfr(Objective):
         assert clean.features is not None  # noqa: S101  needs_features
         draws = np.random.default_rng([self.refits, len(clean.label)])
         groups = number_groups(clean.label, clean.environment)
-        training.replace_head(
-            *fit_balanced_heads(
-                clean.features,
-                clean.label,
-                groups,
-                classes=clean.logits.shape[1],
-                c=self.c,
-                refits=self.refits,
-                draws=draws,
-            )
+        head = fit_balanced_heads(
+            clean.features,
+            clean.label,
+            groups,
+            classes=clean.logits.shape[1],
+            c=self.c,
+            refits=self.refits,
+            draws=draws,
+        )
+        if not head.weight.any():
+            self._warn_of_zeros(head.smallest_c, int(np.bincount(groups)[np.bincount(groups) > 0].min()))
+        training.replace_head(head.weight, head.bias)
+
+    def _warn_of_zeros(self, smallest: float, rows: int) -> None:
+        """Says that one class is answered for all, and the c that would not do that, rounded up to two digits."""
+        way_out = "No feature tells the classes apart, so no c helps"
+        if math.isfinite(smallest):
+            step = 10.0 ** (math.floor(math.log10(smallest)) - 1)
+            way_out = f"Take c above {math.ceil(smallest / step) * step:.3g}, or more rows of the smallest group"
+        warnings.warn(
+            f"dfr at c = {self.c:g} fits a last layer whose weights are all 0, so the model answers one class for "
+            f"every row: the penalty outweighs the {rows} rows of each group. {way_out}.",
+            OochubWarning,
+            stacklevel=2,
         )
 
     def forward(

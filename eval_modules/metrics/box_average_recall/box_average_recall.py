@@ -78,6 +78,8 @@ def box_average_recall(
 
 
 def _measure(rankings: Sequence[BoxRanking]) -> Measure:
+    if not rankings:  # no box is there and none was drawn
+        return lambda times: np.full(len(_MOST), np.nan)
     true = np.array([ranking.true for ranking in rankings])
     found = np.array([[ranking.count_found(most) for ranking in rankings] for most in _MOST.values()])
 

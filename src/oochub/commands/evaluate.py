@@ -89,6 +89,7 @@ def evaluate(
         "benchmark": asked.benchmark,
         "data_dir": data.data_dir,
         "model_name": asked.model_name,
+        "probabilities": asked.probabilities,
     }
     if keep is not None:
         from oochub.exchange.join_columns import is_beside
@@ -126,7 +127,11 @@ def evaluate(
         table = tabulate_groups(list(predictions), classes=asked.classes, **source, **loading)
     report = run(
         list(predictions),
-        **{name: value for name, value in asked.record().items() if name not in ("benchmark", "model_name")},
+        **{
+            name: value
+            for name, value in asked.record().items()
+            if name not in ("benchmark", "model_name", "probabilities")
+        },
         **intervals.record(),
         loading=loading,
         **source,

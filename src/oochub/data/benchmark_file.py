@@ -3,6 +3,7 @@
 `oochub.load` reads it wherever it reads own data; what is declared travels with the rows to predictions and reports.
 """
 
+import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ import datasets
 from oochub import catalog
 from oochub.data.challenge import challenge, check_arguments
 from oochub.errors import OochubError, unknown_name
+from oochub.metric import read_facts
 from oochub.records.build_record import OWN, BuildRecord
 from oochub.records.own_declaration import OwnDeclaration, OwnSide
 from oochub.records.schema import from_json
@@ -189,6 +191,7 @@ def _read_usual(usual: Mapping[str, object] | None, at: _Lines) -> dict[str, tup
 
 
 def _read_declaration(content: Mapping[str, object], at: _Lines, file: Path) -> OwnDeclaration:
+    _refuse_nan(content, at)
     try:
         declared = from_json(OwnDeclaration, content, what="benchmark.toml")
     except OochubError as error:
@@ -201,7 +204,28 @@ def _read_declaration(content: Mapping[str, object], at: _Lines, file: Path) -> 
         for name in names:
             if name not in catalog.names("metric"):
                 raise OochubError(f"{at(key)}: {unknown_name('metric', name, catalog.names('metric'))}")
+    _check_chance(declared, at)
     return declared
+
+
+def _refuse_nan(content: Mapping[str, object], at: _Lines, *tables: str) -> None:
+    """TOML has nan, and no bound refuses it."""
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            _refuse_nan(value, at, *tables, str(key))
+        elif isinstance(value, float) and math.isnan(value):
+            raise OochubError(f"{at(*tables, key)}: {key} must be a number, got nan. If there is none, leave it out.")
+
+
+def _check_chance(declared: OwnDeclaration, at: _Lines) -> None:
+    """Refuses a number of guessing that the headline metric cannot have; [0, 1] where the rows choose the metric."""
+    headline = declared.headline or next(iter(declared.metrics), None)
+    facts = None if headline is None else read_facts(catalog.get("metric", headline))
+    low, high = (0.0, 1.0) if facts is None else (facts.minimum, facts.maximum)
+    if declared.chance < low or (high is not None and declared.chance > high):
+        allowed = f"in [{low:g}, {high:g}]" if high is not None else f"{low:g} or larger"
+        of = f"what {headline} can be" if headline else 'name the metric if it is another: headline = "pearson"'
+        raise OochubError(f"{at('chance')}: chance must be {allowed}, got {declared.chance:g}: {of}.")
 
 
 def _read_criterion(content: Mapping[str, Any] | None, at: _Lines) -> tuple[str | None, dict[str, Any]]:
@@ -222,6 +246,8 @@ def _read_criterion(content: Mapping[str, Any] | None, at: _Lines) -> tuple[str 
 def _find_rows(file: Path, source: str, at: _Lines) -> str:
     """The folder or file of the rows, which lies below the file's own folder."""
     folder = file.absolute().parent
+    if "\0" in source:
+        raise OochubError(f"{at('data', 'source')}: source must be the name of a file or folder, got {source!r:.80}.")
     place = (folder / source).resolve()
     if not place.is_relative_to(folder.resolve()):
         raise OochubError(f"{at('data', 'source')}: source must lie in the folder of the file, got {source!r:.80}.")

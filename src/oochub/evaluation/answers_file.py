@@ -174,7 +174,11 @@ def _read_column(path: Path, name: str, array: Any) -> pa.Array:
 
 
 def join_answers(
-    file: AnswersFile, data: Mapping[str, datasets.Dataset], *, model_name: str | None = None
+    file: AnswersFile,
+    data: Mapping[str, datasets.Dataset],
+    *,
+    model_name: str | None = None,
+    probabilities: bool = False,
 ) -> Predictions:
     """Predictions for a benchmark, from a file of answers.
 
@@ -186,6 +190,7 @@ def join_answers(
         file: File of answers, as `read_answers` gives it.
         data: The splits of the benchmark by name, as `oochub.load` gives them.
         model_name: What the report calls the model; None takes the file's stem.
+        probabilities: Whether columns of logits hold probabilities.
 
     Returns:
         The predictions, in the order of the benchmark's rows, with its auxiliary columns and its build record.
@@ -201,6 +206,8 @@ def join_answers(
     kind = _find_kind(some)
     names = tuple(kind.class_names(some) or _name_numbers(some, kind))
     problems: list[str] = []
+    if probabilities:
+        file = _name_probabilities(file, names, problems)
     ids = _read_texts(file, "example_id", problems)
     if "example_id" not in file.table.column_names:
         problems.append(f"it has no column example_id, only {', '.join(file.table.column_names[:8])}")
@@ -237,6 +244,26 @@ def join_answers(
         return Predictions(table, metadata)
     except OochubError as error:
         raise OochubError(f"{file.name}: {error}") from None
+
+
+def _name_probabilities(file: AnswersFile, names: Sequence[str], problems: list[str]) -> AnswersFile:
+    """The file with its columns of numbers under the names that columns of probabilities have."""
+    own, prefix = file.table.column_names, "logit_"
+    meant = {"logits": "probability"}
+    meant |= {each: f"probability_{each.removeprefix(prefix)}" for each in own if each.startswith(prefix)}
+    if not any(each in meant for each in own):
+        meant |= {name: f"probability_{name}" for name in names}
+    renamed = [meant.get(each, each) for each in own]
+    if len(set(renamed)) < len(renamed):
+        problems.append("it has columns of logits and of probabilities: drop one kind")
+    elif not any(each.partition("_")[0] == "probability" for each in renamed):
+        problems.append(
+            f"it has no columns that can be probabilities: logits, logit_{names[0]}, ... or {names[0]}, ..., only "
+            f"{', '.join(own[:8])}"
+        )
+    else:
+        file = replace(file, table=file.table.rename_columns(renamed))
+    return file
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,6 +46,7 @@ from oochub.evaluation.row_sets import (
     measure_gap_at_equal,
     measure_slice,
 )
+from oochub.prediction.image_copies import describe_copies
 from oochub.prediction.predictions import Predictions, concatenate_predictions, join_integrity
 from oochub.records.build_record import OWN
 from oochub.records.origin_records import PredictionsSource, Provenance
@@ -81,6 +82,7 @@ def evaluate(
     benchmark: Any = None,
     data_dir: str | None = None,
     loading: Mapping[str, Any] | None = None,
+    probabilities: bool = False,
     model_name: str | None = None,
 ) -> Report:
     """Scores predictions; the model is not needed.
@@ -117,6 +119,8 @@ def evaluate(
             `oochub.load`, or the splits that it returned.
         data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
         loading: Other arguments of `oochub.load`, such as {"label": "breed", "context": "place"} of your own data.
+        probabilities: Read the numbers of such a file as probabilities, whatever its columns are called. The columns
+            `logits`, `logit_<class>` and those named by the classes; by default these are logits.
         model_name: Name of the model for such a file; default the file's stem.
 
     Returns:
@@ -152,6 +156,7 @@ def evaluate(
         raise OochubError(f"loading= takes values by name, such as {{'label': 'breed'}}, got {loading!r:.80}.")
     named = _read_rows(asked, detectors)
     source = {"benchmark": benchmark, "data_dir": data_dir, "model_name": model_name, **(loading or {})}
+    source["probabilities"] = asked.probabilities
     opened = open_parts(parts, **source)
     compared = choose_pairs(opened, pairs) if detectors else []
     # With detectors sets stand beside each other; the classifier itself is scored on the first.
@@ -319,7 +324,7 @@ def _write_notes(
     evaluated: EvaluationRows, allowed: NDArray[np.int64] | None, shadowed: Sequence[str], chose: EpochRows
 ) -> tuple[str, ...]:
     metadata, classes = evaluated.predictions.metadata, evaluated.predictions.class_names
-    notes, name = list(metadata.notes), metadata.benchmark
+    notes, name = [*metadata.notes, *describe_copies(evaluated.predictions)], metadata.benchmark
     if name not in (None, OWN, *catalog.names("benchmark")):
         notes.append(
             f"the benchmark {name} is not installed here: its sides, words and the paper's numbers are not used"

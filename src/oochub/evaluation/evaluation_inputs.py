@@ -92,6 +92,7 @@ def open_parts(
     *,
     benchmark: Any = None,
     model_name: str | None = None,
+    probabilities: bool = False,
     **loading: Any,
 ) -> list[Predictions]:
     """The predictions of each part, in order.
@@ -101,6 +102,7 @@ def open_parts(
         benchmark: What the answers are of, as `oochub.load` takes it, or the splits that it gave; None where the files
             say it themselves.
         model_name: What made the answers; None takes the stem of each file.
+        probabilities: Whether columns of logits in files of answers hold probabilities.
         loading: How the benchmark is loaded: options of `oochub.load`.
 
     Raises:
@@ -114,7 +116,7 @@ benchmark=.
     """
     paths = [Path(part) for part in parts if not isinstance(part, Predictions)]
     if benchmark is None:
-        given = {"model_name": model_name, **loading}
+        given = {"model_name": model_name, "probabilities": probabilities, **loading}
         if read := [name for name, value in given.items() if value]:
             words = choose_wording(f"{read[0]}=", _FLAGS.get(read[0], f"--{read[0].replace('_', '-')}"))
             raise OochubError(
@@ -140,7 +142,7 @@ benchmark=.
         raise OochubError("These predictions say themselves what data they are for. Leave out benchmark=.")
     files = [read_answers(path, model_name=model_name) for path in paths]  # before the data, which may take minutes
     data = benchmark if isinstance(benchmark, Mapping) else load(benchmark, **loading)
-    return [join_answers(file, data, model_name=model_name) for file in files]
+    return [join_answers(file, data, model_name=model_name, probabilities=probabilities) for file in files]
 
 
 def _holds_answers(path: Path) -> bool:

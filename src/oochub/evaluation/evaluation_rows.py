@@ -25,7 +25,7 @@ from oochub.errors import OochubError, choose_wording
 from oochub.metric import MetricFacts, read_facts
 from oochub.output import Arrays
 from oochub.prediction.predictions import Predictions
-from oochub.records.metadata import HeldOut, count_rows
+from oochub.records.metadata import IMAGE_DIGEST, HeldOut, count_rows
 from oochub.records.output_columns import ALSO_RIGHT
 from oochub.records.sides import GroupsOfRows, WorstOfGroups
 from oochub.stats.estimate import Estimate
@@ -33,7 +33,7 @@ from oochub.stats.estimation import estimate, estimate_groups
 from oochub.stats.logits import ClassProbability
 from oochub.stats.row_blocks import row_blocks
 
-_NOT_ASKED_FOR = {"thumbnail", "thumbnail_text", "example_id", "features"} | {
+_NOT_ASKED_FOR = {"thumbnail", "thumbnail_text", "example_id", "features", IMAGE_DIGEST} | {
     f"{before}{name}" for before in ("zoom_", "odin_", "zoom_odin_") for name in ("features", "logits")
 }
 

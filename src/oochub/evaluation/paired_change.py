@@ -1,9 +1,11 @@
 """How much a number of one report differs from that of another, paired where the predictions of both are found.
 
 The predictions of a report stand beside it, as `predictions.parquet` or by the name that the report has of them. They
-are taken if their digest is the recorded one, so a report is never compared by answers that it is not made of.
+are taken if their digest is the recorded one, so a report is never compared by answers that it is not made of. What is
+found and contradicts is an error: rows of other examples, classes or labels, and numbers that the answers do not give.
 """
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +16,7 @@ from oochub import catalog
 from oochub.errors import OochubError
 from oochub.evaluation.paired_difference import Pair, Rows
 from oochub.evaluation.paired_numbers import compute_numbers, compute_side_number, find_side
-from oochub.evaluation.paired_rows import pair_rows
+from oochub.evaluation.paired_rows import RowsDiffer, pair_rows
 from oochub.evaluation.row_sets import RowSet, make_row_sets
 from oochub.evaluation.side_pairs import pair_sides
 from oochub.prediction.predictions import Predictions
@@ -26,27 +28,36 @@ from oochub.stats.estimation import difference
 from oochub.stats.proportion import clopper_pearson
 
 _BESIDE = "predictions.parquet"
+_ROUNDING = 1e-6  # of a number that is computed again; a report keeps every digit
+_Opened = tuple[Report, str, Path | None]
 
 
 class PairedChange:
     """The changes from one report to another on the same rows.
 
     Args:
-        baseline: The report of the old model, and its path; None for one in memory.
-        report: The report of the new model, and its path.
+        baseline: The report of the old model, what it is called, and its path; None for one in memory.
+        report: The same of the new model.
+
+    Raises:
+        OochubError: Both are of other rows, classes or labels; the predictions by the recorded name are others.
     """
 
-    def __init__(self, baseline: tuple[Report, Path | None], report: tuple[Report, Path | None]) -> None:
+    def __init__(self, baseline: _Opened, report: _Opened) -> None:
         self._baseline, self._report = baseline[0], report[0]
+        self._names = baseline[1], report[1]
         self._reason = ""
         self._pair: Pair | None = None
         self._sampling = {"resamples": self._report.provenance.resamples, "seed": self._report.provenance.seed}
         try:
-            old, new = (_find_predictions(*each) for each in (baseline, report))
+            old, new = (_find_predictions(each, path) for each, _, path in (baseline, report))
             pair = pair_rows(old, new, **self._sampling)
             self._check_rows(pair)
             self._pair = pair
+        except RowsDiffer as error:
+            raise OochubError(f"{report[1]} cannot be held to the baseline {baseline[1]}. {error}") from None
         except OochubError as error:
+            self._check_reports()
             self._reason = f"not paired: {error}"
 
     def of(self, old: RuleNumber, new: RuleNumber) -> tuple[Estimate, str]:
@@ -55,6 +66,9 @@ class PairedChange:
         Args:
             old: The number of the baseline.
             new: The same number of the report.
+
+        Raises:
+            OochubError: The predictions give another change than the two reports.
         """
         if self._pair is None:
             return difference(new.estimate, old.estimate), self._reason
@@ -66,7 +80,32 @@ class PairedChange:
             is_worst = new.metric.startswith("worst_group")
             reason = "the worst groups of both may be two groups" if is_worst else f"{new.metric} is not of rows"
             return difference(new.estimate, old.estimate), f"not paired: {reason}"
+        given = new.estimate.value - old.estimate.value
+        if not math.isnan(given) and not math.isclose(change.value, given, rel_tol=_ROUNDING, abs_tol=_ROUNDING):
+            place = f" of {new.place}" if new.place else ""
+            raise OochubError(
+                f"{new.metric}{place} changes by {given:.6g} from {self._names[0]} to {self._names[1]}, and by "
+                f"{change.value:.6g} in their predictions, so one of the reports was edited or made by another version "
+                "of oochub. Evaluate both predictions again."
+            )
         return change, "paired"
+
+    def _check_reports(self) -> None:
+        """Refuses reports that say themselves that they are of other classes, or of as many other rows."""
+        old, new = self._baseline, self._report
+        classes = [each.model.class_names for each in (old, new)]
+        examples = [each.slices[0].examples for each in (old, new)]
+        as_many = old.slices[0].n == new.slices[0].n
+        if all(classes) and classes[0] != classes[1]:
+            what = "classes"
+        elif None not in examples and examples[0] != examples[1] and as_many:
+            what = "examples or labels"
+        else:
+            return
+        raise OochubError(
+            f"{self._names[1]} has other {what} than the baseline {self._names[0]}, so a change says nothing of the "
+            "model. Predict with both models on the same data."
+        )
 
     def _check_rows(self, pair: Pair) -> None:
         """Refuses predictions whose slices hold other rows than those of the reports, as of a report on some rows."""
@@ -157,7 +196,8 @@ def _find_predictions(report: Report, path: Path | None) -> Predictions:
     """The predictions that a report is made of.
 
     Raises:
-        OochubError: They are not beside it, or those there are others.
+        RowsDiffer: Those by the recorded name are others.
+        OochubError: They are not beside it.
     """
     origin = report.provenance.predictions
     if path is None:
@@ -170,4 +210,8 @@ def _find_predictions(report: Report, path: Path | None) -> Predictions:
         predictions = Predictions.load(file)
         if predictions.digest == origin.sha256:
             return predictions
+    if there[-1].name == Path(origin.file).name:
+        raise RowsDiffer(
+            f"{there[-1]} is not what {path} was made of: it has other answers now. Evaluate it again, or move it away."
+        )
     raise OochubError(f"{there[0]} is not what {path} was made of")

@@ -36,6 +36,10 @@ SHOWN = 6
 """How many flips of each direction are shown."""
 
 
+class RowsDiffer(OochubError):
+    """Two predictions that are not of the same rows with the same truth, so that nothing about both can be said."""
+
+
 def pair_rows(first: Predictions, second: Predictions, **sampling: Any) -> tuple[EvaluationRows, EvaluationRows]:
     """Both predictions as `evaluate` sees them, joined by split and example_id; row i is one example in both.
 
@@ -45,13 +49,14 @@ def pair_rows(first: Predictions, second: Predictions, **sampling: Any) -> tuple
         **sampling: resamples and seed of the intervals.
 
     Raises:
-        OochubError: Another kind of output, benchmark, config, version or classes; other examples, another truth, or
-            another group or side of an example; many tasks at once.
+        RowsDiffer: Another kind of output, benchmark, config, version or classes; other examples, another truth, or
+            another group or side of an example.
+        OochubError: Many tasks at once.
     """
     for name in _SAME:
         values = [getattr(part.metadata, name) for part in (first, second)]
         if values[0] != values[1]:
-            raise OochubError(
+            raise RowsDiffer(
                 f"These predictions differ in {name.replace('_', ' ')}: "
                 f"{_describe_difference(values[0], values[1])}. A pair must cover the same examples of one "
                 "benchmark; predict with both models on the same data."
@@ -105,7 +110,7 @@ def _reorder(first: Predictions, second: Predictions) -> Predictions:
             for rows, which in ((missing, "first"), (more, "second"))
             if rows
         )
-        raise OochubError(
+        raise RowsDiffer(
             f"These predictions do not cover the same examples: of {len(known | set(others)):,} by split and "
             f"example_id, {found}. Predict with both models on the same data."
         )
@@ -144,10 +149,10 @@ def _find_equal(first: Any, second: Any) -> Any:
     return both.reshape(len(first), -1).all(axis=1)
 
 
-def _raise_difference(first: Predictions, differs: Any, what: str, one: Any, other: Any) -> OochubError:
+def _raise_difference(first: Predictions, differs: Any, what: str, one: Any, other: Any) -> RowsDiffer:
     at = int(np.argmax(differs))
     example = f"{first.split[at]}/{first.column('example_id')[at]}"
-    return OochubError(
+    return RowsDiffer(
         f"{int(differs.sum()):,} of {len(first):,} examples have a different {what} in the two predictions, first "
         f"{example}: {one[at]} and {other[at]}. Predict with both models on the same data."
     )

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.declaration import find_declaration
+from oochub.prediction.image_copies import number_images
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.predictions_file import StoredHead
 from oochub.records.build_record import CHOSEN_ON
@@ -30,6 +31,7 @@ class RepairRows:
         cluster: What the rows (n,) share, as the benchmark declares it; None if they are independent.
         units: What is hashed to divide the rows (n,): the cluster, else the id.
         looked_at: Rows (n,) on which contexts were chosen, so that they prove nothing; None if the data name contexts.
+        image: Number of the image of each row (n,), equal for equal bytes; -1 where it is unknown, None for all.
     """
 
     predictions: Predictions
@@ -40,6 +42,7 @@ class RepairRows:
     cluster: NDArray[np.str_] | None
     units: list[object]
     looked_at: NDArray[np.bool_] | None = None
+    image: NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, predictions: Predictions) -> "RepairRows":
@@ -83,6 +86,7 @@ class RepairRows:
             cluster=cluster,
             units=list(map(str, units.tolist())),
             looked_at=read_looked_at(predictions),
+            image=number_images(predictions),
         )
 
     @property

@@ -1,6 +1,7 @@
 """The folder that a repair leaves: the model, the record, the page, and the predictions before and after."""
 
 import base64
+import hashlib
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -109,7 +110,7 @@ class RepairedFolder:
         return self.path
 
     def read(self, key: str | None) -> Repair | None:
-        """The record that stands there, if it is of this model, data and settings, and whole; else None."""
+        """The record that stands there, if it is of this model, data and settings; None if a weight is not its own."""
         file = self.path / _RECORD
         if key is None or not file.is_file():
             return None
@@ -117,8 +118,13 @@ class RepairedFolder:
             made = Repair.load(file)
         except OochubError:  # damaged, or of another version: it is made again
             return None
-        is_whole = made.model is None or (self.path / made.model / "config.json").is_file()
-        return made if made.key == key and is_whole else None
+        if made.key != key:
+            return None
+        if made.model is None:
+            return made
+        model = self.path / made.model
+        is_whole = (model / "config.json").is_file() and bool(made.weights) and _digest_weights(model) == made.weights
+        return made if is_whole else None
 
     def write_page(self, made: Repair) -> None:
         """Writes the page of a record."""
@@ -173,7 +179,7 @@ class RepairedFolder:
                 predictions.save(self.path / name)
             if made.outcome == "better":
                 self._write_model(made, proof, chosen, inputs, source, how, asked, data)
-                made = replace(made, model=_MODEL)
+                made = replace(made, model=_MODEL, weights=_digest_weights(self.path / _MODEL))
         return self.write_again(made)
 
     def _write_model(
@@ -201,6 +207,15 @@ class RepairedFolder:
             _check_answers(folder, proof.after, inputs, asked, data)
 
         write_repaired_model(self.path / _MODEL, network, inputs, card=card, check=check)
+
+
+def _digest_weights(folder: Path) -> dict[str, str]:
+    """SHA-256 of each file of weights of a model, by name."""
+    digests = {}
+    for file in sorted(folder.glob("*.safetensors")):
+        with file.open("rb") as content:
+            digests[file.name] = hashlib.file_digest(content, "sha256").hexdigest()
+    return digests
 
 
 def _check_answers(

@@ -27,12 +27,14 @@ class RowParts:
         choose: Rows that one head is chosen on.
         prove: Rows that the chosen head is proven on.
         seen: Which of all rows (n,) belong to a split that the model was trained on.
+        copies: Rows that were left out, since the same image stands in a part that comes later or was trained on.
     """
 
     fit: NDArray[np.int64]
     choose: NDArray[np.int64]
     prove: NDArray[np.int64]
     seen: NDArray[np.bool_]
+    copies: int = 0
 
     @property
     def named(self) -> tuple[tuple[PartName, NDArray[np.int64]], ...]:
@@ -51,6 +53,9 @@ def divide_rows(rows: RepairRows, *, trained: Collection[str], seed: int = 0) ->
     The hash is SHA-256 of the seed and the row's unit: its id, or its cluster, so that a cluster is never divided.
     Independent rows are ranked by it within their cell, a class on one side, so that each part has its share of each
     cell.
+
+    No image is in two parts: a row whose image the model was trained on neither chooses nor proves, and of copies in
+    two parts that which proves stays, else that which chooses.
 
     Args:
         rows: All rows.
@@ -71,6 +76,10 @@ def divide_rows(rows: RepairRows, *, trained: Collection[str], seed: int = 0) ->
     split, cell, is_clustered = rows.split, rows.groups["side"], rows.cluster is not None
     seen, rank = np.isin(split, sorted(trained)), _rank_units(rows.units, seed)
     proves = find_proving_rows(split, seen, rows.looked_at)
+    known = np.zeros(len(split), bool) if rows.image is None else rows.image >= 0
+    image = np.zeros(len(split), np.int64) if rows.image is None else rows.image
+    trained_on = known & ~seen & np.isin(image, image[seen & known])
+    proves &= ~trained_on
     if rows.looked_at is None and not _has_test(split):
         proves = _take_share(proves, cell, rank, _PROVE, is_clustered=is_clustered)
     if not (proves & ~seen).any():
@@ -78,19 +87,25 @@ def divide_rows(rows: RepairRows, *, trained: Collection[str], seed: int = 0) ->
             f"The model was trained on the rows of {', '.join(sorted(trained))}, and no other rows are there to prove "
             "a repair on. Add a split test of rows that it has not seen."
         )
-    rest = ~proves
+    rest = ~proves & ~trained_on
+    copies = rest & known & np.isin(image, image[proves & known])
+    rest &= ~copies
     fresh = rest & ~seen
     fewest = min((int((fresh & (cell == each)).sum()) for each in np.unique(cell[rest])), default=0)
     among = fresh if seen[rest].any() and fewest >= 2 * FEWEST else rest
     chooses = _take_share(among, cell, rank, 0.5, is_clustered=is_clustered)
-    parts = (rest & ~chooses, chooses, proves)
+    twice = rest & ~chooses & known & np.isin(image, image[chooses & known])
+    copies |= twice
+    parts = (rest & ~chooses & ~twice, chooses, proves)
     if not all(part.any() for part in parts):
+        left_out = int((copies | trained_on).sum())
+        few = f" without {left_out:,} whose images also stand among the others" if left_out else ""
         raise OochubError(
-            f"A repair needs rows to fit, to choose and to prove on, but {len(split):,} rows are too few for three "
-            "parts. Give more rows."
+            f"A repair needs rows to fit, to choose and to prove on, but {len(split):,} rows{few} are too few for "
+            "three parts. Give more rows."
         )
     fit, choose, prove = map(np.flatnonzero, parts)
-    return RowParts(fit=fit, choose=choose, prove=prove, seen=seen)
+    return RowParts(fit=fit, choose=choose, prove=prove, seen=seen, copies=int((copies | trained_on).sum()))
 
 
 def find_proving_rows(
@@ -133,6 +148,17 @@ def find_trained_splits(known: Metadata) -> tuple[str, ...]:
     named = known.model.trained_on or ()
     is_named = any(name in named for name in (known.benchmark, known.config, known.data_set and known.data_set.id))
     return ("train",) if len(known.rows) > 1 or is_same or is_named else ()
+
+
+def describe_left_out(parts: RowParts) -> tuple[str, ...]:
+    """What to say of rows that were left out, as one note or none."""
+    if not parts.copies:
+        return ()
+    are = "row was" if parts.copies == 1 else "rows were"
+    return (
+        f"{parts.copies:,} {are} left out: the same image, byte for byte, stands in another part or was trained on, "
+        "and a repair that fits, chooses and proves on one image proves nothing",
+    )
 
 
 def count_parts(rows: RepairRows, parts: RowParts) -> tuple[PartOfSplit, ...]:

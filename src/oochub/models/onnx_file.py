@@ -15,7 +15,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -219,7 +219,13 @@ class OnnxFile:
                 f"ONNX Runtime cannot run {self._file} on {len(values)} images: {_first_line(error)} If it was "
                 "exported for a fixed batch or size, its input must say so: export it again."
             ) from error
-        return np.asarray(made)
+        found = np.asarray(made)
+        if found.dtype.kind not in "fiu":
+            raise OochubError(
+                f"The output {self._output} of {self._file} is no numbers (it holds {_name_kind(found)}), but logits "
+                "are asked for. Export it with the logits alone."
+            )
+        return found
 
     def _check_logits(self, made: NDArray[np.float32], count: int) -> None:
         """Looks at the first batch."""
@@ -453,6 +459,13 @@ def _read_value(text: str) -> object:
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             continue
     return text
+
+
+def _name_kind(found: NDArray[Any]) -> str:
+    first = found.ravel()[0] if found.size else None
+    return {"U": "texts", "S": "texts", "b": "truth values"}.get(
+        found.dtype.kind, "texts" if isinstance(first, str) else f"a {type(first).__name__} per row"
+    )
 
 
 def _first_line(error: BaseException) -> str:

@@ -8,7 +8,7 @@ import copy
 import math
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +23,8 @@ from oochub.storage.reading import read_json
 
 _SHOWN = 5
 _UNREAD = ".num_batches_tracked"  # of BatchNorm; read in training alone
+_TIED = 2  # times that a weight of the file may stand in a model
+_NEW = 10**8  # numbers that a new head may have, 400 MB
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 
 
@@ -76,6 +78,7 @@ def open_pretrained(
     config = read_model_config(source, kind=kind, words=words, hint=hint, changes=changes)
     _refuse_pickles(source)
     _check_index(source)
+    _check_sizes(auto, config, source)
     with model_load_errors(source, words=words, hint=hint), _without_bars():
         model, loading = auto.from_pretrained(
             fetch_model_folder(source),
@@ -165,6 +168,23 @@ def _count_weights(folder: Path) -> int:
         except (OSError, SafetensorError):  # whoever opens it says what is wrong
             continue
     return count
+
+
+def _check_sizes(auto: Any, config: Any, source: str) -> None:
+    """Refuses a config of a model that is far larger than its weights: those that miss would be made to be thrown away.
+
+    The shapes of the model take no memory, and those of the weights stand in the headers of the files.
+    """
+    there, shapes = _count_weights(Path(fetch_model_folder(source))), dict[str, tuple[int, ...]]()
+    with suppress(*_FAULTS):  # whoever opens it says what is wrong
+        shapes = _compute_shapes(auto, config)
+    wanted = sum(map(math.prod, shapes.values()))
+    if there and wanted > _TIED * there + _NEW:
+        largest = max(shapes, key=lambda name: math.prod(shapes[name]))
+        raise OochubError(
+            f"config.json of {source} is of a model of {wanted:,} numbers ({largest} is {shapes[largest]}), but the "
+            f"files hold {there:,}. Correct the config, or get the files again."
+        )
 
 
 def _check_index(source: str) -> None:
@@ -352,7 +372,7 @@ def _check_labels(content: Mapping[str, Any], source: str) -> None:
         raise OochubError(f"{what} names {len(names)} outputs, but num_labels says {count}. Correct the wrong one.")
 
 
-_FAULTS = (
+_FAULTS: tuple[type[Exception], ...] = (
     ArithmeticError,  # a size of 0 in a config
     AttributeError,
     ImportError,  # an architecture that needs another package

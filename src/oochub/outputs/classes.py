@@ -22,8 +22,10 @@ from oochub.records.output_columns import (
     read_truth,
     vectors,
 )
-from oochub.stats.logits import ClassProbability, softmax, summarize_answers
+from oochub.stats.logits import LIKE_PROBABILITIES, ClassProbability, are_probabilities, softmax, summarize_answers
 from oochub.stats.right_classes import RightClasses
+
+_READ_SO = "--probabilities reads them as probabilities"
 
 
 class Classes(Output):
@@ -157,6 +159,8 @@ class Classes(Output):
         single = next((name for name in ("probability", "score") if columns.have(name)), None)
         if columns.have("logits", "logit_"):
             logits = columns.matrix("logits", "logit_", class_names)
+            if logits is not None and are_probabilities(logits):
+                columns.notes.append(f"{LIKE_PROBABILITIES}; {_READ_SO}")
         elif single is not None and len(class_names) == 2 and not columns.is_list(single):
             logits = _make_binary_logits(columns, single)
         elif columns.have("probability", "probability_"):
@@ -215,10 +219,10 @@ def _make_binary_logits(columns: GivenColumns, name: str) -> NDArray[np.float64]
 def _find_named_logits(columns: GivenColumns, class_names: Sequence[str]) -> NDArray[np.float64] | None:
     """Logits of columns that bear the classes' names alone; probabilities would be taken for logits in silence."""
     logits = columns.matrix("logits", "", class_names)
-    if logits is not None and ((logits >= 0).all() and (np.abs(logits.sum(axis=1) - 1) < 1e-3).all()):
+    if logits is not None and are_probabilities(logits):
         columns.problems.append(
             f"the columns of the classes look like probabilities: name them probability_{class_names[0]}, ... (or "
-            f"logit_{class_names[0]}, ... if they are logits)"
+            f"logit_{class_names[0]}, ... if they are logits); {_READ_SO}"
         )
         return None
     return logits

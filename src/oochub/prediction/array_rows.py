@@ -13,8 +13,11 @@ from oochub.errors import OochubError
 from oochub.output import find_output_of_columns, get_output
 from oochub.records.metadata import VECTORS, Metadata, PredictedBy, count_rows
 from oochub.records.output_columns import coerce_array, coerce_column, coerce_text_column, number_classes, vectors
+from oochub.stats.logits import LIKE_PROBABILITIES, are_probabilities
 
 _ROW = ("example_id", "split")
+_OFF = 1e-3  # of the sum of probabilities
+_SMALLEST = float(np.finfo(np.float64).eps)
 
 
 def convert_arrays(
@@ -27,6 +30,7 @@ def convert_arrays(
     config: str | None,
     model: str | None,
     kind: str | None,
+    probabilities: bool = False,
 ) -> tuple[pa.Table, Metadata]:
     """The table and the metadata of predictions; `Predictions.from_arrays` says what is taken.
 
@@ -38,6 +42,9 @@ def convert_arrays(
     given = {name: values for name, values in given.items() if values is not None}
     given = {name: list(values) if isinstance(values, Iterator) else values for name, values in given.items()}
     names = None if class_names is None else _check_names(class_names)
+    if probabilities:
+        of_one = (kind or find_output_of_columns(list(given))) != "labels"
+        given["logits"] = _read_probabilities(given.get("logits"), of_one=of_one)
     arrays = {name: coerce_column(name, values) for name, values in given.items()}
     n = len(next(iter(arrays.values()))) if arrays else 0
     ids = coerce_text_column("example_id", range(n) if example_id is None else example_id)
@@ -64,7 +71,10 @@ def convert_arrays(
         kind=output.name,
         benchmark=benchmark,
         config=config or "default",
-        notes=_note_rounding(given.get("logits"), arrays.get("logits")),
+        notes=(
+            *_note_rounding(given.get("logits"), arrays.get("logits")),
+            *(_note_probabilities(arrays.get("logits")) if output.name == "classes" and not probabilities else ()),
+        ),
         model=PredictedBy(id=model),
         class_names=tuple(output.numbered_names(table) if names is None else names),
         rows=count_rows(table.column("split")),
@@ -206,6 +216,36 @@ def _check_doubtful(labels: pa.Array) -> None:
             "Whole numbers in labels name the labels that apply, but here each row looks like 0 and 1 for each of "
             "two. Give these as floats, or the numbers in ascending order with a shorter row."
         )
+
+
+def _read_probabilities(given: Any, *, of_one: bool) -> Any:
+    """Logits float64 (n, c) of probabilities; those nearer to 0 or 1 than 2.2e-16 are moved there."""
+    values = None if given is None else coerce_array("logits", given)
+    if not isinstance(values, np.ndarray) or values.ndim != 2 or values.dtype.kind not in "fiu" or not values.size:
+        raise OochubError("With probabilities=True, logits= must be probabilities (n, c), a number for each class.")
+    wrong = ~((values >= 0) & (values <= 1)).all(axis=1)
+    wrong |= (np.abs(values.sum(axis=1) - 1) > _OFF) if of_one else False
+    if wrong.any():
+        row, sums = int(np.argmax(wrong)), " and sum to 1" if of_one else ""
+        raise OochubError(
+            f"Probabilities lie in [0, 1]{sums}; those of {int(wrong.sum()):,} of {len(wrong):,} rows do not, first "
+            f"row {row}: {', '.join(f'{each:g}' for each in values[row, :5])}. If they are logits, leave out "
+            "probabilities=True."
+        )
+    kept = np.clip(values.astype(np.float64), _SMALLEST, 1 - _SMALLEST)
+    return np.log(kept) if of_one else np.log(kept) - np.log1p(-kept)
+
+
+def _note_probabilities(logits: pa.Array | None) -> tuple[str, ...]:
+    """That logits look like probabilities."""
+    inner = getattr(getattr(logits, "type", None), "value_type", None)
+    if logits is None or inner is None or not pa.types.is_floating(inner) or logits.null_count:
+        return ()
+    if len(set(pc.list_value_length(logits).to_pylist())) != 1 or not are_probabilities(
+        vectors(pa.chunked_array([logits]))
+    ):
+        return ()
+    return (f"{LIKE_PROBABILITIES}; probabilities=True reads them as probabilities",)
 
 
 def _note_rounding(logits: Any, kept: pa.Array | None) -> tuple[str, ...]:

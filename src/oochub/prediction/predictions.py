@@ -117,6 +117,7 @@ class Predictions(WithStoredRows):
         config: str | None = None,
         model: str | None = None,
         kind: str | None = None,
+        probabilities: bool = False,
         **columns: Any,
     ) -> "Predictions":
         """Predictions of arrays that you have, of any model.
@@ -131,6 +132,7 @@ class Predictions(WithStoredRows):
             config: Its configuration.
             model: What a report calls the model.
             kind: Name of the kind of output; None takes the one whose columns are given.
+            probabilities: Whether `logits` are probabilities, as after a softmax, of which the logarithm is taken.
             **columns: More columns (n, ...): `value` of a number, `labels` of several labels, `features`, `group`,
                 `challenge`, ...
 
@@ -145,7 +147,11 @@ class Predictions(WithStoredRows):
         """
         given = {"label": label, "logits": logits, **columns}
         names: dict[str, Any] = {"class_names": class_names, "example_id": example_id, "split": split, "kind": kind}
-        return cls(*convert_arrays(given, **names, benchmark=benchmark, config=config, model=model))
+        return cls(
+            *convert_arrays(
+                given, **names, benchmark=benchmark, config=config, model=model, probabilities=probabilities
+            )
+        )
 
     @classmethod
     def from_pandas(
@@ -158,6 +164,7 @@ class Predictions(WithStoredRows):
         config: str | None = None,
         model: str | None = None,
         kind: str | None = None,
+        probabilities: bool = False,
     ) -> "Predictions":
         """Predictions of a data frame with one row per example and a column for each name of `from_arrays`.
 
@@ -170,6 +177,7 @@ class Predictions(WithStoredRows):
             config: See `from_arrays`.
             model: See `from_arrays`.
             kind: See `from_arrays`.
+            probabilities: See `from_arrays`.
 
         Raises:
             OochubError: A column of logits that is not there, a label of text that is no class, and what
@@ -179,7 +187,13 @@ class Predictions(WithStoredRows):
         >>> Predictions.from_pandas(frame, logits=["cat", "dog"]).label.tolist()
         [0, 0]
         """
-        origin: dict[str, Any] = {"benchmark": benchmark, "config": config, "model": model, "kind": kind}
+        origin: dict[str, Any] = {
+            "benchmark": benchmark,
+            "config": config,
+            "model": model,
+            "kind": kind,
+            "probabilities": probabilities,
+        }
         return cls(*convert_frame(frame, logits=logits, class_names=class_names, **origin))
 
     def save(self, path: str | Path) -> Path:

@@ -25,7 +25,9 @@ from oochub.storage.reading import parse_json
 SCHEMA_VERSION = 1
 VECTORS = ("logits", "features", "odin_logits", "zoom_logits", "zoom_features", "zoom_odin_logits")
 """The columns that an extraction can give, in the order in which they are stored."""
-RESERVED = ("split", "thumbnail", "thumbnail_text", *VECTORS)
+IMAGE_DIGEST = "image_digest"
+"""Column of predictions: the first half of the SHA-256 of each image's bytes, by which copies are found."""
+RESERVED = ("split", "thumbnail", "thumbnail_text", IMAGE_DIGEST, *VECTORS)
 """The columns that `predict` writes, whatever the data set holds."""
 _ADDRESS = re.compile(r"hf://datasets/([^/@]+/[^/@]+)@([0-9a-f]{40})")
 

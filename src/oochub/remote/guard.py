@@ -3,8 +3,10 @@
 Texts of a server, or of addresses that the user set, are shown without what must not be shown (`hide_token`).
 """
 
+import math
 import re
 import time
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +23,9 @@ _LONGEST_WAIT = 60  # seconds
 _PATIENCE = 60.0  # seconds of silence; after them a file has to come at the pace below
 _PACE = 1000  # bytes a second
 _PAGES = 10_000  # of one list
+_LARGEST_ANSWER = 10**8  # bytes that are held in memory; the facts of 100,000 files are 20 MB
+_LARGEST_UNNAMED = 10**9  # bytes of a file whose length the server does not say
+_PACKED = ("gzip", "deflate")
 _active: list[None] = []  # one for each block, of whatever thread: the clients work in threads of their own
 
 
@@ -29,8 +34,9 @@ def guard_clients() -> Iterator[None]:
     """A block in which the Hub's clients send the token to the Hub alone, and nothing that it says lasts for ever.
 
     The token goes to HF_ENDPOINT and huggingface.co, whatever address a list of files goes on at. Files of the cache
-    get no name that leads out of it. A connection is silent for a minute at most, a list has 10,000 pages at most, a
-    file comes at a kilobyte a second at least after the first minute, and a request to wait for hours is not followed.
+    get no name that leads out of it. A connection is silent for a minute at most, a list has 10,000 pages at most, an
+    answer that is no file has 100 MB at most, a file comes at a kilobyte a second at least after the first minute, and
+    a request to wait for hours is not followed.
 
     Raises:
         OochubError: The server asked for something else.
@@ -87,6 +93,8 @@ def _check_request(request: Any) -> None:
             f"{_hide_login(str(request.url))}, so no request was sent there. Check HF_ENDPOINT; public repositories "
             "need no token."
         )
+    if "identity" not in request.headers.get("accept-encoding", ""):
+        request.headers["accept-encoding"] = ", ".join(_PACKED)  # what is unpacked to a bound
     limits = request.extensions.get("timeout") or {}
     allowed = {name: _PATIENCE if limits.get(name) is None else limits[name] for name in ("connect", "read", "write")}
     request.extensions = {**request.extensions, "timeout": {"pool": None, **limits, **allowed}}
@@ -112,20 +120,37 @@ def _check_answer(response: Any, pages: Counter[str]) -> None:
         raise OochubError(
             f"The list at {_hide_login(str(response.url))}{path} has no end: {_PAGES:,} pages came. Check the name."
         )
-    response.stream = _limit_time(response)
+    response.stream = _bound_body(response)
 
 
-def _limit_time(response: Any) -> Any:
-    """The body as it comes; slower than any connection it is an error that passes."""
+def _bound_body(response: Any) -> Any:
+    """The body as it comes; slower than any connection it is an error that passes, and without end it is one.
+
+    What is no file is held in memory, so it is unpacked here, to a bound.
+    """
     library = import_module(type(response).__module__.partition(".")[0])  # httpx or httpx2, as the version has it
-    stream = response.stream
+    stream, url = response.stream, response.url
+    is_file = response.status_code < 300 and "/api/" not in url.path
+    largest = _LARGEST_UNNAMED if is_file else _LARGEST_ANSWER
+    largest = math.inf if is_file and "content-length" in response.headers else largest
+    unpacker = None
+    if not is_file and response.headers.get("content-encoding") in _PACKED:
+        del response.headers["content-encoding"]
+        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)  # whose head says which of the two it is
 
-    class Timed(library.SyncByteStream):  # type: ignore[misc, name-defined]
+    class Bounded(library.SyncByteStream):  # type: ignore[misc, name-defined]
         def __iter__(self) -> Iterator[bytes]:
-            begun, size = time.monotonic(), 0
+            begun, size, made = time.monotonic(), 0, 0
             for chunk in stream:
                 size += len(chunk)
-                yield chunk
+                part = chunk if unpacker is None else _unpack(unpacker, chunk, library)
+                made += len(part)
+                if made > largest:
+                    raise OochubError(
+                        f"The answer of {_hide_login(str(url))}{url.path} has no end: more than {largest:,} bytes "
+                        "came. Check HF_ENDPOINT and the name."
+                    )
+                yield part
                 taken = time.monotonic() - begun
                 if taken > _PATIENCE and size < _PACE * taken:
                     raise library.ReadTimeout(f"{size:,} bytes arrived in {taken:.0f} seconds")
@@ -133,7 +158,16 @@ def _limit_time(response: Any) -> Any:
         def close(self) -> None:
             stream.close()
 
-    return Timed()
+    return Bounded()
+
+
+def _unpack(unpacker: Any, chunk: bytes, library: Any) -> bytes:
+    """What a part of a packed body holds; a byte more than an answer may have is enough to refuse it."""
+    try:
+        part: bytes = unpacker.decompress(chunk, _LARGEST_ANSWER + 1)
+    except zlib.error as error:
+        raise library.DecodingError(str(error)) from error
+    return part
 
 
 def _parse_origin(url: str) -> tuple[str, str, int | None]:

@@ -1,6 +1,7 @@
 """The rules of a check: read from TOML, which is data alone, and suggested from a report."""
 
 import math
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ _CORRECTIONS: tuple[RuleCorrection, ...] = get_args(RuleCorrection)
 _FILE_KEYS = ("correction", "rule")
 _RULE_KEYS = ("metric", "slice", "group", *BOUNDS)
 _LARGEST = 10**6  # bytes of a file of rules
+_DIGITS = 30  # of a number that an error repeats
 _EXAMPLE = '[[rule]], then metric = "accuracy", slice = "out_of_context" and at_least = 0.7'
 
 
@@ -64,8 +66,13 @@ Allowed: at_least, at_most, at_most_worse, group, metric, slice.
     """
     if isinstance(rules, Mapping):
         name, content = "the rules", rules
-    else:
+    elif isinstance(rules, str | Path):
         name, content = Path(rules).name, _read_toml(Path(rules).expanduser())
+    else:
+        raise OochubError(
+            f'Rules must be the path of a TOML file or a dict such as {{"rule": [{{"metric": "accuracy", "at_least": '
+            f"0.7}}]}}, got a {type(rules).__name__}."
+        )
     for key in content:
         if key not in _FILE_KEYS:
             raise unknown_name(f"key of {name}", str(key), _FILE_KEYS)
@@ -79,9 +86,11 @@ Allowed: at_least, at_most, at_most_worse, group, metric, slice.
     if not listed:
         raise OochubError(f"There is no rule in {name}, so nothing can pass. Write {_EXAMPLE}.")
     found = tuple(_read_rule(f"rule {number} of {name}", each) for number, each in enumerate(listed, 1))
+    met: set[Rule] = set()
     for number, rule in enumerate(found, 1):
-        if rule in found[: number - 1]:
+        if rule in met:
             raise OochubError(f"Rule {number} of {name} stands there twice: {rule.text}. Take one of them out.")
+        met.add(rule)
     return CheckRules(name=name, rules=found, correction=correction)
 
 
@@ -115,12 +124,19 @@ def _read_rule(name: str, given: Mapping[str, object]) -> Rule:
         got = " and ".join(bounds) or "none"
         raise OochubError(f"There must be one of {', '.join(BOUNDS)} in {name}, got {got}.")
     limit = given[bounds[0]]
-    if isinstance(limit, bool) or not isinstance(limit, int | float) or not math.isfinite(limit):
-        raise OochubError(f"{bounds[0]} in {name} must be a finite number, got {limit!r}.")
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or not abs(limit) <= sys.float_info.max:
+        raise OochubError(f"{bounds[0]} in {name} must be a finite number, got {_shorten(limit)}.")
     if bounds[0] == "at_most_worse" and limit < 0:
         raise OochubError(f"at_most_worse in {name} must be 0 or larger, got {limit:g}: it says how much may be lost.")
     place = {key: texts.get(key) for key in ("slice", "group")}
     return Rule(metric=texts["metric"], **place, bound=bounds[0], limit=float(limit))
+
+
+def _shorten(value: object) -> str:
+    """What was given, as Python writes it; a number of hundreds of digits by their number."""
+    if isinstance(value, int) and abs(value) >= 10**_DIGITS:
+        return f"a whole number of more than {_DIGITS} digits"
+    return f"{value!r:.200}" if isinstance(value, int | float | str | bool) else f"a {type(value).__name__}"
 
 
 def suggest_rules(report: Report, *, name: str, margin: float = 2.0) -> str:

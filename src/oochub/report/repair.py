@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -119,6 +119,7 @@ class Repair:
         collection: Which rows to collect; None if it was not asked.
         temperature: What the logits of the new head are divided by.
         model: Folder of the repaired model, in that of the record; None if none was written.
+        weights: SHA-256 of each file of its weights, by name.
         notes: Caveats.
         command: The command that makes it again; "" if a model or data in memory was given.
         key: What it was made of: model, data and settings; None for a model in memory.
@@ -139,6 +140,7 @@ class Repair:
     collection: Collection | None = optional()
     temperature: float | None = optional()
     model: str | None = optional()
+    weights: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     command: str = ""
     key: str | None = optional()

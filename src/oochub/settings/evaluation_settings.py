@@ -118,6 +118,13 @@ class EvaluationSettings(Settings):
         common=True,
         typed=str | None,
     )
+    probabilities: bool = option(
+        False,
+        help="Read the numbers of such a file as probabilities, whatever its columns are called.",
+        more="The columns `logits`, `logit_<class>` and those named by the classes; by default these are logits.",
+        panel="Data",
+        flag="--probabilities",
+    )
     model_name: str | None = option(
         None, help="Name of the model for such a file; default the file's stem.", panel="Data"
     )

@@ -1,10 +1,12 @@
 """Every pair of many models tested on the same rows, at once.
 
 The tests are those of `oochub.stats.paired_values.compare_values`: of shares, means and AUCs all pairs follow from one
-product of matrices, of random signs from one draw of them. A thousand models are half a million pairs.
+product of matrices, of random signs from one draw of them. A thousand models are half a million pairs. Models that
+answer alike in every row are tested as one, since a pair without variance has to be tested alone.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import hashlib
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -15,7 +17,6 @@ from oochub.errors import OochubError
 from oochub.process.follow import follow
 from oochub.stats.array_checks import Array
 from oochub.stats.delong import delong_covariance
-from oochub.stats.estimate import Estimate
 from oochub.stats.mean_interval import leave_means
 from oochub.stats.p_values import draw_typical_means, is_flipped, read_typical_means
 from oochub.stats.paired_values import Kind, PairedValues, compare_values
@@ -25,6 +26,7 @@ _ALIKE = 1e-9  # of the variances of two models: their difference has too few di
 _TAIL = (1 - 0.95) / 2
 _Z = -float(special.ndtri(_TAIL))
 _ROUNDING = 1e-12
+_OF_NUMBERS = ("t", "percentiles", "intervals")  # the model's own number is part of the test
 
 
 class PairTests(NamedTuple):
@@ -63,17 +65,52 @@ def compare_all_pairs(models: Sequence[PairedValues]) -> PairTests:
     sets = {(each.kind, each.n, each.values.shape) for each in models if each.kind != "intervals"}
     if len({each.kind for each in models}) > 1 or len(sets) > 1:
         raise OochubError(f"Models can be compared on the same rows only, got {len(sets)} sets of rows.")
+    if not models:
+        return PairTests(*(np.empty((0, 0)) for _ in range(3)))
+    places: dict[Hashable, int] = {}
+    group = np.array([places.setdefault(_name_values(each), len(places)) for each in models], np.int64)
+    firsts = [models[k] for k in np.unique(group, return_index=True)[1]]
+    alone = [
+        _test_alone(each, each) if n > 1 else (np.nan,) * 3 for each, n in zip(firsts, np.bincount(group), strict=True)
+    ]
+    same = group[:, None] == group
+    tests = PairTests(
+        *(
+            np.where(same, np.array(of_copies)[group], of_pairs[np.ix_(group, group)])
+            for of_copies, of_pairs in zip(zip(*alone, strict=True), _compare_unlike(firsts), strict=True)
+        )
+    )
+    for each in tests:
+        np.fill_diagonal(each, np.nan)
+    return tests
+
+
+def _compare_unlike(models: Sequence[PairedValues]) -> PairTests:
+    """The tests of models no two of which are alike in every row."""
     empty = PairTests(*(np.full((len(models),) * 2, np.nan) for _ in range(3)))
-    if len(models) < 2:
-        return empty
-    find = _AT_ONCE.get(models[0].kind)
+    find = _AT_ONCE.get(models[0].kind) if len(models) > 1 else None
     tests = find(models) if find else _Found(empty, np.ones(empty.gain.shape, bool))
     places = [(i, j) for i, j in empty.list_pairs() if tests.is_left[i, j]]
     for i, j in follow(places, desc="Testing", unit="pair", delay=2, disable=None):
-        _note(tests.found, i, j, *compare_values(models[i], models[j])[:2])
-    for each in tests.found:
-        np.fill_diagonal(each, np.nan)
+        gain, p_value, error = _test_alone(models[i], models[j])
+        _note(tests.found, i, j, gain, p_value, error)
     return tests.found
+
+
+def _test_alone(first: PairedValues, second: PairedValues) -> tuple[float, float, float]:
+    """The gain, its p-value and its standard error of one pair."""
+    change, p_value, _ = compare_values(first, second)
+    return change.value, p_value, (change.high - change.low) / (2 * _Z)
+
+
+def _name_values(model: PairedValues) -> Hashable:
+    """What is equal for models that are tested alike: the ranks of scores for AUCs, else every value."""
+    values = model.values
+    if model.kind == "auc":
+        values = np.unique(values, return_inverse=True)[1]
+    digest = hashlib.sha256(np.ascontiguousarray(values).tobytes()).digest()
+    number = model.number
+    return digest, *((number.value, number.low, number.high, number.n, model.n) if model.kind in _OF_NUMBERS else ())
 
 
 class _Found(NamedTuple):
@@ -121,7 +158,7 @@ def _flip_signs(models: Sequence[PairedValues], values: Array) -> _Found:
             continue
         value, scale = float(changes.mean()), float(max(largest[i], largest[j]))
         of = read_typical_means(typical[j] - typical[i], value, largest=scale, tail=_TAIL)
-        _note(found, i, j, Estimate(value, low=of.low, high=of.high, n=len(changes), method=""), of.p_value)
+        _note(found, i, j, value, of.p_value, (of.high - of.low) / (2 * _Z))
     return _Found(found, is_left)
 
 
@@ -162,7 +199,7 @@ def _read_p_values(gain: Array, half: Array, degrees: float) -> Array:
     return np.where(ratio <= 1 + _ROUNDING, np.maximum(p_value, np.nextafter(1 - 0.95, 1)), p_value)
 
 
-def _note(found: PairTests, i: int, j: int, change: Estimate, p_value: float) -> None:
-    found.gain[i, j], found.gain[j, i] = change.value, -change.value
+def _note(found: PairTests, i: int, j: int, gain: float, p_value: float, error: float) -> None:
+    found.gain[i, j], found.gain[j, i] = gain, -gain
     found.p_value[i, j] = found.p_value[j, i] = p_value
-    found.error[i, j] = found.error[j, i] = (change.high - change.low) / (2 * _Z)
+    found.error[i, j] = found.error[j, i] = error

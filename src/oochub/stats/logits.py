@@ -24,8 +24,23 @@ if TYPE_CHECKING:
 
 
 _TOGETHER = 1 << 16  # logits looked at together: they stay in the processor's cache
+LIKE_PROBABILITIES = "the logits of each row lie in [0, 1] and sum to 1, as probabilities do, and were read as logits"
+"""What is said of answers for which `are_probabilities` holds, given as logits."""
+_OFF = 1e-3  # of the sum of probabilities
 _SAFE = 60.0  # sums of exp(z) neither overflow nor vanish in float32: no need to subtract the largest
 _LARGEST_LOSS = -float(np.log(np.finfo(np.float64).tiny))  # as in nll
+
+
+def are_probabilities(values: Array) -> bool:
+    """Whether numbers (n, c) look like probabilities of classes: in [0, 1], each row sums to 1, and not all 0 or 1.
+
+    >>> are_probabilities(np.array([[0.25, 0.75], [0.9, 0.1]])), are_probabilities(np.array([[1.0, 0.0]]))
+    (True, False)
+    """
+    if values.ndim != 2 or values.shape[1] < 2 or not len(values):
+        return False
+    is_inside = bool((values >= 0).all() and (values <= 1).all())
+    return is_inside and bool((np.abs(values.sum(axis=1) - 1) < _OFF).all()) and not np.isin(values, (0, 1)).all()
 
 
 def softmax(logits: Array, allowed: Array | None = None) -> Array:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from oochub.errors import OochubError
 from oochub.storage.files import name_scratch_folder
 
 
@@ -21,11 +22,27 @@ def cache_folder(kind: str) -> Path:
         kind: "predictions", "features", "pixels", "embeddings", "contexts", "checks", "pushes", "shards",
             "compiled" or "runtimes".
 
+    Raises:
+        OochubError: $OOCHUB_CACHE can be no path.
+
     >>> cache_folder("pixels").name
     'pixels'
     """
     given = os.environ.get("OOCHUB_CACHE")
-    return (Path(given).expanduser() if given else datasets_folder() / "oochub") / kind
+    return (_read_place(given) if given else datasets_folder() / "oochub") / kind
+
+
+def _read_place(given: str) -> Path:
+    """The folder that OOCHUB_CACHE names."""
+    try:
+        place = Path(given).expanduser()
+        place.exists()  # no name of a file is an error of the system
+    except (OSError, RuntimeError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error).rstrip(".")
+        raise OochubError(
+            f"OOCHUB_CACHE names no folder that can be: {given[:80]!r} ({why}). Name another one, or unset it."
+        ) from None
+    return place
 
 
 def datasets_folder() -> Path:

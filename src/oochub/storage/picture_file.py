@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from oochub.errors import OochubError
@@ -20,10 +21,34 @@ _BEGINNINGS = (
     b"RIFF",
     b"BM",
     b"GIF8",
-    b"II*\0",
-    b"MM\0*",
+    *(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
     *(b"P%d" % k for k in range(1, 7)),
 )
+_OTHERS = {  # formats by the bytes from a place on; none of them is opened
+    "AVIF": ((4, b"ftypavif"), (4, b"ftypavis")),
+    "HEIC": ((4, b"ftyphei"), (4, b"ftyphev"), (4, b"ftypmif1"), (4, b"ftypmsf1")),
+    "JPEG 2000": ((4, b"jP  "), (0, b"\xff\x4f\xff\x51")),
+    "JPEG XL": ((4, b"JXL "), (0, b"\xff\x0a")),
+    "ICO": ((0, b"\0\0\1\0"), (0, b"\0\0\2\0")),
+    "ICNS": ((0, b"icns"),),
+    "PSD": ((0, b"8BPS"),),
+    "EPS": ((0, b"%!PS"), (0, b"\xc5\xd0\xd3\xc6")),
+    "PDF": ((0, b"%PDF"),),
+    "SVG": ((0, b"<svg"), (0, b"<?xml")),
+    "DDS": ((0, b"DDS "),),
+    "QOI": ((0, b"qoif"),),
+    "PCX": ((0, b"\n\5\1"), (0, b"\n\3\1")),
+    "SGI": ((0, b"\x01\xda"),),
+    "Sun raster": ((0, b"\x59\xa6\x6a\x95"),),
+    "XPM": ((0, b"/* XPM */"),),
+    "FITS": ((0, b"SIMPLE  ="),),
+    "OpenEXR": ((0, b"\x76\x2f\x31\x01"),),
+    "Radiance HDR": ((0, b"#?RADIANCE"),),
+    "DICOM": ((128, b"DICM"),),
+}
+_BYTES = ("1", "L", "P", "LA", "PA", "La", "RGB", "RGBA", "RGBX", "RGBa", "CMYK", "YCbCr", "HSV")
+"""Modes of Pillow in which a channel of a pixel is a byte, or an index into colors of bytes."""
+_OF_65535 = ("PNG", "PPM")  # formats whose whole numbers Pillow gives as shares of 65535
 _DAMAGED = (
     ArithmeticError,
     AttributeError,
@@ -66,7 +91,7 @@ def open_picture(content: bytes, *, name: str) -> Image.Image:
     (3, 2)
     >>> open_picture(b"%!PS-Adobe-3.0 EPSF-3.0", name="tie.jpg")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    oochub.errors.OochubError: tie.jpg: 23 bytes that are no image in JPEG, PNG, WEBP, BMP, GIF, TIFF, PPM. Fetch ...
+    oochub.errors.OochubError: tie.jpg: 23 bytes that are no image in JPEG, PNG, WEBP, BMP, GIF, TIFF, PPM, but one ...
     """
     too_large = OochubError(
         f"{name}: its header says more than {Image.MAX_IMAGE_PIXELS} pixels, so it is not decoded. Make it smaller, or "
@@ -167,5 +192,42 @@ def _resolve_folder(folder: str) -> str:
     return os.path.realpath(folder)
 
 
+def is_of_bytes(picture: Image.Image) -> bool:
+    """Whether a channel of a pixel is a byte, or an index into colors of bytes."""
+    return picture.mode in _BYTES
+
+
+def scale_to_bytes(picture: Image.Image, *, name: str, format: str | None = None) -> Image.Image:
+    """The image with pixels of 8 bits: itself where they are, and the upper 8 of 16 bits.
+
+    Of 16 bits 0 stays black and 65535 becomes white, whatever an image uses of them. Whole numbers of 32 bits and
+    floats have no such range, so they are refused: Pillow would cut them off at 0 and 255.
+
+    Args:
+        picture: Image, its pixels read.
+        name: What errors call it.
+        format: Format of its file, as Pillow names it.
+
+    Raises:
+        OochubError: Its pixels are whole numbers of 32 bits, floats, or of a color space that Pillow does not convert.
+
+    >>> scale_to_bytes(Image.new("I;16", (1, 1), 65535), name="x.png").getpixel((0, 0))
+    255
+    """
+    if is_of_bytes(picture):
+        return picture
+    if picture.mode.startswith("I;16") or (picture.mode == "I" and format in _OF_65535):
+        return Image.fromarray((np.asarray(picture) >> 8).astype(np.uint8))
+    kinds = {"I": "whole numbers of 32 bits", "F": "floats", "LAB": "colors of CIELAB"}
+    raise OochubError(
+        f"{name}: its pixels are {kinds.get(picture.mode, f'of the mode {picture.mode}')}, which have no range from "
+        "black to white that is known. Save it as a PNG of 8 bits, scaled as the images that the model was trained on."
+    )
+
+
 def _explain_no_picture(name: str, content: bytes) -> str:
-    return f"{name}: {len(content)} bytes that are no image in {', '.join(FORMATS)}. Fetch the file again."
+    wrong = f"{name}: {len(content)} bytes that are no image in {', '.join(FORMATS)}"
+    for other, marks in _OTHERS.items():
+        if any(content[place : place + len(mark)] == mark for place, mark in marks):
+            return f"{wrong}, but one in {other}. Save it as PNG."
+    return f"{wrong}. Fetch the file again; if it is an image in another format, save it as PNG."

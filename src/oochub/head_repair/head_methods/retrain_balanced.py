@@ -40,7 +40,7 @@ class RetrainBalanced(HeadMethod):
         """See `HeadMethod.fit`; the rows of each refit are drawn."""
         counts = np.unique(rows.group, return_counts=True)[1]
         few = int(np.clip(_NUMBERS // (counts.min() * len(counts) * rows.features.shape[1]), _FEWEST, _MOST))
-        weight, bias = fit_balanced_heads(
+        weight, bias, _ = fit_balanced_heads(
             torch.from_numpy(rows.features),
             torch.from_numpy(rows.label),
             rows.group,

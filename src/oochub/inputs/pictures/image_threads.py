@@ -3,6 +3,7 @@
 Pixels travel as uint8 NHWC, a quarter of the size of floats; `normalize` makes the model's input on its device.
 """
 
+import hashlib
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,12 +21,14 @@ from oochub.input import BrokenRow
 from oochub.inputs.pictures.preprocessing import Preprocessing
 from oochub.inputs.pictures.stored_pictures import describe_picture_place, keep_encoded, read_picture_bytes
 from oochub.process.cores import count_cores
+from oochub.records.metadata import IMAGE_DIGEST
 from oochub.storage.files import check_writable, write_whole
 
 if TYPE_CHECKING:
     import torch
 
 
+_DIGITS = 32  # of 64
 _TASK = 8  # images that a thread takes at once
 
 _Task = tuple[int, Callable[[], dict[str, Any]]]  # the number of its first row, and what reads its rows
@@ -47,6 +50,7 @@ def map_images(
     num_workers: int | None = None,
     broken: list[BrokenRow] | None = None,
     beside: Sequence[str] = (),
+    is_digested: bool = False,
 ) -> Iterator[MappedImages]:
     """The rows of a split in order, their images through `make`: the same with any number of threads.
 
@@ -63,6 +67,7 @@ def map_images(
         broken: Gets the rows that cannot be read, which are left out; None makes the first an error.
         beside: Other columns that `make` gets of each row, those that are there, as a third argument: a mapping by
             name. `example_id` is the row's number if there is no such column. Without names it gets two arguments.
+        is_digested: Add the column `image_digest`, see `oochub.records.metadata.IMAGE_DIGEST`.
 
     Raises:
         OochubError: An image that cannot be read; its split and example are named.
@@ -71,7 +76,10 @@ def map_images(
     first, of = 0, f"split {part.split}, " if part.split else ""
     ahead = 1 + math.ceil(workers * _TASK / batch_size)  # batches, so that each thread has a task of the next ones
     for tasks in _run_in_order(
-        _make_tasks(part, batch_size), partial(_map_task, make=make, of=of, beside=beside), workers, ahead
+        _make_tasks(part, batch_size),
+        partial(_map_task, make=make, of=of, beside=beside, is_digested=is_digested),
+        workers,
+        ahead,
     ):
         columns: dict[str, Any] = {}
         made: list[Any] = []
@@ -117,21 +125,25 @@ def _slice(columns: Mapping[str, Sequence[Any]], first: int) -> dict[str, Any]:
 
 
 def _map_task(
-    task: _Task, *, make: Callable[..., Any], of: str, beside: Sequence[str]
+    task: _Task, *, make: Callable[..., Any], of: str, beside: Sequence[str], is_digested: bool
 ) -> tuple[dict[str, Any], list[Any]]:
     """The columns of its rows but the images, and what was made of these, or the error of each."""
     first, read = task
     columns = read()
-    pictures, made = columns.pop("image"), []
+    pictures, made, digests = columns.pop("image"), [], []
     names = columns.get("example_id", range(first, first + len(pictures)))
     for place, (name, picture) in enumerate(zip(names, pictures, strict=True)):
         where = describe_picture_place(of, name, picture)
         row = {each: columns[each][place] for each in beside if each in columns} | {"example_id": name}
+        digest = None
         try:
-            made.append(make(read_picture_bytes(picture, where), where, *([row] if beside else [])))
+            content = read_picture_bytes(picture, where)
+            digest = hashlib.sha256(content).hexdigest()[:_DIGITS] if is_digested else None
+            made.append(make(content, where, *([row] if beside else [])))
         except OochubError as error:
             made.append(error)
-    return columns, made
+        digests.append(digest)
+    return columns | ({IMAGE_DIGEST: digests} if is_digested else {}), made
 
 
 def _run_in_order(
@@ -223,6 +235,7 @@ def read_batches(
     batch_size: int,
     num_workers: int | None = None,
     broken: list[BrokenRow] | None = None,
+    is_digested: bool = False,
 ) -> Iterator[PictureBatch]:
     """Preprocessed images in row order, decoded by several threads.
 
@@ -232,14 +245,15 @@ def read_batches(
         batch_size: Images in a batch; the last may hold fewer.
         num_workers: See `map_images`.
         broken: Gets the rows that cannot be read, which are left out; None makes the first an error.
+        is_digested: See `map_images`.
 
     Raises:
         OochubError: No `image` column, or an image that cannot be read; the message names its split and id.
     """
     import torch
 
-    made = map_images(dataset, preprocessing.pixels, batch_size=batch_size, num_workers=num_workers, broken=broken)
-    for batch in made:
+    settings = {"batch_size": batch_size, "num_workers": num_workers, "broken": broken, "is_digested": is_digested}
+    for batch in map_images(dataset, preprocessing.pixels, **settings):
         yield PictureBatch(torch.from_numpy(np.stack(batch.made)), np.asarray(batch.rows, np.int64), batch.columns)
 
 

@@ -8,6 +8,7 @@ import json
 import math
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import islice
@@ -20,7 +21,7 @@ from PIL import Image
 from oochub.errors import OochubError
 from oochub.inputs.pictures.stored_pictures import keep_encoded, read_picture_bytes
 from oochub.stats.logits import logit_difference
-from oochub.storage.picture_file import open_picture, turn_upright
+from oochub.storage.picture_file import is_of_bytes, open_picture, scale_to_bytes, turn_upright
 
 if TYPE_CHECKING:
     import torch
@@ -164,13 +165,15 @@ class Preprocessing:
 def decode(data: bytes, where: str, *, draft: int | None = None) -> Image.Image:
     """The image as RGB, turned as its EXIF tag says if that is whole; transparency is dropped.
 
+    Pixels of more than 8 bits are read as `scale_to_bytes` says.
+
     Args:
         data: The bytes of the file.
         where: What an error calls the image.
         draft: Pixels that the shorter side needs; a JPEG of four times as many is decoded at about twice as many.
 
     Raises:
-        OochubError: The file is empty, cut off, damaged, or no image.
+        OochubError: The file is empty, cut off, damaged, or no image; its pixels have no known range.
 
     >>> import io
     >>> file = io.BytesIO()
@@ -179,6 +182,25 @@ def decode(data: bytes, where: str, *, draft: int | None = None) -> Image.Image:
     (7, 7, 7)
     """
     return _open_image(data, where, draft)[1]
+
+
+def decode_mask(data: bytes, where: str) -> NDArray[np.bool_]:
+    """Where an image of a mask is above 0 (height, width), whatever its pixels are: numbers of things may have 32 bits.
+
+    Args:
+        data: The bytes of the file.
+        where: What an error calls the image.
+
+    Raises:
+        OochubError: See `decode`.
+    """
+    picture = open_picture(data, name=where)
+    if is_of_bytes(picture):
+        return np.asarray(decode(data, where).convert("L")) > 0
+    with _explain_damage(where):
+        picture.load()
+        above: NDArray[np.bool_] = np.asarray(turn_upright(picture)) > 0
+    return above
 
 
 def normalize(batch: "torch.Tensor", preprocessing: Preprocessing) -> "torch.Tensor":
@@ -277,19 +299,27 @@ def _parse_triple(value: float | Sequence[float]) -> tuple[float, float, float]:
 def _open_image(data: bytes, where: str, draft: int | None) -> tuple[tuple[int, int], Image.Image]:
     """(height, width) of the upright original, and the upright RGB image, maybe shrunk by `draft`."""
     picture = open_picture(data, name=where)
-    try:
+    with _explain_damage(where):
         width, height = picture.size
         if draft is not None and min(width, height) >= 4 * draft:
             short = min(width, height)
             picture.draft("RGB", (2 * draft * width // short, 2 * draft * height // short))
         picture.load()
-        before = picture.size
+        before, file_format = picture.size, picture.format
         picture = turn_upright(picture)
         if picture.size != before:
             width, height = height, width
-        if picture.mode.startswith("I;16"):  # convert() would cut off at 255
-            picture = Image.fromarray((np.asarray(picture) >> 8).astype(np.uint8))
+        picture = scale_to_bytes(picture, name=where, format=file_format)
         return (height, width), picture if picture.mode == "RGB" else picture.convert("RGB")
+
+
+@contextmanager
+def _explain_damage(where: str) -> Iterator[None]:
+    """A block that reads the pixels of an image."""
+    try:
+        yield
+    except OochubError:
+        raise
     except (OSError, EOFError, SyntaxError, ValueError, struct.error, Image.DecompressionBombError) as error:
         raise OochubError(
             f"{where}: the image cannot be read ({error}). Fetch the file again; a cut-off image is never used."

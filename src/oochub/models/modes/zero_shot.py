@@ -28,6 +28,7 @@ from oochub.output import Output, check_fixed_classes, find_output_of_features, 
 from oochub.records.build_record import BuildFacts, BuildRecord, presence_class
 
 _NEGATIVES = ("a photo.", "a photo of a scene.", "a photo of something else.")
+_LISTED = 5
 _SHOWN = 100  # texts that predictions keep; of more, their digest
 
 
@@ -84,6 +85,13 @@ class ZeroShotMode(Mode):
         else:
             texts = [write_prompts([thing.name], each)[0] for each in (absent, used)]
             texts = texts if thing.present else texts[::-1]
+        is_published = record is not None and record.benchmark in catalog.names("benchmark") and given is None
+        alike = _describe_alike(self.class_names, texts)
+        if alike and not is_published:
+            raise OochubError(
+                f"{alike}. Give these classes texts of their own: "
+                f"{choose_wording('prompts={name: [text, ...]}', '--mode-option prompts=FILE')}."
+            )
         against = write_prompts(self.class_names, absent) if self.kind.name == "labels" else []
         reader = DualEncoder.text_encoder(source, inputs, data.part, tokenizer=tokenizer)
         reader.tokens(texts[0])  # one that is too long is said before weights are read
@@ -97,8 +105,9 @@ class ZeroShotMode(Mode):
         self.details = _summarize_texts(texts, against) | (
             {"unexpected_weights": list(unexpected)} if unexpected else {}
         )
+        self.notes = (alike,) if alike else ()
         if (thing is not None and given is None) or against:
-            self.notes = (
+            self.notes += (
                 f"absence of a thing is judged by texts that do not name it ({'; '.join(absent)}), which set the "
                 "threshold, so read the ranking (AUC) rather than the accuracy",
             )
@@ -146,6 +155,18 @@ def _find_classes(part: Any, given: Given | None) -> tuple[Output, tuple[str, ..
         )
         raise OochubError(f"The data set does not name its classes, so there are no texts for them. {named}")
     return kind, tuple(names)
+
+
+def _describe_alike(names: Sequence[str], texts: Sequence[Sequence[str]]) -> str:
+    """Which classes have the same texts, in words; "" if none have."""
+    by_texts: dict[tuple[str, ...], list[str]] = {}
+    for name, own in zip(names, texts, strict=True):
+        by_texts.setdefault(tuple(sorted(own)), []).append(name)
+    alike = [" and ".join(map(repr, same)) for same in by_texts.values() if len(same) > 1]
+    if not alike:
+        return ""
+    shown = "; ".join(alike[:_LISTED]) + (f" and {len(alike) - _LISTED} more" if len(alike) > _LISTED else "")
+    return f"Classes with the same texts have the same logits, so only the first of them is ever answered: {shown}"
 
 
 def _summarize_texts(texts: Sequence[Sequence[str]], against: Sequence[Sequence[str]]) -> dict[str, Any]:
