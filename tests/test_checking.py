@@ -16,6 +16,7 @@ from oochub.errors import OochubError
 from oochub.evaluation.paired_change import join_exact_shares
 from oochub.report.check_rules import read_rules, suggest_rules
 from oochub.report.report import Report
+from oochub.stats.delong import delong
 from oochub.stats.estimate import Estimate
 from oochub.stats.proportion import adjusted_wald, wilson
 
@@ -32,6 +33,24 @@ def report_of(
 
 def one_rule(**rule: object) -> dict[str, object]:
     return {"rule": [rule]}
+
+
+def test_an_auc_of_few_clusters_is_undecided_and_says_how_many_would_do() -> None:
+    """12 clusters: the interval lies above the bound, and covers too little to pass; 40 clusters pass.
+
+    Planted fault: the caveat shown beside a pass.
+    """
+    rng, states = np.random.default_rng(0), {}
+    for clusters in (12, 40):
+        label = np.arange(960) % 2
+        cluster = np.arange(960) // 2 % clusters
+        margin = 2 + 0.5 * rng.normal(size=clusters)[cluster] + rng.normal(size=960)
+        auc, report = delong(label, margin * (2 * label - 1), cluster=cluster), report_of(0.9, 0.8, 1.0)
+        whole = replace(report.slices[0], metrics={"auc": auc})
+        report = replace(report, slices=(whole, *report.slices[1:]))
+        (states[clusters],) = oochub.check(report, one_rule(metric="auc", at_least=0.8)).outcomes
+    assert states[12].judged.low > 0.8 and states[12].state == "undecided" and states[40].state == "pass"
+    assert "only 12 clusters" in states[12].reason and "with 40 clusters of equal size or more" in states[12].reason
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from ranking_worlds import NOISE
 from scipy import integrate, stats
 
 import oochub
@@ -107,6 +108,30 @@ def _normal(rng: Random, n: int) -> list[Columns]:
     return [_margins(1 + rng.normal(size=n), _labels(n))]
 
 
+def _rank(base: float, positives: float, noise: str, mislabeled: float) -> Callable[[Random, int], list[Columns]]:
+    """The rows of `docs/make/ranking_worlds.py`, without hard ones."""
+
+    def draw(rng: Random, n: int) -> list[Columns]:
+        label = (rng.random(n) < positives).astype(int)
+        label[:2] = 0, 1
+        margin = base + NOISE[noise](rng, n)
+        return [_margins(np.where(rng.random(n) < mislabeled, -margin, margin), label)]
+
+    return draw
+
+
+def _auc_of(base: float, law: Any, mislabeled: float) -> float:
+    """P(first + second margin > 0) of two rows of other classes, each of which may be mislabeled."""
+    means = [(base, 1 - mislabeled), (-base, mislabeled)]
+    return float(
+        sum(
+            of_first * of_second * integrate.quad(lambda e: law.pdf(e) * law.cdf(first + second + e), -60, 60)[0]  # noqa: B023
+            for first, of_first in means
+            for second, of_second in means
+        )
+    )
+
+
 def _two_shares(right: float, lost: float, won: float) -> Callable[[Random, int], list[Columns]]:
     """Two models by the share that the old one has right, and what the new one loses and wins of all rows."""
 
@@ -130,6 +155,7 @@ def _mean_loss(mean: float, spread: float) -> float:
 
 
 _WIDE = math.sqrt(1.25)
+_T4 = stats.t(4, scale=math.sqrt(0.5))
 _ACCURACY, _NLL = {"metric": "accuracy"}, {"metric": "nll"}
 _WORST_OF_EQUAL, _WORST_OF_ONE = (0.8,) * _GROUPS, (0.7, *(0.9,) * (_GROUPS - 1))
 WORLDS = [
@@ -139,6 +165,22 @@ WORLDS = [
     World(
         *("AUC at least that of the population", {"metric": "auc"}, "at_least"),
         *(float(stats.norm.cdf(math.sqrt(2))), 0.04, _normal, (50, 200, 1000)),
+    ),
+    World(
+        *("AUC of .998 at least that, t4 noise", {"metric": "auc"}, "at_least"),
+        *(_auc_of(2.715, _T4, 0), 0.02, _rank(2.715, 0.5, "t4", 0), (600,)),
+    ),
+    World(
+        *("AUC of .96 at least that, t4 noise, 10% positive", {"metric": "auc"}, "at_least"),
+        *(_auc_of(1.188, _T4, 0), 0.05, _rank(1.188, 0.1, "t4", 0), (1000,)),
+    ),
+    World(
+        *("AUC of .998 at least that, t4 noise, 3% positive", {"metric": "auc"}, "at_least"),
+        *(_auc_of(2.715, _T4, 0), 0.08, _rank(2.715, 0.03, "t4", 0), (2000,)),
+    ),
+    World(
+        *("AUC of .99 at least that, 0.5% mislabeled", {"metric": "auc"}, "at_least"),
+        *(_auc_of(3.0, stats.norm, 0.005), 0.03, _rank(3.0, 0.5, "normal", 0.005), (400,)),
     ),
     World("gap at least −10 points", {"metric": "gap"}, "at_least", -0.1, 0.08, _sides(0.8, 0.9), (200, 1000)),
     World("gap at least −2 points", {"metric": "gap"}, "at_least", -0.02, 0.04, _sides(0.97, 0.99), (200, 1000)),

@@ -13,7 +13,7 @@ from oochub.report.check_rules import CheckRules, check_limits, read_rules
 from oochub.report.report import Report, check_all_rows
 from oochub.report.rule_numbers import RuleNumber, find_numbers, improves_upward
 from oochub.settings.check_settings import CheckSettings
-from oochub.stats.estimate import Estimate
+from oochub.stats.estimate import SOME_CLUSTERS, Estimate
 from oochub.stats.p_values import holm, interval_p_value
 from oochub.stats.proportion import clopper_pearson
 
@@ -24,6 +24,7 @@ _ROUNDING = 1e-9
 _WHOLE = 1e-6  # so near a count is a whole number
 _SHARES = ("accuracy", "error_rate")
 _OF_ROWS = ("wilson", "percentile bootstrap of rows")  # that are independent
+_RANKED_CLUSTERS = "obuchowski"  # an interval that covers too little where few clusters count (docs/intervals.md)
 _MOST_TIMES = 1_000  # as many rows as are there, of which nothing is said beyond
 _Source = Report | str | Path
 _NO_CHANGE = "the same model and the same answers"
@@ -258,6 +259,8 @@ def _decide(judged: Estimate, is_least: bool, limit: float) -> tuple[State, str]
     if math.isnan(judged.low) or math.isnan(judged.high):
         return "undecided", f"no interval: {reason or judged.method}"
     is_above, is_below = judged.low > limit + _ROUNDING, judged.high < limit - _ROUNDING
+    if (is_above or is_below) and reason and _RANKED_CLUSTERS in judged.method:
+        return "undecided", f"{reason}; an AUC is decided with {SOME_CLUSTERS} clusters of equal size or more"
     if is_above or is_below:
         return ("pass" if is_above == is_least else "fail"), reason
     return "undecided", "; ".join(filter(None, ["not enough rows to say", reason]))

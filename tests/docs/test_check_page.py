@@ -12,6 +12,7 @@ import pytest
 import yaml
 from guide_fences import fences
 from import_graph import ROOT
+from sklearn.metrics import roc_auc_score
 
 sys.path.insert(0, str(ROOT / "docs" / "make"))
 import check_page  # the maker of the table
@@ -57,6 +58,14 @@ def test_the_truths_of_the_worlds():
     wide = rng.normal(size=1_000_000) * np.sqrt(1.25)
     worse = (np.logaddexp(0, -(0.9 + wide)) - np.logaddexp(0, -(1 + wide))).mean()
     assert worse == pytest.approx(truths["NLL at most so much worse, paired"], abs=0.002)
+    for title, (noise, base, mislabeled) in {
+        "AUC of .998 at least that, t4 noise": (rng.standard_t(4, size=1_000_000) / np.sqrt(2), 2.715, 0),
+        "AUC of .99 at least that, 0.5% mislabeled": (rng.normal(size=1_000_000), 3.0, 0.005),
+    }.items():
+        margin = (base + noise) * np.where(rng.random(1_000_000) < mislabeled, -1, 1)
+        assert roc_auc_score(np.arange(1_000_000) % 2, margin * np.tile([-1, 1], 500_000)) == pytest.approx(
+            truths[title], abs=0.0002
+        )
 
 
 @pytest.mark.slow

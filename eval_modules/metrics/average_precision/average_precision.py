@@ -82,7 +82,8 @@ class _State(NewClassState):
 def _estimate_interval(
     columns: dict[str, Array], sampling: Sampling, positive: Positive = "id", form: Form = "step"
 ) -> Estimate:
-    sides = order_tallies(*count_by_score(**columns), positive)
+    ood, inside = count_by_score(**columns)
+    sides = order_tallies(ood, inside, positive)
     m, n = (int(side[-1]) for side in sides)
     if not (m and n):
         return area_estimate(lambda *_: math.nan, masks_of(**columns), columns["score"], sampling)

@@ -209,7 +209,7 @@ def _list_unseen(rankings: list[_Ranking], drawn: Estimate, sampling: Sampling) 
     for each in rankings:
         positives = len(each.positive)
         of_label = unseen_of_precision(positives, len(each.rows) - positives, together=together, count=count / labels)
-        found += [Unseen(part.count, min(1.0, part.loss) / labels) for part in of_label]
+        found += [Unseen(part.times, min(1.0, part.loss) / labels) for part in of_label]
     return found
 
 

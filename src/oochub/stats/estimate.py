@@ -14,7 +14,8 @@ from oochub.stats.array_checks import Array, check_group
 from oochub.stats.effective_clusters import effective_clusters
 
 _FEWEST, _MOST, _LARGEST_SEED = 100, 1_000_000, 2**63 - 1
-_SOME_CLUSTERS = 40  # of equal size; below, intervals cover 0.87 to 0.92 where clusters are of one piece; else 0.95
+SOME_CLUSTERS = 40
+"""Clusters of equal size; below, intervals cover 0.87 to 0.92 where clusters are of one piece, and 0.95 else."""
 
 
 class Estimate(float):
@@ -192,7 +193,7 @@ class Sampling:
         clusters, effective = self.clusters, math.floor(effective_clusters(self.cluster) + 0.5)
         if clusters == 1:
             return "one cluster only: nothing is known about differences between clusters"
-        if effective >= _SOME_CLUSTERS:
+        if effective >= SOME_CLUSTERS:
             return None
         few = (
             f"only {clusters} clusters"

@@ -30,11 +30,11 @@ class Unseen(NamedTuple):
     """Rows, or units of rows, that a sample of this size may lack.
 
     Attributes:
-        count: How many of them are added; 1 in all for independent rows.
+        times: How many of them are added; 1 in all for independent rows.
         loss: By how much each lowers the value, above 0.
     """
 
-    count: float
+    times: float
     loss: float
 
 
@@ -59,8 +59,8 @@ def reach_of_unseen(loss: float, variance: float, unseen: Sequence[Unseen], quan
     >>> round(reach_of_unseen(0.05, 0.01**2, [Unseen(1.0, 1 / 1000)], 1.96), 4)
     0.0733
     """
-    further = sum(each.count * each.loss for each in unseen)
-    total = variance + sum(each.count * each.loss**2 for each in unseen)
+    further = sum(each.times * each.loss for each in unseen)
+    total = variance + sum(each.times * each.loss**2 for each in unseen)
     if total <= 0:
         return loss
     squared = quantile**2 * total / ((loss + further) * (1 - loss))  # over the effective rows
