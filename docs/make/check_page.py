@@ -62,9 +62,12 @@ class World(NamedTuple):
 
     @property
     def limits(self) -> tuple[float, ...]:
-        """The bound at the truth, an easier one, a harder one."""
+        """The bound at the truth, an easier one, a harder one; for an AUC near 1 half of the way there."""
         easier = -self.step if self.bound == "at_least" else self.step
-        limits = (self.truth, self.truth + easier, self.truth - easier)
+        harder = self.truth - easier
+        if self.rule["metric"] == "auc":
+            harder = min(harder, (1 + self.truth) / 2)
+        limits = (self.truth, self.truth + easier, harder)
         return tuple(max(0.0, limit) if self.bound == "at_most_worse" else limit for limit in limits)
 
 
