@@ -105,6 +105,12 @@ def test_the_record_names_the_weights():
 def test_sums_of_clusters_are_those_of_resampled_rows(options):
     """Each resample drawn row by row and scored by the metric itself. Planted fault: groups without rows count as 0."""
     columns, cluster = _rows(60), np.repeat(np.arange(30), 2)
+    rare = next(iter(WATERBIRDS))  # in one cluster only, which a third of the resamples lack
+    other = np.array([name for name in WATERBIRDS if name != rare])
+    group = np.asarray(columns["group"]).copy()
+    group[2:] = np.where(group[2:] == rare, other[0], group[2:])
+    group[:2] = rare
+    columns = columns | {"group": group}
     found = estimate(adjusted_accuracy, columns, cluster=cluster, options=options, resamples=100, seed=2)
     drawn, generator = [], np.random.default_rng(2)
     for _ in range(100):
