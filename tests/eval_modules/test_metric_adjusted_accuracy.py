@@ -99,3 +99,24 @@ def test_the_record_names_the_weights():
     assert BuildFacts(group_counts=WATERBIRDS).options_of(adjusted_accuracy) == {"weights": WATERBIRDS}
     with pytest.raises(OochubError, match="needs group_counts from the build record, but these rows"):
         BuildFacts().options_of(adjusted_accuracy)
+
+
+@pytest.mark.parametrize("options", [{}, {"weights": WATERBIRDS}, {"weights": WATERBIRDS, "form": "wilds"}])
+def test_sums_of_clusters_are_those_of_resampled_rows(options):
+    """Each resample drawn row by row and scored by the metric itself. Planted fault: groups without rows count as 0."""
+    columns, cluster = _rows(60), np.repeat(np.arange(30), 2)
+    rare = next(iter(WATERBIRDS))  # in one cluster only, which a third of the resamples lack
+    other = np.array([name for name in WATERBIRDS if name != rare])
+    group = np.asarray(columns["group"]).copy()
+    group[2:] = np.where(group[2:] == rare, other[0], group[2:])
+    group[:2] = rare
+    columns = columns | {"group": group}
+    found = estimate(adjusted_accuracy, columns, cluster=cluster, options=options, resamples=100, seed=2)
+    drawn, generator = [], np.random.default_rng(2)
+    for _ in range(100):
+        rows = np.concatenate([np.flatnonzero(cluster == one) for one in generator.integers(30, size=30)])
+        drawn.append(
+            adjusted_accuracy(**{name: np.asarray(column)[rows] for name, column in columns.items()}, **options)
+        )
+    low, high = np.nanquantile(drawn, (0.025, 0.975))
+    assert [found.low, found.high] == pytest.approx([max(low, 0), min(high, 1)])

@@ -203,6 +203,6 @@ def test_the_matched_gap_draws_things(answers):
         gap = measure_gap_at_equal("label", sets, evaluated).estimate
         assert float(gap) == pytest.approx(-5 / 90)
         widths[pair] = gap.high - gap.low
-    # by hand: the standard error of a mean of 90 differences, 5 of which are -1
-    assert widths["foreground"] == pytest.approx(2 * 1.96 * np.sqrt(5 / 90 * 85 / 90 / 90), rel=0.15)
+    # by hand: the standard error of a mean of 90 differences, 5 of which are -1; wider by what its skewness asks for
+    assert 1 < widths["foreground"] / (2 * 1.96 * np.sqrt(5 / 90 * 85 / 90 / 90)) < 1.25
     assert widths["foreground"] < 0.75 * widths[None]

@@ -8,7 +8,7 @@ from scipy import stats
 
 import oochub
 from oochub.stats.estimate import Sampling
-from oochub.stats.mean_interval import mean_estimate
+from oochub.stats.mean_interval import mean_estimate, t_interval
 from oochub.stats.proportion import paired_shares
 from oochub.stats.shared_units import mean_of_shared
 
@@ -34,7 +34,7 @@ def test_the_variance_is_that_of_pairs_that_share_a_unit():
 
 def test_rows_that_share_nothing_are_independent():
     values = np.random.default_rng(1).normal(size=80)
-    found, rows = mean_of_shared(values, np.arange(80)[:, None]), mean_estimate(values, are_shares=False)
+    found, rows = mean_of_shared(values, np.arange(80)[:, None]), t_interval(values, Sampling())
     assert (found.low, found.high) == pytest.approx((rows.low, rows.high), rel=0.02)
     for n in (2, 3, 80):  # Student's t of rows, whose variance is of n - 1
         few = mean_of_shared(values[:n], np.arange(n)[:, None])
@@ -56,7 +56,8 @@ def test_one_role_is_about_a_cluster():
     values = rng.normal(size=12)[cluster] + rng.normal(size=120)
     for of, numbers in (("numbers", values), ("shares", (values > 0) * 1.0)):
         found = mean_of_shared(numbers, cluster[:, None], of=of)
-        whole = mean_estimate(numbers, Sampling(cluster=cluster), are_shares=of == "shares")
+        sampling = Sampling(cluster=cluster)
+        whole = mean_estimate(numbers, sampling) if of == "shares" else t_interval(numbers, sampling)
         assert (found.low, found.high) == pytest.approx((whole.low, whole.high), abs=0.02)
 
 

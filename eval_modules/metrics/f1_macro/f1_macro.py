@@ -96,12 +96,12 @@ def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimat
     prediction = np.where(answer < 0, NO_CLASS, prediction)
     n, classes = len(label), len(names)
     value = float(_mean(_count_outcomes(label, prediction, classes)))
-    unit, cells = (np.arange(n), None) if sampling.cluster is None else (sampling.cluster, None)
+    cells: Array | None = None
+    unit: Array = np.arange(n) if sampling.cluster is None else sampling.cluster
     check_same_length(label=label, cluster=unit)
     if sampling.cluster is None and n >= _MANY:  # rows of one label and one answer count as a cell
-        pairs, cells = np.unique(np.stack([label, prediction]), axis=1, return_counts=True)
-        label, prediction = pairs
-        unit = np.arange(len(cells))
+        (label, prediction), cells = np.unique(np.stack([label, prediction]), axis=1, return_counts=True)
+        unit = np.arange(len(label))
     drawn = draw_sums(_count_by_unit(label, prediction, unit, classes), sampling, cells=cells)
     of_resamples = _mean(drawn.reshape(-1, 3, classes))
     found = drop_no_width(replicate_interval(of_resamples, value, n, sampling))

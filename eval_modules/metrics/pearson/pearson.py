@@ -115,8 +115,8 @@ def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimat
     half = -float(special.stdtrit(max(effective - 1, 1), sampling.tail)) * error
     low, high = np.tanh(math.atanh(value) + np.array([-half, half]))
     is_few = sampling.cluster is None and float(parts.sum()) ** 2 < _FEW * float((parts**2).sum())
-    reason = "a few values make most of the spread: the interval may be too narrow" if is_few else sampling.warning
-    found = Estimate(value, low=low, high=high, n=n, method=method, reason=reason)
+    few = "a few values make most of the spread: the interval may be too narrow" if is_few else sampling.warning
+    found = Estimate(value, low=low, high=high, n=n, method=method, reason=few)
     return found if sampling.cluster is not None else note_few_rows(found)
 
 
