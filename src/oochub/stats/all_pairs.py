@@ -16,7 +16,7 @@ from scipy import special  # scipy.stats has the same, and takes half a second t
 from oochub.errors import OochubError
 from oochub.process.follow import follow
 from oochub.stats.array_checks import Array
-from oochub.stats.delong import delong_covariance
+from oochub.stats.delong import count_equal_clusters, delong_covariance
 from oochub.stats.mean_interval import leave_means
 from oochub.stats.p_values import draw_typical_means, is_flipped, read_typical_means
 from oochub.stats.paired_values import Kind, PairedValues, compare_values
@@ -170,7 +170,7 @@ def _compare_aucs(models: Sequence[PairedValues]) -> _Found:
     variance, is_left = _subtract(covariance)
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = -np.abs(gain) / np.sqrt(variance)
-    freedom = None if cluster is None else float(cluster.max())
+    freedom = None if cluster is None else count_equal_clusters(models[0].label, cluster) - 1
     tail = special.ndtr(distance) if freedom is None else special.stdtr(freedom, distance)
     quantile = _Z if freedom is None else -float(special.stdtrit(freedom, _TAIL))
     return _Found(PairTests(gain, 2 * tail, quantile / _Z * np.sqrt(variance)), is_left)

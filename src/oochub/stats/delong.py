@@ -105,16 +105,29 @@ def delong(label: Any, score: Any, *, cluster: Any = None, confidence: float = 0
 def _estimate_freedom(label: Array, parts: _Parts, clusters: Array | None) -> float:
     """Degrees of freedom of the variance of one AUC."""
     if clusters is not None:
-        return _count_equal_clusters(label, clusters) - 1
+        return count_equal_clusters(label, clusters) - 1
     m, n = int(label.sum()), int(len(label) - label.sum())
     a, b = float(parts.of_positives[0, 0]), float(parts.of_negatives[0, 0])
     return (a + b) ** 2 / (a**2 / (m - 1) + b**2 / (n - 1))
 
 
-def _count_equal_clusters(label: Array, clusters: Array) -> float:
-    """How many clusters of equal size tell as much; both classes count the same, whatever their sizes."""
-    m = int(label.sum())
-    return effective_clusters(clusters, np.where(label, 1 / m, 1 / (len(label) - m)))
+def count_equal_clusters(label: Array, clusters: Array) -> float:
+    """How many clusters of equal size tell as much of an AUC; Student's t has one degree of freedom less.
+
+    Both classes count the same, whatever their sizes, and at most twice as many count as the class in fewer has.
+
+    Args:
+        label: 0 or 1 (n,).
+        clusters: Cluster of each row (n,), numbered from 0 on.
+
+    >>> label, clusters = np.array([0, 0, 0, 0, 1, 1]), np.array([0, 1, 2, 3, 0, 1])
+    >>> count_equal_clusters(label, clusters)  # 4 / (2 (1/4 + 1/2)^2 + 2 (1/4)^2) = 3.2; at most twice 2
+    3.2
+    """
+    is_one = label.astype(bool)
+    m = int(is_one.sum())
+    both = effective_clusters(clusters, np.where(is_one, 1 / m, 1 / (len(label) - m)))
+    return min(both, *(2 * effective_clusters(clusters[rows]) for rows in (is_one, ~is_one)))
 
 
 def _list_unseen(label: Array, score: Array, variance: float, clusters: Array | None) -> list[Unseen]:
@@ -177,7 +190,7 @@ def paired_delong(
     if clusters is None:
         quantile, tail = special.ndtri(level), special.ndtr(distance)
     else:
-        freedom = _count_equal_clusters(label, clusters) - 1  # of Student's t
+        freedom = count_equal_clusters(label, clusters) - 1  # of Student's t
         quantile, tail = special.stdtrit(freedom, level), special.stdtr(freedom, distance)
     half = -float(quantile) * error
     low, high = max(-1.0, value - half), min(1.0, value + half)
@@ -337,7 +350,7 @@ def _count_disjoint_pairs(label: Array, clusters: Array | None) -> int:
     if clusters is None:
         return int(min(label.sum(), (~label).sum()))
     a, b = effective_clusters(clusters[label]), effective_clusters(clusters[~label])
-    return max(1, math.floor(min(a, b, _count_equal_clusters(label, clusters) / 2) + _ROUNDING))
+    return max(1, math.floor(min(a, b, count_equal_clusters(label, clusters) / 2) + _ROUNDING))
 
 
 def _explain_no_variance(m: int, n: int, clusters: Array | None) -> str:
