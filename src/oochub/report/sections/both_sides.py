@@ -109,7 +109,7 @@ def _make_page_content(report: "Report") -> dict[str, Any]:
     benchmark, gap = report.benchmark, report.gap
     metric = benchmark.primary_metric
     description = report.description(metric)
-    reason = "no such rows" if metric in report.metrics else "not evaluated"
+    reason = "no such rows" if metric in report.metrics else "not stored"
     absent = Estimate(float("nan"), n=0, method="none", reason=reason)
     label = format_numbers.points(gap.estimate, report.unit) + (
         ", unclear" if verdict(report).case == "unclear" else ""
