@@ -88,7 +88,7 @@ def _of_points(n, points, *, far=0):
 def test_rows_of_few_points_have_a_map(n, points, far):
     """t-SNE would end the process where all are one point: skipped, said, and the map is that of PCA.
 
-    Planted faults seen: rounding told equal rows apart, so that t-SNE was tried; skipped in silence.
+    Planted faults seen: t-SNE of two points and more; skipped in silence.
     """
     rows = _of_points(n, points, far=far)
     made, plain = (make_row_map(rows, way) for way in ("tsne", "pca"))
@@ -96,6 +96,15 @@ def test_rows_of_few_points_have_a_map(n, points, far):
     assert made.way == "pca" and np.isfinite(made.places).all() and np.array_equal(made.places, plain.places)
     assert made.notes[0] == f"t-SNE was skipped: it needs 10 rows with different features, and there are {different}."
     assert made.notes[1:] == plain.notes
+
+
+def test_rounding_does_not_tell_rows_apart():
+    """Planted fault seen: points that are equal to the last digit alone."""
+    rng = np.random.default_rng(0)
+    features = (_plain(1).features + 5 * (1 + 1e-8 * rng.normal(size=(40, 12)))).astype(np.float32)
+    assert len(np.unique(features, axis=0)) > 10
+    rows = Predictions.from_arrays(logits=np.tile([1.0, 0.0], (40, 1)), label=np.zeros(40, int), features=features)
+    assert make_row_map(rows, "tsne").notes[0].endswith("and there are 1.")
 
 
 @pytest.mark.slow

@@ -870,9 +870,10 @@ def _(c: Counts, chance: str, **said: str) -> str:
 @rule(rf"{_LEVEL}, which leaves open whether it is above chance, <chance:N>\.(?: If it is what it seems, about <rows:W> examples in all would tell\. {_ONCE})?")  # fmt: skip  # noqa: E501
 def _(c: Counts, chance: str, rows: str = "", **said: str) -> str:
     away = 100 * (c.value(c.pair[0]) - c.chance)
-    if bool(rows) != (away > 0 and not re.search("no interval|cluster", said["inner"])):
-        return f"it is {away} points above chance"
-    needed = int(said["n"]) * max(found_by(said["inner"]) / away, 1) ** 2 if rows else 0
+    is_known = away > 0 and not re.search("no interval|cluster", said["inner"])
+    needed = int(said["n"]) * (found_by(said["inner"]) / away) ** 2 if is_known else 0
+    if bool(rows) != (needed > int(said["n"])) and not math.isclose(needed, int(said["n"]), rel_tol=0.05):
+        return f"it is {away} points above chance, and {needed} are needed"
     is_right = abs(read(chance) - 100 * c.chance) < 0.06 and (not rows or is_near(rows, needed))
     return first(level(c, **said), "" if is_right else f"chance is {c.chance}, {needed} are needed")
 

@@ -114,6 +114,12 @@ def test_rows_are_to_be_collected_in_one_go(made):
     assert f"and n = 12. Collect 38 or more {once}" in asking["too few"]
 
 
+def test_no_fewer_rows_are_asked_for_than_there_are():
+    """One right answer of one row: it was "about 1 examples would tell", of 1."""
+    (step, *_), _ = steps(world(inside=(1, 1.0), outside=(60, 0.5)))
+    assert step.reason.endswith("n = 1, which leaves open whether it is above chance, 33.3.")
+
+
 def test_every_command_is_one_of_the_command_line(made):
     """Parsed as if it were typed, with names that are known and with none. Planted fault seen: `--out` of check."""
     kinds = set()

@@ -33,8 +33,10 @@ def test_clusters_of_one_row_are_no_clusters():
     value, first = [1] * 6 + [1, 1, 0, 0, 0, 0], np.arange(12) < 6
     alone = unpaired_shares(value, first)
     assert unpaired_shares(value, first, cluster=np.arange(12)) == alone
-    of_rows = stratified_gap(value, first, np.zeros(12, int))
-    assert stratified_gap(value, first, np.zeros(12, int), cluster=np.arange(12)) == of_rows
+    value, first = np.arange(60) % 30 < np.repeat([28, 19], 30), np.arange(60) < 30
+    of_rows, of_clusters = (stratified_gap(value, first, np.zeros(60), cluster=each) for each in (None, np.arange(60)))
+    assert of_clusters.p_value == of_rows.p_value < 0.05
+    assert of_clusters.estimate.to_dict() == of_rows.estimate.to_dict()  # the method and both ends
 
 
 @pytest.mark.parametrize("right", product([0, 3, 6], [0, 2, 6]))

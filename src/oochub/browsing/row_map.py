@@ -72,7 +72,8 @@ def make_row_map(predictions: Predictions, way: MapWay, *, seed: int = 0) -> Row
         raise OochubError("The features of these predictions are not all finite, so they have no map. Predict again.")
     parts, shares = _find_parts(features)
     taken = _take_rows(len(parts), seed)
-    points = len(np.unique(parts[taken], axis=0)) if way == "tsne" else 0
+    steps = parts[taken] / max(_ROUNDING * float(np.abs(features).max()), np.finfo(np.float32).tiny)
+    points = len(np.unique(steps.round(), axis=0)) if way == "tsne" else 0
     if way == "pca" or points < _FEWEST:
         share = float(shares[:2].sum())
         note = f"The two axes hold {100 * share:.0f}% of the variance of the features (PCA)."
@@ -124,7 +125,6 @@ def _find_parts(features: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDA
     total = max(float(found.explained_variance_.sum()), np.finfo(np.float64).tiny)
     shares = np.nan_to_num(found.explained_variance_ratio_) if total > 0 else np.zeros(len(found.components_))
     parts: NDArray[np.float32] = np.asarray(found.transform(flat), np.float32)
-    parts[np.abs(parts) <= _ROUNDING * np.abs(flat).max()] = 0  # so that equal rows are one point
     return parts, shares
 
 

@@ -119,11 +119,8 @@ def measure_slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evalu
                 worst_groups |= _find_worst_groups(chosen, group)
             named = value if isinstance(value, dict) else {"": value}
             estimates |= {f"{name}.{key}" if key else name: each for key, each in named.items()}
-        if (
-            rows.role in _SIDES
-            and primary not in metrics
-            and {*read_metric(of_primary).required} <= {*evaluated.columns}
-        ):
+        is_lacking = rows.role in _SIDES and primary not in metrics
+        if is_lacking and {*read_metric(of_primary).required} <= {*evaluated.columns}:
             estimates[primary] = estimate_side(rows, of_primary, evaluated)
     output = evaluated.predictions.output
     binary = output.one_answer and len(evaluated.predictions.class_names) == 2

@@ -216,8 +216,9 @@ def _write_lead(report: "Report") -> str:
 
 def _explain_missing(report: "Report", estimate: Estimate | None) -> str:
     """Why a primary metric has no value on a side: an older report does not keep it, or it could not be measured."""
-    absent = estimate is None and report.benchmark.primary_metric not in report.metrics
-    return "was not stored" if absent else "could not be measured"
+    has_rows = report.gap.n_in + report.gap.n_out > 0
+    is_old = estimate is None and has_rows and report.benchmark.primary_metric not in report.metrics
+    return "was not stored" if is_old else "could not be measured"
 
 
 def _format_of_100(value: float, unit: str) -> str:

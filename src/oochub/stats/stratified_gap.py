@@ -266,7 +266,8 @@ def _test_shares(rows: _Rows, cluster: Array | None, confidence: float) -> tuple
     )
     if rows.is_binary:
         independent = _estimate_difference_of_shares(rows, confidence, None)
-        low, high = np.clip([np.minimum(low, independent.low), np.maximum(high, independent.high)], -1, 1)  # nan stays
+        ends = np.minimum(low, independent.low), np.maximum(high, independent.high)  # nan stays
+        low, high = (float(np.clip(end, -1, 1)) for end in ends)
     t = float(added.sum()) / math.sqrt(count * float(np.var(added, ddof=1)))
     estimate = Estimate(rows.gap, low=low, high=high, n=n, method=f"{_METHOD}, t of {count} clusters")
     return estimate, max(p_value, 2 * float(special.stdtr(units - 1, -abs(t))))

@@ -161,8 +161,11 @@ def _tell_from_chance(report: "Report", inside: Estimate) -> NextStep | None:
     )
     if away > 0 and _goes_by_rows(inside):
         found = smallest_found([(inside.high - inside.low) / (2 * _Z)], tests=1)
-        needed = _write_round(inside.n * max(found / away, 1) ** 2)
-        reason += f" If it is what it seems, about {needed} examples in all would tell. {_COLLECT_ONCE}"
+        needed = inside.n * (found / away) ** 2
+        if needed > inside.n:  # else the interval is one of few rows, which this law does not describe
+            reason += (
+                f" If it is what it seems, about {_write_round(needed)} examples in all would tell. {_COLLECT_ONCE}"
+            )
     return NextStep(reason, _write_audit(report))
 
 
