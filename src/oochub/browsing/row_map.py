@@ -72,7 +72,7 @@ def make_row_map(predictions: Predictions, way: MapWay, *, seed: int = 0) -> Row
         raise OochubError("The features of these predictions are not all finite, so they have no map. Predict again.")
     parts, shares = _find_parts(features)
     taken = _take_rows(len(parts), seed)
-    steps = parts[taken] / max(_ROUNDING * float(np.abs(features).max()), np.finfo(np.float32).tiny)
+    steps = parts[taken] / max(_ROUNDING * float(np.abs(features).max()), float(np.finfo(np.float32).tiny))
     points = len(np.unique(steps.round(), axis=0)) if way == "tsne" else 0
     if way == "pca" or points < _FEWEST:
         share = float(shares[:2].sum())
