@@ -76,14 +76,42 @@ def test_rows_without_a_map_are_refused(rows, way, said):
         make_row_map(rows, way)
 
 
+def _of_points(n, points, *, far=0):
+    """Rows at so many different points, of which `far` rows alone have another one than the first."""
+    rows, rng = _plain(n), np.random.default_rng(0)
+    at = np.where(np.arange(n) < n - far, 0, rng.integers(1, max(points, 2), n)) if far else np.arange(n) % points
+    features = rows.table.column("features").combine_chunks().take(at.tolist())
+    return rows.with_table(rows.table.drop(["features"]).append_column("features", features))
+
+
+@pytest.mark.parametrize(("n", "points", "far"), [(40, 1, 0), (40, 2, 0), (200, 9, 0), (200, 60, 1), (200, 60, 8)])
+def test_rows_of_few_points_have_a_map(n, points, far):
+    """t-SNE would end the process where all are one point: skipped, said, and the map is that of PCA.
+
+    Planted faults seen: t-SNE of two points and more; skipped in silence.
+    """
+    rows = _of_points(n, points, far=far)
+    made, plain = (make_row_map(rows, way) for way in ("tsne", "pca"))
+    different = len(np.unique(rows.features, axis=0))
+    assert made.way == "pca" and np.isfinite(made.places).all() and np.array_equal(made.places, plain.places)
+    assert made.notes[0] == f"t-SNE was skipped: it needs 10 rows with different features, and there are {different}."
+    assert made.notes[1:] == plain.notes
+
+
+def test_rounding_does_not_tell_rows_apart():
+    """Planted fault seen: points that are equal to the last digit alone."""
+    rng = np.random.default_rng(0)
+    features = (_plain(1).features + 5 * (1 + 1e-8 * rng.normal(size=(40, 12)))).astype(np.float32)
+    assert len(np.unique(features, axis=0)) > 10
+    rows = Predictions.from_arrays(logits=np.tile([1.0, 0.0], (40, 1)), label=np.zeros(40, int), features=features)
+    assert make_row_map(rows, "tsne").notes[0].endswith("and there are 1.")
+
+
 @pytest.mark.slow
-def test_rows_that_are_all_one_point_have_a_map():
-    rows = _plain(40)
-    same = rows.with_table(
-        rows.table.drop(["features"]).append_column("features", rows.table.column("features").take([0] * 40))
-    )
-    for way in ("pca", "tsne"):
-        assert np.isfinite(make_row_map(same, way).places).all()
+@pytest.mark.parametrize(("n", "points", "far"), [(40, 10, 0), (200, 10, 0), (200, 60, 30), (100, 31, 0)])
+def test_t_sne_of_rows_of_which_many_are_alike(n, points, far):
+    made = make_row_map(_of_points(n, points, far=far), "tsne")
+    assert made.way == "tsne" and np.isfinite(made.places).all() and np.ptp(made.places, axis=0).max() > 0.99
 
 
 def test_the_planted_places_are_found_and_named():

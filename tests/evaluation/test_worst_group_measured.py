@@ -85,7 +85,9 @@ def test_what_is_said(of_groups):
     report = oochub.evaluate(_model(np.random.default_rng(1), 6, 200, worst=4), resamples=100)
     assert report.calibration["out"].groups == {"group 4": 200}
     assert write_headings(report).confidence.endswith("the model is overconfident")
-    assert "chosen on the other half of the rows: group 4 (200 rows)" in report.to_html()
+    assert (
+        "In group 4 (200 rows), chosen as the worst group on the other half of the rows, 54.0% of" in report.to_html()
+    )
     chosen_by_itself = replace(report.calibration["out"], groups=None)
     before = replace(report, calibration={**report.calibration, "out": chosen_by_itself})
     assert write_headings(before).confidence == "Confidence"

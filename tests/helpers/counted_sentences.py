@@ -307,7 +307,7 @@ _REASONS = (
     r"\S+ in every row or cluster: this says nothing about further rows",
     r"\S+ in every pair: this says nothing about further pairs",
     r"(?:\d+ to )?\d+ of \d+ resamples .*",
-    r"no errors|no error in a context of some of the other classes|no interval|not evaluated|no such rows",
+    r"no errors|no error in a context of some of the other classes|no interval|no such rows",
     r"(?P<left>\d+) of (?P<among>\d+) groups have no (?:value|interval)",
     r"none of (?P<groups_in_all>\d+) groups has a value: .*",
     r"the gap could not be computed",
@@ -420,22 +420,31 @@ def gap_said(c: Counts, gap: str, at: str | None, spread: str | None) -> str:
     return differs(gap, c.judged if at else c.gap)
 
 
+_LEVEL_OF_CHANCE = "(?:At|No better than|Below) chance"
+
+
+def wrong_level(c: Counts, said: str) -> str:
+    """What is wrong with "At chance" and its like: near it on either side, far below, or anywhere below."""
+    there, is_below = c.value(c.pair[1]), c.value(c.pair[1]) < c.chance
+    is_near = c.chance * (1 - _NEAR) - 1e-9 <= there <= c.chance + _NEAR * (1 - c.chance) + 1e-9
+    is_true = is_near if said.startswith("At") else is_below if said.startswith(("No better", "Below")) else True
+    return "" if is_true and not (said.startswith("No better") and is_near) else f"it is {there}, chance {c.chance}"
+
+
 _SIZE = r"The gap is <gap:N> points(?P<at> at equal shares of the classes)?(?P<spread>, and no single group is clearly lower)?\."  # fmt: skip  # noqa: E501
 
 
-@rule(rf"(?P<level>(?:At|Below) chance <where:SIDE>, t|T)his model (?:relies on context|does worse <side:SIDE>|does worse there than <than:SIDE>)\. {_SIZE}")  # fmt: skip  # noqa: E501
+@rule(rf"(?P<level>{_LEVEL_OF_CHANCE} <where:SIDE>, t|T)his model (?:relies on context|does worse <side:SIDE>|does worse there than <than:SIDE>)\. {_SIZE}")  # fmt: skip  # noqa: E501
 def _(c: Counts, level: str, gap: str, at: str = "", spread: str = "", where: str = "", **_: str) -> str:
     if read(gap) > -2 + 0.05:
         return f"a gap of {gap} is small"
-    there = c.value(c.pair[1])
-    if level.startswith("Below") and there >= c.chance:
-        return f"it is {there}"
-    return gap_said(c, gap, at, spread)
+    return wrong_level(c, level) or gap_said(c, gap, at, spread)
 
 
-@rule(rf"(?P<level>(?:At|Below) chance <where:SIDE>, t|T)his model is slightly worse (?:<side:SIDE>|there than <than:SIDE>)\. {_SIZE}")  # fmt: skip  # noqa: E501
+@rule(rf"(?P<level>{_LEVEL_OF_CHANCE} <where:SIDE>, t|T)his model is slightly worse (?:<side:SIDE>|there than <than:SIDE>)\. {_SIZE}")  # fmt: skip  # noqa: E501
 def _(c: Counts, level: str, gap: str, at: str = "", spread: str = "", **_: str) -> str:
-    return f"a gap of {gap} is large" if not -2.05 <= read(gap) <= 0 else gap_said(c, gap, at, spread)
+    is_large = not -2.05 <= read(gap) <= 0
+    return f"a gap of {gap} is large" if is_large else wrong_level(c, level) or gap_said(c, gap, at, spread)
 
 
 @rule(r"Any (?:effect of context|difference) is smaller than 2 points\.")
@@ -467,7 +476,7 @@ def _(c: Counts, one: str, here: str, other: str, there: str) -> str:
     return first(differs(one, c.value(c.named(here))), differs(other, c.value(c.named(there))))
 
 
-@rule(r"<metric:METRIC> is <value:N> of 100 <here:SIDE>(?:; <there:SIDE> it (?P<why>could not be measured|was not evaluated))?\.")  # fmt: skip  # noqa: E501
+@rule(r"<metric:METRIC> is <value:N> of 100 <here:SIDE>(?:; <there:SIDE> it (?P<why>could not be measured))?\.")  # fmt: skip  # noqa: E501
 def _(c: Counts, metric: str, value: str, here: str, there: str = "", why: str = "") -> str:
     is_wrong = metric.lower() != c.metric.lower()
     if why == "could not be measured" and not math.isnan(c.value(c.named(there))):
@@ -475,19 +484,10 @@ def _(c: Counts, metric: str, value: str, here: str, there: str = "", why: str =
     return f"the metric is {c.metric}" if is_wrong else differs(value, c.value(c.named(here)))
 
 
-@rule(r"<metric:METRIC> (?P<why>could not be measured|was not evaluated) on either side\.")
-def _(c: Counts, metric: str, why: str) -> str:
-    if why == "was not evaluated":
-        asked = c.rows.metrics or (c.metric.lower(),)
-        return f"it was: {asked}" if c.metric.lower() in asked else ""
+@rule(r"<metric:METRIC> could not be measured on either side\.")
+def _(c: Counts, metric: str) -> str:
     known = [v for v in map(c.value, c.pair) if not math.isnan(v)]
-    return f"they are {known}" if known else ""
-
-
-@rule(r"<metric:METRIC> was not evaluated <here:SIDE> and could not be measured <there:SIDE>\.")
-def _(c: Counts, metric: str, here: str, there: str) -> str:
-    value = c.value(c.named(there))
-    return "it was" if metric.lower() in (c.rows.metrics or ()) else "" if math.isnan(value) else f"it is {value}"
+    return f"they are {known}" if known or metric.lower() != c.metric.lower() else ""
 
 
 # How much, on what, how sure.
@@ -504,7 +504,7 @@ def _(c: Counts, gap: str, metric: str, inner: str, n: str, here: str, m: str, t
 
 @rule(r"(?:How much: )?n/a: (?P<why>[^.]*(?:\.(?=\d)[^.]*)*)\.")
 def _(c: Counts, why: str) -> str:
-    return reasons(c, why) or ("" if math.isnan(c.gap) or c.metric not in (c.rows.metrics or [c.metric]) else f"it is {c.gap}")  # fmt: skip  # noqa: E501
+    return reasons(c, why) or ("" if math.isnan(c.gap) else f"it is {c.gap}")
 
 
 @rule(r"(?:On what: )?Groups were not measured\.")
@@ -549,8 +549,9 @@ def worst_said(c: Counts, group: str, error: str, inner: str, mask: np.ndarray |
 
 @rule(r"(?:On what: )?Highest error for <group:GROUP>: error <error:N>% <inner:BRACKET>\.")
 def _(c: Counts, group: str, error: str, inner: str) -> str:
-    is_over_all = "simultaneous" in inner or "no interval" in inner
-    return worst_said(c, group, error, inner, None if is_over_all else c.pair[1] if c.pair[1].any() else None)
+    """Of all groups, or of those out of context, if there are any."""
+    is_over_all = "simultaneous" in inner or "no interval" in inner or not c.groups(c.pair[1])
+    return worst_said(c, group, error, inner, None if is_over_all else c.pair[1])
 
 
 @rule(r"Worst group: <group:GROUP>\. Error <error:N>% <inner:BRACKET>\.")
@@ -637,7 +638,8 @@ def _(c: Counts, why: str) -> str:
 @rule(r"The gap (?P<how>is|of) <raw:N> points(?:, of which| becomes) <after:N> (?:remain )?at equal shares of the classes <inner:BRACKET>\.")  # fmt: skip  # noqa: E501
 def _(c: Counts, how: str, raw: str, after: str, inner: str) -> str:
     remains = c.gap * c.matched[0] >= 0 and abs(c.matched[0]) <= abs(c.gap) + 1e-9
-    if (how == "is") != remains and not math.isclose(abs(c.gap), abs(c.matched[0]), abs_tol=1e-6):
+    is_either = abs(c.matched[0]) < 1e-9 or math.isclose(abs(c.gap), abs(c.matched[0]), abs_tol=1e-6)
+    if (how == "is") != remains and not is_either:  # nothing is left, of no sign
         return f"{c.gap} and {c.matched[0]}"
     return first(differs(raw, c.gap), differs(after, c.matched[0]), bracket(c, inner, c.matched[0]))
 
@@ -676,29 +678,41 @@ def _(c: Counts, why: str) -> str:
     return reasons(c, why) or (f"{len(found[0])} errors can tell" if found is not None and len(found[0]) else "")
 
 
-@rule(r"The worst group was chosen on the other half of the rows: (?P<named>.*)\. If it were chosen on the rows that measure it, the worst group of any model would seem overconfident\.")  # fmt: skip  # noqa: E501
-def _(c: Counts, named: str) -> str:
-    """At most two groups, each with no more rows than it has."""
-    said = re.findall(r"(\w+(?:, | in |/)\w+) \((\d+) rows?\)", named)
-    sizes = {name: int(mask.sum()) for name, mask in c.groups(c.all).items()}
-    wrong = [name for name, count in said if not 1 <= int(count) <= sizes[c.group_named(name)[0]]]
-    return f"{wrong} have fewer rows" if wrong else "" if 1 <= len(said) <= 2 else f"{len(said)} groups"
+@rule(r"If it were chosen on the rows that measure it, the worst group of any model would seem overconfident\.")
+def _(c: Counts) -> str:
+    return "" if c.rows.challenge is None and c.grouped else "there is no worst group"
 
 
-@rule(r"(?P<side>In usual contexts|In unusual contexts|On easy rows|On hard rows|Over all rows|In the worst group) <right:N>% of answers are right at a mean confidence of <mean:N>%\.")  # fmt: skip  # noqa: E501
+def confidence(c: Counts, mask: np.ndarray) -> np.ndarray:
+    """Of the answers of some rows, in [0, 1]."""
+    z = c.rows.logits[mask].astype(np.float64)
+    p = np.exp(z - z.max(1, keepdims=True))
+    return (p / p.sum(1, keepdims=True)).max(1)
+
+
+@rule(r"(?P<side>In usual contexts|In unusual contexts|On easy rows|On hard rows|Over all rows) <right:N>% of answers are right at a mean confidence of <mean:N>%\.")  # fmt: skip  # noqa: E501
 def _(c: Counts, side: str, right: str, mean: str) -> str:
     mask = c.named(side[0].lower() + side[1:])
-    z = c.rows.logits.astype(np.float64)
-    p = np.exp(z - z.max(1, keepdims=True))
-    confidence = (p / p.sum(1, keepdims=True)).max(1)
-    if side == "In the worst group":  # of the half of its rows that did not choose it
-        fit = any(
-            confidence[of].min() - 0.001 <= read(mean) / 100 <= confidence[of].max() + 0.001
-            and any(not differs(right, k / n) for n in range(1, of.sum() + 1) for k in range(n + 1))
-            for of in c.groups(c.all).values()
-        )
-        return "" if fit else "it is no half of a group's"
-    return first(differs(right, c.accuracy(mask)), differs(mean, confidence[mask].mean()))
+    return first(differs(right, c.accuracy(mask)), differs(mean, confidence(c, mask).mean()))
+
+
+@rule(r"In (?P<named>(?:[a-z]+(?:, | in )[a-z]+ \(\d+ rows?\)(?: and )?)+), (?P<each>each )?chosen as the worst group on the other half of the rows, <right:N>% of answers are right at a mean confidence of <mean:N>%\.")  # fmt: skip  # noqa: E501
+def _(c: Counts, named: str, right: str, mean: str, each: str = "") -> str:
+    """So many rows of one group or of two, together: some that can be so right and so sure on average."""
+    said = re.findall(r"(\w+(?:, | in )\w+) \((\d+) rows?\)", named)
+    if len(said) > 2 or bool(each) != (len(said) == 2):
+        return f"{len(said)} groups"
+    n, least, most, low, high = sum(int(count) for _, count in said), 0, 0, 0.0, 0.0
+    for name, text in said:
+        mask, count = c.groups(c.all)[c.group_named(name)[0]], int(text)
+        if not 1 <= count <= mask.sum():
+            return f"{name} has {mask.sum()} rows"
+        hits, sure = int(c.right[mask].sum()), np.sort(confidence(c, mask))
+        least, most = least + max(0, count - int(mask.sum()) + hits), most + min(count, hits)
+        low, high = low + sure[:count].sum() / n, high + sure[-count:].sum() / n
+    fits = any(not differs(right, k / n) for k in range(least, most + 1))
+    is_sure = low - 0.00051 <= read(mean) / 100 <= high + 0.00051
+    return "" if fits and is_sure else f"{least} to {most} of {n} are right, at {low} to {high}"
 
 
 @rule(r"(?P<kind>confused|missed|detected, but not there): (?P<name>\w+)(?P<place>(?:,? (?:in )?[a-z]+)?)(?: (?P<side>in usual contexts|on easy rows|over all rows))? said (?P<said>\w+) at <sure:N>% (?P<id>\d+)")  # fmt: skip  # noqa: E501
@@ -815,6 +829,8 @@ def _(c: Counts, group: str) -> str:
 # What to do next. That a step is worth its place is the ranking's own test; here each number is that of the rows.
 
 _LEVEL = r"<metric:METRIC> is <value:N> of 100 <here:SIDE> <inner:BRACKET>, n = <n:K>"
+_WHY_ONCE = ": an audit repeated until it decides errs more often than its intervals say\\."
+_ONCE = rf"Collect them in one go and audit once{_WHY_ONCE}"
 _Z, _POWER = stats.norm.ppf(0.975), stats.norm.ppf(0.8)
 
 
@@ -851,12 +867,13 @@ def _(c: Counts, chance: str, **said: str) -> str:
     return first(level(c, **said), "" if near else "it is not near chance", "" if abs(read(chance) - 100 * c.chance) < 0.06 else f"chance is {c.chance}")  # fmt: skip  # noqa: E501
 
 
-@rule(rf"{_LEVEL}, which leaves open whether it is above chance, <chance:N>\.(?: If it is what it seems, about <rows:W> examples would tell\.)?")  # fmt: skip  # noqa: E501
+@rule(rf"{_LEVEL}, which leaves open whether it is above chance, <chance:N>\.(?: If it is what it seems, about <rows:W> examples in all would tell\. {_ONCE})?")  # fmt: skip  # noqa: E501
 def _(c: Counts, chance: str, rows: str = "", **said: str) -> str:
     away = 100 * (c.value(c.pair[0]) - c.chance)
-    if bool(rows) != (away > 0 and not re.search("no interval|cluster", said["inner"])):
-        return f"it is {away} points above chance"
-    needed = int(said["n"]) * max(found_by(said["inner"]) / away, 1) ** 2 if rows else 0
+    is_known = away > 0 and not re.search("no interval|cluster", said["inner"])
+    needed = int(said["n"]) * (found_by(said["inner"]) / away) ** 2 if is_known else 0
+    if bool(rows) != (needed > int(said["n"])) and not math.isclose(needed, int(said["n"]), rel_tol=0.05):
+        return f"it is {away} points above chance, and {needed} are needed"
     is_right = abs(read(chance) - 100 * c.chance) < 0.06 and (not rows or is_near(rows, needed))
     return first(level(c, **said), "" if is_right else f"chance is {c.chance}, {needed} are needed")
 
@@ -874,7 +891,7 @@ def _(c: Counts, n: str) -> str:
     return "it does" if c.rows.challenge is not None or c.rows.group is not None else differs(n, c.all.sum(), by=1)
 
 
-@rule(r"The gap is <gap:N> points <inner:BRACKET>, n = <n:K>\. So many examples find a gap of <found:N> points four times in five; one of <wanted:N> points, (?P<why>the smallest that matters|as it seems to be), takes about <one:W> examples <here:SIDE> and <other:W> examples <there:SIDE> in all\.")  # fmt: skip  # noqa: E501
+@rule(r"The gap is <gap:N> points <inner:BRACKET>, n = <n:K>\. So many examples find a gap of <found:N> points four times in five; one of <wanted:N> points, (?P<why>the smallest that matters|as it seems to be), takes about <one:W> examples <here:SIDE> and <other:W> examples <there:SIDE> in all\. " + _ONCE)  # fmt: skip  # noqa: E501
 def _(c: Counts, gap: str, inner: str, n: str, found: str, wanted: str, why: str, one: str, here: str, other: str, there: str) -> str:  # fmt: skip  # noqa: E501
     inside, outside = (int(mask.sum()) for mask in c.pair)
     true = found_by(inner)
@@ -891,7 +908,8 @@ def _(c: Counts, gap: str, inner: str, n: str, found: str, wanted: str, why: str
 
 
 @rule(
-    r"A verdict needs 50 examples (?:of [^.]*?|<side:SIDE>), and n = <n:K>\. Add <more:K> or more, then audit again\."
+    r"A verdict needs 50 examples (?:of [^.]*?|<side:SIDE>), and n = <n:K>\. Collect <more:K> or more in one go and "
+    rf"audit once{_WHY_ONCE}"
 )
 def _(c: Counts, n: str, more: str, side: str = "") -> str:
     tied = c.rows.challenge is None
@@ -906,7 +924,7 @@ def _(c: Counts, gap: str, inner: str, n: str) -> str:
     return first(wrong, differs(gap, c.judged), bracket(c, inner, c.judged))
 
 
-@rule(r"The error of <group:GROUP> is <error:N>% <inner:BRACKET>, n = <n:K>\. No group (?:<side:SIDE> )?has a wider interval\. With about <rows:W> examples in all, it would reach 5 points to either side\. Add some, then audit again\.")  # fmt: skip  # noqa: E501
+@rule(r"The error of <group:GROUP> is <error:N>% <inner:BRACKET>, n = <n:K>\. No group (?:<side:SIDE> )?has a wider interval\. With about <rows:W> examples in all, it would reach 5 points to either side\. " + _ONCE)  # fmt: skip  # noqa: E501
 def _(c: Counts, group: str, error: str, inner: str, n: str, rows: str, side: str = "") -> str:
     mask = c.groups(c.named(side) if side else c.all)[c.group_named(group)[0]]
     half = found_by(inner) / (1 + _POWER / _Z)

@@ -21,7 +21,7 @@ from oochub.evaluation.evaluation_rows import read_metric
 from oochub.metric import read_facts
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts
-from oochub.report import theme
+from oochub.report import format_numbers, theme
 from oochub.report.forms import terminal
 from oochub.report.report import Report
 
@@ -97,6 +97,7 @@ def _check_renderings(report, folder):
     texts += [ParsedPage(loaded.to_html(images=images)).words for images in (True, False)]
     for text in texts:
         assert not re.search(r"\b(nan|None|inf)\b", text), text
+    _check_sides_of_gap(loaded, [*texts, repr(loaded), loaded.to_pandas().to_csv()])
     frame = loaded.to_pandas()
     assert (
         sorted(frame["value"].dropna()) == sorted(value for value in _every_number(loaded) if value == value)
@@ -120,6 +121,18 @@ def _check_renderings(report, folder):
         else:
             assert loaded.plot(name).has_data() or name == "gap"
     mpl.pyplot.close("all")
+
+
+def _check_sides_of_gap(report, texts):
+    """Where a form shows the gap, it shows the number of both sides, whatever metrics were asked for."""
+    assert not any("not evaluated" in text for text in texts), texts
+    gap, sides = report.gap.estimate, [report.headline(side) for side in ("in", "out")]
+    has_sides = report.slice_of("in") is not None and report.slice_of("out") is not None
+    assert None not in sides or not has_sides
+    if gap == gap:
+        assert sides[1] - sides[0] == pytest.approx(float(gap))
+        shown = [format_numbers.quantity(side, report.unit) for side in sides]
+        assert all(number in text for number in shown for text in texts[:-2]), (shown, texts)
 
 
 def _every_number(report):
@@ -154,7 +167,9 @@ def test_a_metric_alone_and_with_every_other(metric, complete, tmp_path, monkeyp
         for kind, predictions in complete.items():
             if all(kind in _outputs(name) for name in (metric, other)):
                 report = _evaluate(predictions, list(dict.fromkeys((metric, other))))
-                assert {name.partition(".")[0] for name in report.metrics} == {metric, other}
+                found = {name.partition(".")[0] for name in report.metrics}
+                assert found - {report.benchmark.primary_metric} == {metric, other} - {report.benchmark.primary_metric}
+                assert {metric, other} <= found
                 _check_renderings(report, tmp_path)
                 rendered += 1
             else:

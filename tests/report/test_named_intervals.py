@@ -80,6 +80,10 @@ GAP = (-0.6, -0.64, -0.56)
         ((0.26, 0.2501, 0.30), {}, "This model relies on context."),
         ((0.20, 0.18, 0.22), {}, "Below chance out of context, this model relies on context."),
         ((0.20, 0.18, 0.25), {}, "At chance out of context, this model relies on context."),
+        ((0.0, 0.0, 0.319), {}, "No better than chance out of context, this model relies on context."),  # few clusters
+        ((0.19, 0.10, 0.30), {}, "No better than chance out of context, this model relies on context."),
+        ((0.39, 0.20, 0.60), {}, "At chance out of context, this model relies on context."),
+        ((0.41, 0.20, 0.60), {}, "This model relies on context."),  # wide, and far above
         ((0.26, 0.22, 0.30), {"chance": 0.1}, "This model relies on context."),  # of ten classes
         ((0.26, 0.22, 0.30), {"chance": None}, "This model relies on context."),  # no such number
         ((None, None, None), {}, "This model relies on context."),
@@ -88,7 +92,8 @@ GAP = (-0.6, -0.64, -0.56)
 def test_a_model_at_chance_is_told_so_first(out, words, sentence):
     """Chance of four classes is 25%.
 
-    Planted faults seen: the point for the interval; `<` for `<=`, twice; not said, or without its interval.
+    Planted faults seen: the interval alone, by which 0 of 86 is at chance; the point for the interval; `<` for `<=`,
+    twice; not said, or without its interval.
     """
     answer = _of((0.86, 0.84, 0.88), GAP, out, **words)
     assert answer.case == "relies" and answer.sentence.startswith(sentence)

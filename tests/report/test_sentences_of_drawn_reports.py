@@ -17,7 +17,7 @@ from oochub.errors import OochubError
 from oochub.report import format_numbers as numbers
 from oochub.report import group_findings as findings
 from oochub.report import verdict, wording
-from oochub.report.sections import where_errors_go
+from oochub.report.sections import confidence, where_errors_go
 
 NUMBER = 1000
 REFUSED = re.compile(r"has no row with a label|The metric worst_group needs group, which these predictions lack")
@@ -43,6 +43,20 @@ def check(seed):
 @pytest.mark.parametrize("number", range(20))
 def test_every_sentence_is_true_of_the_rows(number):
     check(f"every day {number}")
+
+
+RULES_THAT_WERE_WRONG = {
+    "604981 212": "clusters of one row each were no independent rows",
+    "604981 383": "the worst group has rows on the easy side alone",
+    "604981 662": "the same",
+    "604981 510": "a gap of which nothing remains has no sign",
+    "231444 116": "the worst group is measured on two groups, one for each half",
+}
+
+
+@pytest.mark.parametrize("seed", RULES_THAT_WERE_WRONG)
+def test_reports_of_which_the_checker_was_wrong(seed):
+    check(seed)
 
 
 @pytest.mark.campaign
@@ -104,6 +118,12 @@ FAULTS = {
     "the gap loses its sign": (numbers, "points", lambda real: lambda value, unit="fraction": real(abs(value), unit)),
     "an interval is another's": (numbers, "interval", lambda real: lambda estimate, unit="fraction": "98.5 to 99.5"),
     "errors are counted as rows": (where_errors_go.format_numbers, "count", lambda real: lambda value: real(value + 1)),
+    "each drop is chance": (verdict, "_describe_chance", lambda real: lambda report: "No better than chance"),
+    "the worst group is all of it": (
+        confidence,
+        "_describe_rows",
+        lambda real: lambda report, curve: "In the worst group",
+    ),
     "a sentence is new": (verdict, "_describe_chance", lambda real: lambda report: "Somewhat"),
 }
 

@@ -9,6 +9,7 @@ import math
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from declared_reports import declarations, report_of
 from found_rows import predictions_of as found_predictions
@@ -109,6 +110,29 @@ def misfits(report):
         for word in re.findall(r"[a-z]+", text.lower()):
             if word in fits and not fits[word]:
                 yield name, word, text
+
+
+@pytest.mark.parametrize("metrics", [["ece", "f1_macro"], ["nll"], ["worst_group"]])
+@pytest.mark.parametrize("side", ["challenge", "group"])
+def test_the_lead_has_the_headline_metric_of_both_sides(metrics, side):
+    """60 of 80 rows are right on one side and 20 of 40 on the other, by counting.
+
+    Planted fault seen: of groups "over all rows it was not evaluated", beside "Over all rows 66.7% are right".
+    """
+    right = np.r_[np.arange(80) < 60, np.arange(40) < 20]
+    label = np.arange(120) % 3
+    logits = 9.0 * np.eye(3)[np.where(right, label, (label + 1) % 3)]
+    columns = {"group": np.repeat(["a/sea", "b/land"], [80, 40])}
+    if side == "challenge":
+        columns["challenge"] = np.repeat(["easy", "hard"], [80, 40])
+    found = oochub.evaluate(oochub.Predictions.from_arrays(logits=logits, label=label, **columns), metrics=metrics)
+    assert (
+        verdict(found).lead
+        == {
+            "challenge": "It is right 75 times in 100 on easy rows and 50 times on hard rows.",
+            "group": "It is right 67 times in 100 over all rows and 50 times in the worst group.",
+        }[side]
+    )
 
 
 def numbers_of(report):

@@ -100,6 +100,26 @@ def test_the_first_steps_are_those_of_the_rule(made, name):
     assert first[: len(expected)] == expected and 1 <= len(first) <= 3
 
 
+def test_rows_are_to_be_collected_in_one_go(made):
+    """Every step that asks for more rows says so, and why. Planted fault seen: "Add some, then audit again."."""
+    once = "in one go and audit once: an audit repeated until it decides errs more often than its intervals say."
+    asking = {}
+    for name, report in made.items():
+        for step in steps(report)[0]:
+            assert "audit again" not in step.reason
+            if re.search(r"examples .*(?:in all|tell)|A verdict needs", step.reason):
+                assert step.reason.endswith(once), step.reason
+                asking[name] = step.reason
+    assert {"unclear", "too few", "maybe not learned"} <= set(asking)
+    assert f"and n = 12. Collect 38 or more {once}" in asking["too few"]
+
+
+def test_no_fewer_rows_are_asked_for_than_there_are():
+    """One right answer of one row: it was "about 1 examples would tell", of 1."""
+    (step, *_), _ = steps(world(inside=(1, 1.0), outside=(60, 0.5)))
+    assert step.reason.endswith("n = 1, which leaves open whether it is above chance, 33.3.")
+
+
 def test_every_command_is_one_of_the_command_line(made):
     """Parsed as if it were typed, with names that are known and with none. Planted fault seen: `--out` of check."""
     kinds = set()

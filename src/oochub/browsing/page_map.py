@@ -52,7 +52,7 @@ def make_page_map(evaluated: EvaluationRows, columns: RowColumns, way: MapWay) -
         columns=columns,
         places={"map x": found.places[order, 0], "map y": found.places[order, 1]},
         about={
-            "way": way,
+            "way": found.way,
             "notes": [*found.notes, *clusters.notes],
             "clusters": [_describe(name, each) for name, each in zip(names, clusters.clusters, strict=True)],
         },

@@ -23,6 +23,7 @@ MOST_IN_TSNE = 5_000
 _PARTS = 50  # principal components that t-SNE and clusters see
 _FEWEST = 10  # rows of a map
 _PERPLEXITY = 30.0
+_ROUNDING = 1e-6  # of the largest feature: less is none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +31,7 @@ class RowMap:
     """A place for each row.
 
     Attributes:
-        way: "pca" or "tsne".
+        way: "pca" or "tsne": what the map shows, which is "pca" if t-SNE was skipped.
         places: x and y of each row in [0, 1] (n, 2); nan for a row that is not on the map.
         parts: The first principal components of the features (n, k), k at most 50, that clusters are looked for in.
         notes: How the map is to be read, a sentence each.
@@ -44,6 +45,9 @@ class RowMap:
 
 def make_row_map(predictions: Predictions, way: MapWay, *, seed: int = 0) -> RowMap:
     """The map of the rows of predictions that have features.
+
+    t-SNE of fewer than ten different points is skipped, and the map of PCA shown, with a note that says so: it has no
+    neighborhoods to keep, and of rows that are all one point scikit-learn ends the process (1.9.1).
 
     Args:
         predictions: The rows.
@@ -67,24 +71,27 @@ def make_row_map(predictions: Predictions, way: MapWay, *, seed: int = 0) -> Row
     if not np.isfinite(features).all():
         raise OochubError("The features of these predictions are not all finite, so they have no map. Predict again.")
     parts, shares = _find_parts(features)
-    if way == "pca":
+    taken = _take_rows(len(parts), seed)
+    steps = parts[taken] / max(_ROUNDING * float(np.abs(features).max()), float(np.finfo(np.float32).tiny))
+    points = len(np.unique(steps.round(), axis=0)) if way == "tsne" else 0
+    if way == "pca" or points < _FEWEST:
         share = float(shares[:2].sum())
         note = f"The two axes hold {100 * share:.0f}% of the variance of the features (PCA)."
         far = "Rows that lie together here may be far apart in the directions that are not shown."
-        return RowMap(way=way, places=_fit_to_square(parts[:, :2]), parts=parts, notes=(note, far))
+        skipped = f"t-SNE was skipped: it needs {_FEWEST} rows with different features, and there are {points}."
+        notes = (skipped, note, far) if way == "tsne" else (note, far)
+        return RowMap(way="pca", places=_fit_to_square(parts[:, :2]), parts=parts, notes=notes)
     places = np.full((len(predictions), 2), np.nan, np.float32)
-    taken = np.arange(len(predictions))
-    notes = [
+    said = [
         "Only neighborhoods can be read off this map (t-SNE): distances, sizes and densities of groups mean nothing."
     ]
-    if len(taken) > MOST_IN_TSNE:
-        taken = np.sort(np.random.default_rng(seed).choice(taken, MOST_IN_TSNE, replace=False))
-        notes.append(
+    if len(taken) < len(places):
+        said.append(
             f"The map has {MOST_IN_TSNE:,} of {len(places):,} rows, drawn at random, because t-SNE of more takes "
             "minutes; PCA shows all."
         )
-    places[taken] = _fit_to_square(_embed(parts[taken], seed))
-    return RowMap(way=way, places=places, parts=parts, notes=tuple(notes))
+    places[taken] = _fit_to_square(_embed(parts[taken], points, seed))
+    return RowMap(way=way, places=places, parts=parts, notes=tuple(said))
 
 
 def check_features(predictions: Predictions) -> None:
@@ -98,6 +105,12 @@ def check_features(predictions: Predictions) -> None:
         raise OochubError(f"A map needs the features of each row, which these predictions lack. Store them: {stored}.")
     if len(predictions) < _FEWEST:
         raise OochubError(f"A map needs {_FEWEST} rows or more, got {len(predictions)}.")
+
+
+def _take_rows(n: int, seed: int) -> NDArray[np.int64]:
+    """The rows that t-SNE takes, in order: all, or as many as it takes at most, drawn at random."""
+    rows = np.arange(n)
+    return rows if n <= MOST_IN_TSNE else np.sort(np.random.default_rng(seed).choice(rows, MOST_IN_TSNE, replace=False))
 
 
 def _find_parts(features: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
@@ -115,12 +128,11 @@ def _find_parts(features: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDA
     return parts, shares
 
 
-def _embed(parts: NDArray[np.float32], seed: int) -> NDArray[np.float32]:
+def _embed(parts: NDArray[np.float32], points: int, seed: int) -> NDArray[np.float32]:
+    """The places (n, 2) of rows that are so many different points."""
     from sklearn.manifold import TSNE
 
-    perplexity = min(_PERPLEXITY, (len(parts) - 1) / 3)
-    is_flat = not parts.any()
-    model = TSNE(perplexity=perplexity, init="random" if is_flat else "pca", random_state=seed)
+    model = TSNE(perplexity=min(_PERPLEXITY, (points - 1) / 3), init="pca", random_state=seed)
     placed: NDArray[np.float32] = model.fit_transform(parts).astype(np.float32)
     return placed
 

@@ -91,7 +91,8 @@ def evaluate(
         predictions: Predictions or the path of a Parquet file, or a list of them: the same model on other splits. With
             `benchmark` the path of a CSV, Parquet or NPZ file of answers that another program wrote, see
             `oochub.evaluation.answers_file`.
-        metrics: Names of metrics; default the benchmark's.
+        metrics: Names of metrics; default the benchmark's. The headline metric is measured on both sides in any case,
+            because the gap is made of it.
         detectors: Also score this out-of-distribution detector. Names, or detectors. `predictions` may then come from
             several configs, the in-distribution one first, and `report["msp/imagenet_1k/imagenet_ood/auroc_failure"]`
             is one number.
@@ -192,7 +193,11 @@ def evaluate(
     return Report(
         benchmark=describe_benchmark(predictions.metadata, declared),
         model=describe_model(predictions),
-        metrics={key: each for key, each in describe_metrics(chosen).items() if key in measured or kind.has_confidence},
+        metrics={
+            key: each
+            for key, each in describe_metrics(dict.fromkeys((*chosen, declared.primary_metric))).items()
+            if key in measured or (kind.has_confidence and key.partition(".")[0] in chosen)
+        },
         notes=(
             *filter(
                 None,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.errors import OochubError
-from oochub.evaluation.evaluation_rows import EvaluationRows
+from oochub.evaluation.evaluation_rows import EvaluationRows, read_metric
 from oochub.evaluation.group_sides import estimate_group_side, find_worst_group_rows, measure_worst_group_apart
 from oochub.evaluation.matching import estimate_matched_gap
 from oochub.evaluation.side_pairs import pair_sides
@@ -94,6 +94,8 @@ def is_computed(metric: str, role: Role) -> bool:
 def measure_slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evaluated: EvaluationRows) -> Slice:
     """Every metric on the rows of a slice; for a side that is a statistic over groups, that of the primary metric.
 
+    The gap is one of the primary metric, so the two sides have that whichever metrics are asked for.
+
     Args:
         rows: The rows.
         metrics: Metrics by name.
@@ -102,9 +104,10 @@ def measure_slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evalu
     estimates: dict[str, Estimate] = {}
     worst_groups: dict[str, ChosenGroup] = {}
     n = own = int(rows.mask.sum())
+    primary, of_primary = evaluated.benchmark.primary_metric, get_primary_metric(evaluated)
     if isinstance(_mask_side(rows, evaluated), GroupsOfRows):
-        statistic = estimate_side(rows, get_primary_metric(evaluated), evaluated)
-        estimates[evaluated.benchmark.primary_metric], n = statistic, statistic.n
+        estimates[primary] = statistic = estimate_side(rows, of_primary, evaluated)
+        n = statistic.n
     else:
         for name, metric in metrics.items():
             if not is_computed(name, rows.role) or not evaluated.has_groups(metric, rows.mask):
@@ -116,6 +119,9 @@ def measure_slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evalu
                 worst_groups |= _find_worst_groups(chosen, group)
             named = value if isinstance(value, dict) else {"": value}
             estimates |= {f"{name}.{key}" if key else name: each for key, each in named.items()}
+        is_lacking = rows.role in _SIDES and primary not in metrics
+        if is_lacking and {*read_metric(of_primary).required} <= {*evaluated.columns}:
+            estimates[primary] = estimate_side(rows, of_primary, evaluated)
     output = evaluated.predictions.output
     binary = output.one_answer and len(evaluated.predictions.class_names) == 2
     binary = binary and not output.asks_each_row(evaluated.predictions)

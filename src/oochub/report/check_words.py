@@ -43,7 +43,8 @@ def is_of_points(outcome: RuleOutcome) -> bool:
 def describe_limits(outcomes: Sequence[RuleOutcome]) -> Iterator[str]:
     """A line for each outcome that says why it is undecided, or what limits its interval, and what was not paired."""
     for each in outcomes[:SHOWN]:
-        needed = f"; about {each.needed:,} rows would decide it, if they show the same" if each.needed else ""
+        once = "would decide it, if they show the same: collect them in one go, then check once"
+        needed = f"; about {each.needed:,} rows in all {once}" if each.needed else ""
         if each.reason:
             yield wording.clean(f"{each.rule.text}: {each.reason}{needed}.")
     unpaired = Counter(each.paired for each in outcomes if each.paired not in (None, "paired"))

@@ -201,11 +201,13 @@ def p_value(value: float | None) -> str:
 def times_in_100(first: float, second: float) -> tuple[str, str]:
     """Two fractions for a sentence, "times in 100": whole, with one decimal where both would round alike, or to all.
 
+    >>> times_in_100(1.0, 1.0), times_in_100(0.65, 0.65)
+    (('100', '100'), ('65.0', '65.0'))
     >>> times_in_100(0.95, 0.811), times_in_100(0.951, 0.953), times_in_100(0.998, 0.7), times_in_100(1.0, 0.7)
     (('95', '81'), ('95.1', '95.3'), ('99.8', '70'), ('100', '70'))
     """
     whole = (_clean_sign(f"{100 * float(first):.0f}"), _clean_sign(f"{100 * float(second):.0f}"))
-    if whole[0] == whole[1]:
+    if whole[0] == whole[1] and not (first == second and first in (0, 1)):
         return fraction(first), fraction(second)
     exact = (first in (0, 1), second in (0, 1))
     one, other = (

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from oochub.report.report import Report
 
 _ROUNDING = 1e-9
-_NEAR = 0.2  # of the way from chance to 1: an interval that ends there says that nothing was learned
+NEAR = 0.2
+"""Of the way from chance to 1, or to 0: an interval that ends there says that nothing was learned."""
 SIMULTANEOUS = "simultaneous"
 """How the method of an interval over several groups begins, see `oochub.stats.group_intervals`."""
 
@@ -27,7 +28,7 @@ def is_near_chance(estimate: Estimate, chance: float) -> bool:
     >>> [is_near_chance(Estimate(0.5, low=0.3, high=high, n=10, method="wilson"), 0.5) for high in (0.6, 0.7)]
     [True, False]
     """
-    return estimate.high <= chance + _NEAR * (1 - chance)
+    return estimate.high <= chance + NEAR * (1 - chance)
 
 
 def may_be_chance(report: "Report") -> bool:

@@ -7,6 +7,7 @@ from oochub.records.report_records import Case, Fact, Side, SidePairs, Verdict, 
 from oochub.report import format_numbers, wording
 from oochub.report.footnotes import describe_interval, describe_reason
 from oochub.report.group_findings import (
+    NEAR,
     Drop,
     count_out,
     group_drops,
@@ -50,8 +51,8 @@ def verdict(report: "Report") -> Verdict:
     unclear   otherwise
     ========= =================================================================
 
-    If the number out of context is at chance (its interval includes it) or below, that is said before what the model
-    relies on.
+    If the number out of context is at chance (its interval includes it, and it is near), no better or below, that is
+    said before what the model relies on.
 
     The sentences are put together of `report.benchmark.words`. Only where these name a cause do they say that the model
     relies on it; else they say that it does worse on the second side, and not why.
@@ -135,7 +136,11 @@ def _write_headline(report: "Report", case: Case, drops: Sequence[Drop]) -> tupl
 
 
 def _describe_chance(report: "Report") -> str:
-    """How the interval out of context lies: "At chance" includes chance, "Below chance" lies below it, "" otherwise."""
+    """How the number out of context lies; "" above chance, and where a wide interval leaves that open.
+
+    "Below chance": so does its interval. Else that includes chance, and the number is within a fifth of the way from
+    there to 0 and to 1, "At chance", or lower, "No better than chance".
+    """
     chance, there = report.benchmark.chance, report.headline("out")
     if (
         there is None
@@ -143,7 +148,11 @@ def _describe_chance(report: "Report") -> str:
         or there.low > chance
     ):
         return ""
-    return "Below chance" if there.high < chance else "At chance"
+    if there.high < chance:
+        return "Below chance"
+    if there < chance * (1 - NEAR):
+        return "No better than chance"
+    return "At chance" if there <= chance + NEAR * (1 - chance) else ""
 
 
 def _describe_size(report: "Report", drops: Sequence[Drop]) -> str:
@@ -206,9 +215,10 @@ def _write_lead(report: "Report") -> str:
 
 
 def _explain_missing(report: "Report", estimate: Estimate | None) -> str:
-    """Why a primary metric has no value on a side: it was not evaluated, or it could not be measured."""
-    absent = estimate is None and report.benchmark.primary_metric not in report.metrics
-    return "was not evaluated" if absent else "could not be measured"
+    """Why a primary metric has no value on a side: an older report does not keep it, or it could not be measured."""
+    has_rows = report.gap.n_in + report.gap.n_out > 0
+    is_old = estimate is None and has_rows and report.benchmark.primary_metric not in report.metrics
+    return "was not stored" if is_old else "could not be measured"
 
 
 def _format_of_100(value: float, unit: str) -> str:

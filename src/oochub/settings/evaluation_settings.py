@@ -38,7 +38,12 @@ class EvaluationSettings(Settings):
     """
 
     metrics: Iterable[str] | None = option(
-        None, help="Names of metrics; default the benchmark's.", panel="Metrics", common=True, flag="--metric"
+        None,
+        help="Names of metrics; default the benchmark's.",
+        more="The headline metric is measured on both sides in any case, because the gap is made of it.",
+        panel="Metrics",
+        common=True,
+        flag="--metric",
     )
     match: str | None = option(
         None,

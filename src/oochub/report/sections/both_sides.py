@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from oochub.records.origin_records import SideRows
+from oochub.records.report_records import Side
 from oochub.records.table import Table
 from oochub.report import format_numbers, svg, theme, wording
 from oochub.report.footnotes import Footnotes
@@ -109,13 +110,12 @@ def _make_page_content(report: "Report") -> dict[str, Any]:
     benchmark, gap = report.benchmark, report.gap
     metric = benchmark.primary_metric
     description = report.description(metric)
-    reason = "no such rows" if metric in report.metrics else "not evaluated"
-    absent = Estimate(float("nan"), n=0, method="none", reason=reason)
     label = format_numbers.points(gap.estimate, report.unit) + (
         ", unclear" if verdict(report).case == "unclear" else ""
     )
     chart = _draw_chart(report)
-    inside, outside = (absent if e is None else e for e in map(report.headline, theme.SIDES))
+    estimates = {side: report.headline(side) for side in theme.SIDES}
+    inside, outside = (_report_missing(report, side) if e is None else e for side, e in estimates.items())
     return {
         "chart": svg.head(chart, label) if chart.perfect == 1 else "",
         "unit": report.unit,
@@ -135,6 +135,12 @@ def _make_page_content(report: "Report") -> dict[str, Any]:
         ],
         "matched": report.matched_gap and (match_title(report), report.matched_gap.estimate),
     }
+
+
+def _report_missing(report: "Report", side: Side) -> Estimate:
+    """A side without a number: it has no rows, or an older report does not keep what was not asked for."""
+    reason = "no such rows" if report.slice_of(side) is None else "not stored"
+    return Estimate(math.nan, n=0, method="none", reason=reason)
 
 
 def _describe_choice(estimate: Estimate) -> str:

@@ -63,21 +63,23 @@ def _make_curves(report: "Report") -> tuple[list[Curve], float]:
         calibration = (report.calibration or {}).get(side)
         if calibration is not None:
             drawn = tuple(part for part in calibration.bins if part.n >= theme.BIN_FROM)
-            curves.append(Curve(side, wording.title_side(report.benchmark, side), calibration, drawn))
+            title = wording.title_side(report.benchmark, side)
+            title = f"{title} of the other half" if calibration.groups else title
+            curves.append(Curve(side, title, calibration, drawn))
     ends = [end for curve in curves for part in curve.drawn for end in (part.confidence, part.accuracy_low)]
     ends = [end for end in ends if math.isfinite(end)]
     return curves, min(max(math.floor(10 * min(ends, default=0.5)) / 10, 0.0), 0.9)
 
 
 def _write_sentences(report: "Report", curves: Sequence[Curve]) -> tuple[str, ...]:
-    """How often the answers of each side are right, and how sure they are; then which groups stand for the worst."""
+    """How often the answers of each side are right, and how sure they are; then why the worst group is chosen apart."""
     said = [
-        f"{wording.capitalize_sentence(wording.title_side(report.benchmark, curve.side))} "
-        f"{format_numbers.fraction(curve.calibration.accuracy)}% of answers are right at a mean confidence of "
-        f"{format_numbers.fraction(curve.calibration.mean_confidence)}%."
+        f"{_describe_rows(report, curve)} {format_numbers.fraction(curve.calibration.accuracy)}% of answers are right "
+        f"at a mean confidence of {format_numbers.fraction(curve.calibration.mean_confidence)}%."
         for curve in curves
     ]
-    return (*said, *(line for curve in curves if (line := _describe_chosen(report, curve))))
+    why = "If it were chosen on the rows that measure it, the worst group of any model would seem overconfident."
+    return (*said, why) if any(curve.calibration.groups for curve in curves) else tuple(said)
 
 
 def _build_table(curves: Sequence[Curve]) -> Table:
@@ -93,20 +95,18 @@ def _build_table(curves: Sequence[Curve]) -> Table:
     return Table(heads=heads, rows=rows, footnotes=below.lines, beside=True)
 
 
-def _describe_chosen(report: "Report", curve: Curve) -> str:
-    """Which groups stand for the worst one, and why they may be others than the one in the headline."""
+def _describe_rows(report: "Report", curve: Curve) -> str:
+    """Which rows a curve is of: those of a side, or of the groups that stand for the worst one, by name."""
     measured = curve.calibration.groups
     if not measured:
-        return ""
+        return wording.capitalize_sentence(wording.title_side(report.benchmark, curve.side))
     rows = {row.group: row for row in report.group_rows}
     named = wording.join_names(
         [
             f"{wording.group_words(report.benchmark, rows[name]) if name in rows else wording.words(name)} "
-            f"({format_numbers.count(count)} rows)"
+            f"({format_numbers.count(count)} row{'s' * (count != 1)})"
             for name, count in measured.items()
         ]
     )
-    return (
-        f"The worst group was chosen on the other half of the rows: {named}. If it were chosen on the rows that "
-        "measure it, the worst group of any model would seem overconfident."
-    )
+    each = "each " if len(measured) > 1 else ""
+    return f"In {named}, {each}chosen as the worst group on the other half of the rows,"

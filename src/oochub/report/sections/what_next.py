@@ -31,6 +31,8 @@ _WITH_HEAD = (None, "head", "linear_probe")
 """Modes that answer by a last layer, which a repair replaces; None is unknown."""
 _OWN_OPTIONS = ("mode", "label_map")
 _LONGEST = 200
+_AUDIT_ONCE = "audit once: an audit repeated until it decides errs more often than its intervals say."
+_COLLECT_ONCE = f"Collect them in one go and {_AUDIT_ONCE}"
 _STANDS_FOR = {
     "MODEL": "the model",
     "SOURCE": "its data",
@@ -146,7 +148,7 @@ def _add_rows(report: "Report") -> NextStep | None:
     reason = (
         f"The gap is {format_numbers.points(gap, unit)}{word} ({describe_interval(gap, unit, signed=True)}), n = "
         f"{format_numbers.count(gap.n)}. So many examples find a gap of {_write_size(found, unit)}{word} four times in "
-        f"five; {size} takes about {wording.join_names(sides)} in all."
+        f"five; {size} takes about {wording.join_names(sides)} in all. {_COLLECT_ONCE}"
     )
     return NextStep(reason, _write_audit(report))
 
@@ -159,8 +161,11 @@ def _tell_from_chance(report: "Report", inside: Estimate) -> NextStep | None:
     )
     if away > 0 and _goes_by_rows(inside):
         found = smallest_found([(inside.high - inside.low) / (2 * _Z)], tests=1)
-        needed = _write_round(inside.n * max(found / away, 1) ** 2)
-        reason += f" If it is what it seems, about {needed} examples would tell."
+        needed = inside.n * (found / away) ** 2
+        if needed > inside.n:  # else the interval is one of few rows, which this law does not describe
+            reason += (
+                f" If it is what it seems, about {_write_round(needed)} examples in all would tell. {_COLLECT_ONCE}"
+            )
     return NextStep(reason, _write_audit(report))
 
 
@@ -171,10 +176,8 @@ def _fill_smallest_part(report: "Report") -> NextStep:
     part = next((part for part in parts if part is not None and part.n == n), None)
     titled = None if part is None or n == report.gap.n_out else wording.slice_words(report.benchmark, part)
     where = f"examples of {titled}" if titled else wording.name_side(report.benchmark, "out", "examples")
-    reason = (
-        f"A verdict needs {FEWEST} {where}, and n = {format_numbers.count(n)}. Add {format_numbers.count(FEWEST - n)} "
-        "or more, then audit again."
-    )
+    more = f"Collect {format_numbers.count(FEWEST - n)} or more in one go and {_AUDIT_ONCE}"
+    reason = f"A verdict needs {FEWEST} {where}, and n = {format_numbers.count(n)}. {more}"
     return NextStep(reason, _write_audit(report))
 
 
@@ -223,7 +226,7 @@ def _fill_cell(report: "Report") -> NextStep | None:
         f"({describe_interval(error)}), n = {format_numbers.count(row.n)}. No group "
         f"{where}has a wider interval. With about "
         f"{_write_round(row.n * (half / _WIDE) ** 2)} examples in all, it would reach "
-        f"{format_numbers.whole_points(_WIDE)} points to either side. Add some, then audit again."
+        f"{format_numbers.whole_points(_WIDE)} points to either side. {_COLLECT_ONCE}"
     )
     return NextStep(reason, _write_audit(report))
 
