@@ -48,6 +48,9 @@ def test_the_lower_end_of_an_auc_near_one_is_worked_by_hand() -> None:
     logit = stats.logistic.cdf(stats.logistic.ppf(1 - loss) - t * math.sqrt(variance) / (loss * (1 - loss)))
     found = delong(label, score)
     assert found.value == 0.875
+    lost, of = loss * (loss * (1 - loss) / variance), loss * (1 - loss) / variance
+    upper = stats.logistic.cdf(stats.logistic.ppf(1 - loss) + t * math.sqrt(variance) / (loss * (1 - loss)))
+    assert found.high == pytest.approx(max(upper, 1 - stats.beta.ppf(0.025, lost, of - lost + 1)), abs=1e-9)
     assert found.low == pytest.approx(min(logit, 1 - upper_end_of_share(loss, rows, t)), abs=1e-9)
     mirrored = delong(label, [-each for each in score])
     assert (mirrored.low, mirrored.high) == pytest.approx((1 - found.high, 1 - found.low), abs=1e-12)
