@@ -51,7 +51,7 @@ counter_animal = Benchmark(
     metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
     chance=0.001,
     words=Vocabulary(
-        example="image", inside="on common backgrounds", outside="on counter ones", cause="the background", place="on"
+        example="image", inside="on common backgrounds", outside="on counter ones", place="on"
     ),
     context_column="background",
     closed={"part": _PARTS},
