@@ -43,7 +43,7 @@ def test_a_context_that_is_harder_for_all_is_no_reliance():
         "Examples in night are harder regardless of class; no reliance on context is shown. The gap is −10.5 points."
     )
     assert found_of(report).gap.low < 0 < found_of(report).gap.high
-    assert [(each.name, each.status) for each in found_of(report).contexts][0] == ("night", "harder for all")
+    assert next((each.name, each.status) for each in found_of(report).contexts) == ("night", "harder for all")
 
 
 def test_contexts_that_are_easier_for_all_do_not_blame_the_labels():

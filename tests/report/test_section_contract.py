@@ -37,7 +37,7 @@ MAKERS = {
     "chosen rows": lambda: _chosen(unseen=False),
     "tested rule": lambda: _chosen(unseen=True),
     "pictures": lambda: oochub.evaluate(_pictures(), resamples=100),
-    "own contexts": lambda: own_report(HARDER),
+    "own contexts": lambda: own_report(HARDER, metrics=("accuracy", "worst_group")),
     "boxes": lambda: oochub.evaluate(every_page.boxes_predictions(), resamples=100),
 }
 FORMS = ("terminal", "markdown", "latex", "notebook", "page", "frame")
