@@ -37,10 +37,10 @@ def describe_data(source: str, file: str | Path, *, settings: DataSettings | Non
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "birds.csv").write_text("label,context\ngull,sea\ngull,sea\nwren,land\nwren,sea\n")
+    >>> _ = (folder / "birds.csv").write_text("label,context\n" + "gull,sea\n" * 9 + "wren,land\n" * 9)
     >>> text = describe_data(str(folder / "birds.csv"), folder / "benchmark.toml")
-    >>> [line for line in text.splitlines() if line.startswith(("source", "gull", "split"))]
-    ['source = "birds.csv"', 'gull = ["sea"]', 'split = "train"', 'split = "train"']
+    >>> [line for line in text.splitlines() if line.startswith(("source", "# gull", "split"))]
+    ['source = "birds.csv"', '# gull = ["sea"]', 'split = "train"', 'split = "train"']
     """
     place, target = Path(source).expanduser().resolve(), Path(file).expanduser().absolute()
     if target.name != NAME:

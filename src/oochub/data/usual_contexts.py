@@ -152,7 +152,7 @@ def _estimate_roles(
 ) -> NDArray[np.int8]:
     """What each context is for each class: 1 usual, -1 unusual, 0 neither, by the interval of its lift.
 
-    Where all rows are of one class, every context is neither.
+    If all rows are of one class, every context is neither.
 
     Args:
         label: Class number of each row (n,).

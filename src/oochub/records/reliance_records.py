@@ -41,7 +41,7 @@ class Reliance:
         gap: Accuracy in unusual contexts minus that in usual ones, of one class in one context; nan with a reason where
             the rows do not tell. See `oochub.stats.effect_of_side`.
         log_odds: The logarithm of the ratio of odds of a right answer, usual over unusual, likewise.
-        p_value: Of no interaction; None where the rows do not tell.
+        p_value: The p-value of no interaction; None where the rows do not tell.
         is_identified: Whether two classes share two contexts that differ in side for them.
         n_usual: Rows in contexts that are usual for their class.
         n_unusual: Rows in unusual ones.

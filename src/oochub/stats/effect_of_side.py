@@ -29,7 +29,7 @@ class EffectOfSide:
             the model has it; nan where the rows do not separate it from contexts that are harder for all.
         log_odds: b, the logarithm of the ratio of odds, usual over unusual; above 0 where the context helps if usual.
             In [-12, 12], where an end stands for no bound.
-        p_value: Two-sided, of b = 0; nan where b cannot be estimated.
+        p_value: The two-sided p-value of b = 0; nan where b cannot be estimated.
         is_identified: Whether rows separate b from classes and contexts.
         reason: Why `gap` is nan; None where it is not.
     """
