@@ -23,10 +23,10 @@ import oochub
 from oochub.report.verdict import verdict
 
 WORLDS = Path(__file__).parents[1] / "levels" / "verdicts.jsonl"
-TIMES, TEST = 200, 600
+TIMES, TEST = 200, 1000
 _TOGETHER = 20  # draws of a world before the next one's turn
 CLASSES, CONTEXTS = ("dog", "cat", "fox"), ("park", "house", "night")
-SAID = ("relies", "slight", "harder", "easier", "better", "untold", "no effect", "unclear", "too few")
+SAID = ("relies", "slight", "harder", "easier", "better", "untold", "no effect", "unclear", "too few", "group")
 _SURE = 0.01  # a rate is above its bound where a binomial test at this level says so
 _MIXED = ((0.45, 0.4, 0.15), (0.4, 0.45, 0.15), (0.1, 0.1, 0.8))
 _OWN = ((0.8, 0.1, 0.1), (0.1, 0.8, 0.1), (0.1, 0.1, 0.8))
@@ -73,7 +73,7 @@ EVERY = (
     World("night is harder for all, one class is harder too",
           special.expit(special.logit(np.array(_NIGHT)) - np.array([[0], [0], [1.0]])), _MIXED, _RARE),
     World("night is harder for all, two classes, one of them rare", _NIGHT,
-          ((0.7, 0.2, 0.1), (0.1, 0.2, 0.7), (1, 0, 0)), (0.85, 0.15, 0.0)),
+          ((0.6, 0.2, 0.2), (0.15, 0.15, 0.7), (1, 0, 0)), (0.75, 0.25, 0.0)),
     World("contexts are independent of the class, one is harder, 30 training rows", _NIGHT, _ANY, train=30),
     World("the same, 200 training rows", _NIGHT, _ANY),
     World("contexts are independent of the class, nothing harder, 60 training rows", _EVEN, _ANY, train=60),
@@ -142,6 +142,8 @@ def read_answer(report: Any) -> str:
         report: Any report of own data.
     """
     said = verdict(report)
+    if report.benchmark.out_of_context.form == "worst_group":
+        return "group"
     words = {"harder": "harder regardless", "easier": "easier regardless", "untold": "cannot be told"}
     for answer, part in words.items():
         if part in said.headline:
@@ -226,9 +228,9 @@ one too (`oochub.stats.effect_of_side`). Here reports are made of own data with 
 `oochub.load` decides on the training rows what is usual, `oochub.evaluate` scores {test} answers. The columns are the
 share of draws in which the head of the report says each: the model *relies* on context; it is *slight*ly worse;
 contexts are *harder* or *easier* regardless of class; it does *better* in unusual contexts; it cannot be told
-(*untold*); the
-effect is smaller than 2 points (*no effect*); there is no clear sign (*unclear*); the rows are *too few*. "Relies"
-and "better" may be said in at most 5% of the draws in which no context is used.
+(*untold*); the effect is smaller than 2 points (*no effect*); there is no clear sign (*unclear*); the rows are *too
+few*; or no row has a side, and all rows stand against the worst *group*. "Relies" and "better" may be said in at most
+5% of the draws in which no context is used.
 """
 
 

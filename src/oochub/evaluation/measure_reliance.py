@@ -120,8 +120,8 @@ def _find_wanted(
 ) -> tuple[str, ...]:
     """The groups with the fewest rows among two classes and two contexts that would tell, those that come cheapest.
 
-    Two classes and two contexts tell if a context is usual for one class and not for the other. Of these the pair of
-    pairs counts whose scarcest group has most rows, so that few more are needed.
+    Two classes and two contexts tell if a context is usual for one class and not for the other. Those count whose
+    scarcest groups have most rows, so that few more are needed.
     """
     counts = np.zeros((len(classes), len(contexts)), np.int64)
     np.add.at(counts, (label, code), 1)

@@ -91,12 +91,12 @@ def effect_of_side(
         raise OochubError(f"right must be bool, whether each answer is right, got {is_right.dtype}. Compare them.")
     if not len(is_right):
         return _report_nothing(0, "no rows")
-    groups = [check_group(each, name=name).codes for each, name in ((label, "label"), (context, "context"))]
+    labels, contexts = check_group(label, name="label").codes, check_group(context, name="context").codes
     shared = None if cluster is None else check_group(cluster, name="cluster").codes
-    check_same_length(right=is_right, label=groups[0], context=groups[1], side=sides, cluster=shared)
+    check_same_length(right=is_right, label=labels, context=contexts, side=sides, cluster=shared)
     if not np.isin(sides, (-1, 0, 1)).all():
         raise OochubError(f"side must be 1, -1 or 0, got {np.setdiff1d(sides, (-1, 0, 1))[0]}. See its description.")
-    table = _Table(is_right, *groups, sides.astype(np.float64))
+    table = _Table(is_right, labels, contexts, sides.astype(np.float64))
     if not table.separates:
         return _report_nothing(
             len(is_right), "no two classes share two contexts that are usual for one of them and unusual for the other"
