@@ -45,7 +45,8 @@ def measure_reliance(evaluated: EvaluationRows, split: str) -> Reliance | None:
     is_declared = facts.usual_contexts is not None and {"context", "challenge"} <= set(names)
     if not is_declared or not output.one_answer or output.asks_each_row(predictions):
         return None
-    rows = np.flatnonzero(evaluated.known & (predictions.split == split))
+    named = evaluated.named("context")
+    rows = np.flatnonzero(evaluated.known & (predictions.split == split) & (True if named is None else named))
     context, challenge = (np.asarray(evaluated.columns[name][rows]).astype(str) for name in ("context", "challenge"))
     label = np.asarray(predictions.label[rows], np.int64)
     right, role = label == evaluated.columns["prediction"][rows], np.array([_ROLE.get(each, 0) for each in challenge])
