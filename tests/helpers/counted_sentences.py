@@ -311,6 +311,10 @@ _REASONS = (
     r"(?P<left>\d+) of (?P<among>\d+) groups have no (?:value|interval)",
     r"none of (?P<groups_in_all>\d+) groups has a value: .*",
     r"the gap could not be computed",
+    r"no values differ within a class|no class has rows both with and against",
+    r"too few rows: even the largest gap that they could show has p = [\d.]+",
+    r"too few (?:rows|clusters): they are equivalent to [\d.]+ of equal weight, and 10 are needed",
+    r"every cluster adds the same to the gap, so its spread cannot be estimated",
 )
 
 
