@@ -74,7 +74,6 @@ celebA = Benchmark(
         outside="in the worst group",
         inside_title="over all faces",
         outside_title="in the worst group",
-        cause="context",
         pair="one blond face and one other",
     ),
     context_column="sex",

@@ -50,9 +50,7 @@ counter_animal = Benchmark(
     primary_metric="accuracy",
     metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
     chance=0.001,
-    words=Vocabulary(
-        example="image", inside="on common backgrounds", outside="on counter ones", cause="the background", place="on"
-    ),
+    words=Vocabulary(example="image", inside="on common backgrounds", outside="on counter ones", place="on"),
     context_column="background",
     closed={"part": _PARTS},
     images_license=_NOT_STATED,

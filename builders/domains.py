@@ -185,7 +185,6 @@ _domains = Benchmark(
         outside="on the domain left out",
         inside_title="in known domains",
         outside_title="in a new domain",
-        cause="the domain",
         place="in",
     ),
     context_column="domain",

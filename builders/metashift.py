@@ -67,7 +67,6 @@ metashift = Benchmark(
         example="image",
         inside="in usual places",
         outside="in unusual ones",
-        cause="the place",
         pair="one cat and one dog",
     ),
     context_column="place",

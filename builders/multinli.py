@@ -73,7 +73,6 @@ multinli = Benchmark(
         outside="in the worst group",
         inside_title="over all pairs",
         outside_title="in the worst group",
-        cause="the words of negation",
         pair="one contradiction and one other pair",
     ),
     input="texts",

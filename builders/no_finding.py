@@ -126,7 +126,6 @@ _no_finding = Benchmark(
         outside="in the worst group",
         inside_title="over all images",
         outside_title="in the worst group",
-        cause="the patient's sex and race",
         pair="one image without a finding and one other",
     ),
     context_column="attribute",

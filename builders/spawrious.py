@@ -94,6 +94,7 @@ spawrious = replace(
             out_of_context=WorstOfGroups(name="worst breed and background", split="full"),
             words=replace(
                 _spawrious.words,
+                cause="",
                 inside="over all images",
                 outside="in the worst group",
                 inside_title="over all images",

@@ -104,7 +104,6 @@ spuriverse = Benchmark(
         outside="with one",
         inside_title="without a spurious cue",
         outside_title="with a spurious cue",
-        cause="spurious cues",
         pair="one right answer and one wrong",
     ),
     images_license=_UNKNOWN,

@@ -172,7 +172,7 @@ def _declare_data_set(scheme: str) -> Benchmark:
         out_of_context=Rows(name="other users", split="test"),
         metrics=("accuracy_percentile", "accuracy", "error_rate", "nll", "ece"),
         primary_metric="accuracy_percentile",
-        words=_sides("for users of training", "for other users", cause="the user"),
+        words=_sides("for users of training", "for other users"),
         context_column=domain,
         cluster="user",
         input="texts",
@@ -190,7 +190,7 @@ def _declare_data_set(scheme: str) -> Benchmark:
             summary="The stars that reviews give, trained on reviews from the shifted distribution.",
             in_context=Rows(name="validation", split="val"),
             out_of_context=Rows(name="test", split="test"),
-            words=_sides("in validation", "in the test", cause=""),
+            words=_sides("in validation", "in the test"),
         )
     if scheme == "time":
         return replace(
@@ -198,7 +198,7 @@ def _declare_data_set(scheme: str) -> Benchmark:
             summary="The stars that reviews give, in later years than in training.",
             in_context=Rows(name="years of training", split="id_test"),
             out_of_context=Rows(name="later years", split="test"),
-            words=_sides("in years of training", "in later years", cause="the year"),
+            words=_sides("in years of training", "in later years"),
         )
     if scheme == "category_subpopulation":
         return replace(
@@ -206,14 +206,14 @@ def _declare_data_set(scheme: str) -> Benchmark:
             summary="The stars that reviews give, in every product category.",
             in_context=Rows(name="all reviews", split="test"),
             out_of_context=WorstOfGroups(split="test"),
-            words=_sides("over all categories", "in the worst category", cause="the category"),
+            words=_sides("over all categories", "in the worst category"),
         )
     return replace(
         own,
         summary="The stars that reviews give, in product categories that are not in training.",
         in_context=Rows(name="categories of training", split="id_test"),
         out_of_context=Rows(name="other categories", split="test"),
-        words=_sides("in categories of training", "in other categories", cause="the category"),
+        words=_sides("in categories of training", "in other categories"),
     )
 
 

@@ -95,7 +95,6 @@ _OFFICIAL = replace(
         example="patch",
         inside="at hospitals of training",
         outside="at another hospital",
-        cause="the hospital",
         place="at",
     ),
     context_column="hospital",

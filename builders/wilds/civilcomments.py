@@ -87,7 +87,6 @@ civilcomments = WildsDataSet(
                 example="comment",
                 inside="over all comments",
                 outside="in the worst group",
-                cause="mentions of identities",
                 pair="one toxic comment and one other",
             ),
             group_column="groups",

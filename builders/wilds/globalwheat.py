@@ -186,7 +186,6 @@ def _declare_data_set(config: str) -> Benchmark:
             example="image",
             inside="in sessions of training",
             outside="in other countries",
-            cause="the session",
             place="in",
         ),
         task_category="object-detection",

@@ -100,7 +100,6 @@ iwildcam = WildsDataSet(
                 outside="at other traps",
                 inside_title="at traps of training",
                 outside_title="at other traps",
-                cause="the camera trap",
                 place="at",
             ),
             context_column="location",

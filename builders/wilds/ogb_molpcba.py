@@ -229,7 +229,6 @@ _official = replace(
         example="molecule",
         inside="with scaffolds of validation",
         outside="with rarer scaffolds",
-        cause="the scaffold",
         place="with",
     ),
     context_column="scaffold",

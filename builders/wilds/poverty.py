@@ -137,7 +137,6 @@ _poverty = replace(
         example="place",
         inside="in countries of training",
         outside="in other countries",
-        cause="the country",
         place="in",
     ),
     context_column="country",

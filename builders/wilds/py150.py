@@ -189,7 +189,6 @@ py150 = WildsDataSet(
                 example="file",
                 inside="in repositories of training",
                 outside="in other repositories",
-                cause="the repository",
                 place="in",
             ),
             context_column="repo",

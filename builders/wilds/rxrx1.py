@@ -131,7 +131,6 @@ _OFFICIAL = replace(
         outside="in other experiments",
         inside_title="in experiments of training",
         outside_title="in other experiments",
-        cause="the experiment",
         place="in",
     ),
     context_column="experiment",

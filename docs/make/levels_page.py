@@ -1,7 +1,7 @@
 """Writes docs/levels.md: how often each test of a report refuses what is true, and what is not, in simulated worlds.
 
 `python docs/make/levels_page.py` goes on where it was ended: each cell is a line of docs/levels/cells.jsonl. `--only`
-takes a part of a test's name, `--page` writes the page alone.
+takes a part of a test's name, `--page` writes the page alone. Its last section is of `verdict_worlds.py`.
 """
 
 import argparse
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import verdict_worlds
 from scipy import stats
 
 from oochub import get
@@ -340,7 +341,7 @@ def page(cells: dict[tuple[str, int, bool], Cell]) -> str:
         if test.is_conservative and any(each.is_below(LOW) for each in own):
             lines += [f"It refuses seldom in some cells: {test.is_conservative}."]
         lines += [""]
-    return "\n".join(lines)
+    return "\n".join([*lines, verdict_worlds.page(verdict_worlds.read())])
 
 
 _PREFACE = """# Levels of the tests

@@ -112,7 +112,8 @@ def repair(
             Intervals then count clusters in place of rows, and a repair never divides one.
         pair: Own data: column that names the thing of a row, if both sides show the same things elsewhere. Such as the
             foreground that stands on two backgrounds. The gap then has an interval of pairs.
-        usual: The usual contexts of a class; default those more frequent with it. Such as {"dog": ["grass", "beach"]}.
+        usual: The usual contexts of a class; default those clearly more frequent with it. Such as {"dog": ["grass",
+            "beach"]}.
         config: Configuration, if the source has several.
         data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
         options: Option of the benchmark. By name, as `load_dataset` takes them.

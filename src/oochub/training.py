@@ -84,7 +84,8 @@ def train(
         pair: Own data: column that names the thing of a row, if both sides show the same things elsewhere. Such as the
             foreground that stands on two backgrounds. The gap then has an interval of pairs.
         image: Own data: column of images or paths; default image. Without a name, the only column of images is taken.
-        usual: The usual contexts of a class; default those more frequent with it. Such as {"dog": ["grass", "beach"]}.
+        usual: The usual contexts of a class; default those clearly more frequent with it. Such as {"dog": ["grass",
+            "beach"]}.
         data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
         options: Option of the benchmark. By name, as `load_dataset` takes them.
         leave_out: Drop the rows of this environment from training and validation.

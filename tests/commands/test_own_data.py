@@ -40,8 +40,11 @@ def model(tmp_path_factory):
 
 def test_predictions_are_of_easy_and_hard_rows(run, model, tmp_path):
     """Reference: the loaded rows. Planted fault seen: the columns not passed on, and neither group nor challenge."""
-    source = oochub.load(picture_folder(tmp_path / "mine"), label="species", context="place", text_columns=True)
-    assert run("predict", model, "./mine", *COLUMNS, "--out", "p.parquet") == (0, "")
+    usual = {"dog": ["beach", "grass"], "cat": ["sofa"]}
+    columns = {"label": "species", "context": "place", "usual": usual}
+    source = oochub.load(picture_folder(tmp_path / "mine"), **columns, text_columns=True)
+    typed = ("--usual", "dog=beach,grass", "--usual", "cat=sofa")
+    assert run("predict", model, "./mine", *COLUMNS, *typed, "--out", "p.parquet") == (0, "")
     found = Predictions.load(tmp_path / "p.parquet")
     for column in ("example_id", "context", "group", "challenge"):
         assert found.table.column(column).to_pylist() == source["train"][column][:]
@@ -49,7 +52,7 @@ def test_predictions_are_of_easy_and_hard_rows(run, model, tmp_path):
     assert (found.metadata.benchmark, found.metadata.config) == ("custom", "mine")
     assert found.metadata.facts.usual_contexts == {"cat": ("sofa",), "dog": ("beach", "grass")}
     report = oochub.evaluate(found, resamples=100)
-    assert report.benchmark.in_context.name == "easy" and "all 8 rows" in report.notes[0]
+    assert report.benchmark.in_context.name == "easy" and "of dog, cat are given" in report.notes[0]
 
 
 def test_a_built_repository_needs_no_columns(run, model, tmp_path):

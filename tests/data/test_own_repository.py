@@ -1,5 +1,7 @@
 """Repositories of own data: what was known when they were written is known when they are read, also without oochub."""
 
+from dataclasses import replace
+
 import datasets
 import pytest
 from own_data import CHALLENGES, picture_folder
@@ -13,6 +15,7 @@ from oochub.records.build_record import BuildRecord
 from oochub.settings.data_settings import DataSettings
 
 COLUMNS = DataSettings(label="species", context="place")
+USUAL = {"dog": ["beach", "grass"], "cat": ["sofa"]}
 
 
 def record(data):
@@ -22,8 +25,8 @@ def record(data):
 def test_it_loads_as_the_source_does(tmp_path):
     """Reference: the source itself. Planted fault seen: the record left out of the card."""
     folder = picture_folder(tmp_path / "mine")
-    source = oochub.load(folder, label="species", context="place")
-    out = write_user_repository(str(folder), tmp_path / "out", settings=COLUMNS)
+    source = oochub.load(folder, label="species", context="place", usual=USUAL)
+    out = write_user_repository(str(folder), tmp_path / "out", settings=replace(COLUMNS, usual=USUAL))
     again = oochub.load(out)
     assert record(again) == record(source) and again["train"].features == source["train"].features
     assert again["train"].remove_columns("image")[:] == source["train"].remove_columns("image")[:]

@@ -92,7 +92,7 @@ def _read(data: Any, columns: tuple[str, ...]) -> Any:
     for split, part in data.items():
         names = [name for name in columns if name in part.features]
         words = [
-            part.features[name].int2str(part[name][:])
+            [None if code < 0 else part.features[name].names[code] for code in part[name][:]]
             if isinstance(part.features[name], datasets.ClassLabel)
             else part[name][:]
             for name in names

@@ -311,6 +311,10 @@ _REASONS = (
     r"(?P<left>\d+) of (?P<among>\d+) groups have no (?:value|interval)",
     r"none of (?P<groups_in_all>\d+) groups has a value: .*",
     r"the gap could not be computed",
+    r"no values differ within a class|no class has rows both with and against",
+    r"too few rows: even the largest gap that they could show has p = [\d.]+",
+    r"too few (?:rows|clusters): they are equivalent to [\d.]+ of equal weight, and 10 are needed",
+    r"every cluster adds the same to the gap, so its spread cannot be estimated",
 )
 
 
@@ -792,8 +796,86 @@ def _(c: Counts, metric: str, where: str, value: str, inner: str) -> str:
     return first(differs(value, known()), bracket(c, inner, known()))
 
 
+# Reliance, or contexts that are harder for every class. The model's gap itself is compared with independent fits in
+# tests/stats/test_effect_of_side.py.
+
+
+def _difference_by_class(c: Counts, context: str) -> float:
+    """Right answers in a context less those elsewhere, class by class, at the weights of Mantel and Haenszel."""
+    has, gaps, weights = c.rows.place == context, [], []
+    for k in range(len(c.rows.names)):
+        own = c.all & (c.rows.label == k)
+        n, m = (own & has).sum(), (own & ~has).sum()
+        if n and m:
+            gaps.append(c.right[own & has].mean() - c.right[own & ~has].mean())
+            weights.append(n * m / (n + m))
+    return float(np.average(gaps, weights=weights)) if gaps else math.nan
+
+
+@rule(r"Examples in (?P<names>[a-z]+(?:(?:, | and )[a-z]+)*) are (?P<kind>harder|easier) regardless of class; no reliance on context is shown\. The gap is <gap:N> points\.")  # fmt: skip  # noqa: E501
+def _(c: Counts, names: str, kind: str, gap: str) -> str:
+    wrong = [each for each in re.split(", | and ", names) if (_difference_by_class(c, each) < 0) != (kind == "harder")]
+    return f"{wrong} are not" if wrong else differs(gap, c.gap)
+
+
+@rule(r"This model does (?P<how>worse|better) in unusual contexts, but whether (?:it relies on context or these are harder|that is the context or these are easier) for every class cannot be told\. The gap is <gap:N> points\.")  # fmt: skip  # noqa: E501
+def _(c: Counts, how: str, gap: str) -> str:
+    return f"it is {c.judged}" if (c.judged < 0) != (how == "worse") else differs(gap, c.gap)
+
+
+@rule(r"There is no clear gap, but for the same class and context this model does worse if it is unusual\.")
+def _(c: Counts) -> str:
+    return ""
+
+
+@rule(r"For the same class and context, the gap is <gap:N> points of accuracy \(95% interval <low:N> to <high:N>\)\.")
+def _(c: Counts, gap: str, low: str, high: str) -> str:
+    return "" if read(low) - 0.06 <= read(gap) <= read(high) + 0.06 else "it lies outside of its interval"
+
+
+@rule(r"A gap for the same class and context cannot be computed: (?P<why>no two classes share two contexts that are usual for one of them and unusual for the other|the classes and contexts that would tell have no errors, or only errors)\.")  # fmt: skip  # noqa: E501
+def _(c: Counts, why: str) -> str:
+    return ""
+
+
+@rule(r"No context is clearly usual or unusual for a class of these rows, so no reliance on context can be told\.")
+def _(c: Counts) -> str:
+    return "there are" if any(mask.any() for mask in c.sides.values() if c.has_usual) else ""
+
+
+@rule(r"(?:More rows|Rows) of (?P<names>[a-z]+ in [a-z]+(?:(?:, | and )[a-z]+ in [a-z]+)*) would tell\.")
+def _(c: Counts, names: str) -> str:
+    pairs = [each.split(" in ") for each in re.split(", | and ", names)]
+    places = {str(place) for place in c.rows.place if place is not None}
+    return "" if all(y in c.rows.names and place in places for y, place in pairs) else f"no {pairs}"
+
+
+@rule(
+    r"<n:W> rows? (?:is|are) in a context that is neither usual nor unusual for (?:its|their) class, and on no side\."
+)
+def _(c: Counts, n: str) -> str:
+    words = np.array([str(word) for word in c.rows.challenge])
+    has_place = np.array([place is not None for place in c.rows.place])
+    none = int((c.all & has_place & ~np.char.startswith(words, "hard") & (words != "easy")).sum())
+    return "" if int(n.replace("\u202f", "")) == none else f"there are {none}"
+
+
+@rule(r"(?:Note: |About these data: )?<n:K> rows? (?:is|are) in (?:a context that is|contexts that are) neither usual nor unusual for (?:its|their) class, and on no side(?:, so groups are compared; [^.;]+ names the usual contexts of a class)?[;.]?")  # fmt: skip  # noqa: E501
+def _(c: Counts, n: str) -> str:
+    missing = sum(value is None for value in c.rows.challenge)
+    return "" if int(n) == missing else f"there are {missing}"
+
+
+@rule(r"(?:How sure: )?The interval excludes zero, and so does that of the gap for the same class and context\.")
+def _(c: Counts) -> str:
+    return "the gap is 0" if c.judged == 0 else ""
+
+
 _STATIC = (
-    r"Slices|Groups|Confidence|Where the errors go|The worst mistakes",
+    r"Slices|Groups|Confidence|Where the errors go|The worst mistakes|Reliance or difficulty",
+    r"Against other contexts: accuracy in the context minus that of the same classes elsewhere, class by class\. "
+    r"Harder for all: that is below zero both for the classes for which the context is usual and for the others "
+    r"\(Holm, 5%\)\.",
     r"Every pair unseen in training has a higher error than every pair seen in training",
     r"(?:In unusual contexts|On hard rows|In the worst group), the model is overconfident",
     r"The interval of a worst group is simultaneous: it accounts for the choice among the groups\. In the list of "

@@ -17,6 +17,7 @@ import reports
 from chosen_reports import chosen_report
 from detection_reports import detection_report
 from found_rows import found_report
+from own_worlds import HARDER, own_report
 from probed_report import probed_report
 from rich.console import Console
 from spectrum_sets import near_and_far_report
@@ -36,6 +37,7 @@ MAKERS = {
     "chosen rows": lambda: _chosen(unseen=False),
     "tested rule": lambda: _chosen(unseen=True),
     "pictures": lambda: oochub.evaluate(_pictures(), resamples=100),
+    "own contexts": lambda: own_report(HARDER, metrics=("accuracy", "worst_group")),
     "boxes": lambda: oochub.evaluate(every_page.boxes_predictions(), resamples=100),
 }
 FORMS = ("terminal", "markdown", "latex", "notebook", "page", "frame")

@@ -37,10 +37,10 @@ def describe_data(source: str, file: str | Path, *, settings: DataSettings | Non
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "birds.csv").write_text("label,context\ngull,sea\ngull,sea\nwren,land\nwren,sea\n")
+    >>> _ = (folder / "birds.csv").write_text("label,context\n" + "gull,sea\n" * 9 + "wren,land\n" * 9)
     >>> text = describe_data(str(folder / "birds.csv"), folder / "benchmark.toml")
-    >>> [line for line in text.splitlines() if line.startswith(("source", "gull", "split"))]
-    ['source = "birds.csv"', 'gull = ["sea"]', 'split = "train"', 'split = "train"']
+    >>> [line for line in text.splitlines() if line.startswith(("source", "# gull", "split"))]
+    ['source = "birds.csv"', '# gull = ["sea"]', 'split = "train"', 'split = "train"']
     """
     place, target = Path(source).expanduser().resolve(), Path(file).expanduser().absolute()
     if target.name != NAME:
@@ -83,10 +83,11 @@ def describe_data(source: str, file: str | Path, *, settings: DataSettings | Non
     if usual:
         lines += [
             "",
-            "# The usual contexts of each class, as counted; a class without any has an empty list.",
-            "[usual]",
+            "# The usual contexts of each class, as counted. Without this table they are counted again; with it they",
+            "# are fixed, and every other context is unusual.",
+            "# [usual]",
         ]
-        lines += [f"{_write_key(name)} = [{', '.join(map(_quote, contexts))}]" for name, contexts in usual.items()]
+        lines += [f"# {_write_key(name)} = [{', '.join(map(_quote, contexts))}]" for name, contexts in usual.items()]
     return "\n".join([*lines, *_describe_sides(data), ""])
 
 
@@ -128,7 +129,7 @@ def _describe_sides(data: Mapping[str, datasets.Dataset]) -> list[str]:
         "",
         "[words]  # as they follow a number: right 97 times in 100 ...",
         *(f"{key} = {_quote(text)}" for key, text in titles),
-        'cause = "context"  # what a model relies on that does worse there',
+        'cause = "context"  # what a model relies on that does worse there; leave it out if those rows may be harder',
     ]
 
 

@@ -54,8 +54,9 @@ def load(
     If nothing says which column holds the label, or the context, and exactly one column can (classes or text, few
     values, no ids; a context crosses the classes), it is taken, with a warning and a note in the build record.
 
-    The usual contexts of a class are those that are strictly more frequent with it than without it in the training
-    split, or over all rows where there is no other split; a note and the facts of the build record say which.
+    The usual contexts of a class are those that are clearly more frequent with it than without it in the training
+    split, or over all rows where there is no other split, by the interval of the ratio; a note and the facts of the
+    build record say which. A row in a context that is neither usual nor unusual for its class has no challenge (-1).
 
     Args:
         source: "nooch/ce_car", or the benchmark alone where it has one config; a folder or file; an id on the Hub. A
@@ -76,7 +77,8 @@ def load(
         num_proc: Processes to build with.
         text_columns: True gives the columns of class numbers, all but `label`, as the names that the numbers stand
             for, so that `row["challenge"] == "easy"` holds; or the names of such columns. See `use_text_columns`.
-        usual: The usual contexts of a class; default those more frequent with it. Such as {"dog": ["grass", "beach"]}.
+        usual: The usual contexts of a class; default those clearly more frequent with it. Such as {"dog": ["grass",
+            "beach"]}.
 
     Raises:
         OochubError: Nothing is there; an unknown config, option, column or split; data that are missing or broken; a
@@ -84,10 +86,10 @@ def load(
 
     >>> import tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "birds.csv"
-    >>> _ = file.write_text("bird,place\ngull,sea\ngull,sea\nwren,land\nwren,sea\n")
+    >>> _ = file.write_text("bird,place\n" + "gull,sea\n" * 9 + "wren,land\n" * 9 + "wren,sea\n")
     >>> data = load(file, label="bird", context="place", text_columns=True)
-    >>> data["train"]["challenge"][:]
-    ['easy', 'easy', 'easy', 'hard_positive']
+    >>> data["train"]["challenge"][-3:]
+    ['easy', 'easy', 'hard_positive']
     """
     if not isinstance(source, str | PathLike):
         raise OochubError(

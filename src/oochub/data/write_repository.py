@@ -183,10 +183,10 @@ def write_user_repository(
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "birds.csv").write_text("label,context\ngull,sea\nwren,land\n")
+    >>> _ = (folder / "birds.csv").write_text("label,context\n" + "gull,sea\n" * 9 + "wren,land\n" * 9)
     >>> out = write_user_repository(str(folder / "birds.csv"), folder / "out")
-    >>> datasets.load_dataset(str(out))["train"].remove_columns("build")[1]
-    {'example_id': '1', 'label': 1, 'context': 0, 'group': 1, 'challenge': 0}
+    >>> datasets.load_dataset(str(out))["train"].remove_columns("build")[9]
+    {'example_id': '9', 'label': 1, 'context': 0, 'group': 1, 'challenge': 0}
     """
     if shard_size is not None:
         check_shard_size(shard_size)

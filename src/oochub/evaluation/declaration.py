@@ -10,6 +10,8 @@ from dataclasses import fields, replace
 from difflib import get_close_matches
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -40,11 +42,11 @@ def find_declaration(predictions: Predictions) -> Benchmark:
         return _fit_to_kind(benchmark.of(str(predictions.metadata.config)), predictions)
     splits, columns = predictions.metadata.rows, predictions.column_names
     last = "test" if "test" in splits else str(predictions.rows.row(len(predictions) - 1)["split"])
-    challenged = "challenge" in columns
+    facts = predictions.metadata.facts
+    challenged = "challenge" in columns and (facts.usual_contexts is None or _has_side(predictions, last))
     column = next((each for each in ("group", "groups") if each in columns), None)
     output = predictions.output
     binary = output.has_confidence and len(predictions.class_names) == 2
-    facts = predictions.metadata.facts
     has_contexts = facts.usual_contexts is not None and challenged
     in_context, out_of_context, words = _choose_sides(last, column, challenged=challenged)
     if has_contexts:
@@ -73,6 +75,12 @@ def find_declaration(predictions: Predictions) -> Benchmark:
         annotations_license="",
     )
     return made if facts.declared is None else _declare(made, facts.declared, predictions)
+
+
+def _has_side(predictions: Predictions, split: str) -> bool:
+    """Whether a row of a split is in a context that is usual or unusual for its class."""
+    words = predictions.column("challenge")[predictions.split == split]
+    return any(word in CHALLENGES for word in pd.unique(np.asarray(words, dtype=object)))
 
 
 def _declare(made: Benchmark, declared: OwnDeclaration, predictions: Predictions) -> Benchmark:
@@ -302,7 +310,19 @@ def _check_words(predictions: Predictions, column: str, words: Sequence[str]) ->
         raise unknown_name(f"word of the column {column}", strange[0], words, said + others)
     missing = counts[None] + counts[""]
     if missing and column == "challenge":
-        yield f"{missing:,} rows have no value in challenge: they are neither easy nor hard"
+        yield _describe_no_side(missing, predictions.metadata.facts.usual_contexts is not None, missing == len(table))
+
+
+def _describe_no_side(n: int, has_contexts: bool, is_every: bool) -> str:
+    """How many rows are of no side, and why."""
+    if not has_contexts:
+        return f"{n:,} rows have no value in challenge: they are neither easy nor hard"
+    rows = "1 row is in a context that is" if n == 1 else f"{n:,} rows are in contexts that are"
+    said = f"{rows} neither usual nor unusual for {'its' if n == 1 else 'their'} class, and on no side"
+    if not is_every:
+        return said
+    usual = choose_wording("usual={'CLASS': ['CONTEXT']}", "--usual CLASS=CONTEXT")
+    return f"{said}, so groups are compared; {usual} names the usual contexts of a class"
 
 
 def _check_clusters(predictions: Predictions, benchmark: Benchmark) -> Iterator[str]:

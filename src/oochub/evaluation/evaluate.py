@@ -31,6 +31,7 @@ from oochub.evaluation.evaluation_rows import (
 )
 from oochub.evaluation.images_without_object import measure_empty_images
 from oochub.evaluation.matching import check_match
+from oochub.evaluation.measure_reliance import measure_reliance
 from oochub.evaluation.mistakes import choose_mistakes
 from oochub.evaluation.present_classes import find_allowed
 from oochub.evaluation.row_selection import RowsFile, select_by_rule, select_rows
@@ -225,6 +226,7 @@ def evaluate(
             measure_sections(predictions),
             near_and_far=detected and detected.groups,
             empty_images=measure_empty_images(by_role, evaluated),
+            reliance=measure_reliance(evaluated, everything.split),
             **{SELECTION: chosen_rows},
         ),
         provenance=Provenance(

@@ -223,8 +223,10 @@ class Vocabulary:
         outside: Where the second side is, likewise: "on unusual ones".
         inside_title: The first side in tables, legends and charts, a phrase that also ends a sentence.
         outside_title: The second side: "This model does worse out of context."
-        cause: What a model relies on that does worse on the second side ("context", "the hospital"); "" where the
-            declaration cannot know it: the verdict then says that the model does worse there, and not why.
+        cause: What a model relies on that does worse on the second side ("context", "the background"), if the rows
+            separate reliance from difficulty: both sides hold the same classes in the same contexts, paired otherwise,
+            or the same things. "" if they do not, as where the second side has new hospitals, or is the worst of the
+            groups: the verdict then says that the model does worse there, and not why.
         pair: What a ranking metric compares: "one image with the object and one without".
         hard_positive: What the positives of the second side are: "object, no context".
         hard_negative: What its negatives are.

@@ -264,7 +264,7 @@ def to_frame(report: "Report") -> "pd.DataFrame":
 def notebook_html(report: "Report") -> str:
     """The headline, the gap, every slice, what the sections find, and the first notes; escaped HTML."""
     answer, gap, passages = verdict(report), report.gap.estimate, _collect_passages(report)
-    slices = next(passage.table for name, passage in passages if name == _SLICES and passage.table)
+    said_of, slices = next((each.said, each.table) for name, each in passages if name == _SLICES and each.table)
     below = describe_interval(gap, report.unit, signed=True)
     row = [title_gap(report), f"{format_numbers.points(gap, report.unit)}\n{below}", *[""] * (len(slices.heads) - 2)]
     shown = [
@@ -272,7 +272,7 @@ def notebook_html(report: "Report") -> str:
             [row, *slices.rows],
             heads=slices.heads,
             title=answer.sentence,
-            sentences=(_describe_subject(report), answer.lead),
+            sentences=(_describe_subject(report), answer.lead, *said_of),
             footnotes=slices.footnotes,
         )
     ]

@@ -18,6 +18,7 @@ from oochub.report.group_findings import (
     rank_groups,
     simultaneous,
 )
+from oochub.report.reliance_words import judge_reliance
 from oochub.section import sections
 from oochub.stats.estimate import Estimate
 
@@ -55,7 +56,9 @@ def verdict(report: "Report") -> Verdict:
     said before what the model relies on.
 
     The sentences are put together of `report.benchmark.words`. Only where these name a cause do they say that the model
-    relies on it; else they say that it does worse on the second side, and not why.
+    relies on it; else they say that it does worse on the second side, and not why. A gap between usual and unusual
+    contexts of own data must also be there for the same class and context: otherwise contexts are harder for every
+    class, or it cannot be told, and the case is "unclear" (`oochub.report.reliance_words`).
 
     A section that says so comes first: data without a context of their own are judged by the contexts that were found,
     a report of detectors without a row out of context by these (`oochub.section.Section.verdict`).
@@ -86,6 +89,12 @@ def is_undecided(report: "Report") -> bool:
 
 
 def _find_case(report: "Report") -> Case:
+    case = _find_case_of_gap(report)
+    judged = judge_reliance(report, case)
+    return case if judged is None else judged.case
+
+
+def _find_case_of_gap(report: "Report") -> Case:
     inside, gap, d = report.headline("in"), judge_gap(report), report.benchmark.practical_gap
     if inside is not None and may_be_chance(report):
         return "failed" if is_near_chance(inside, report.benchmark.chance) else "too_few"
@@ -126,6 +135,9 @@ def _write_headline(report: "Report", case: Case, drops: Sequence[Drop]) -> tupl
             f"The data are consistent with a gap between {bounds}.",
         ),
     }
+    judged = judge_reliance(report, _find_case_of_gap(report))
+    if judged is not None and judged.headline:
+        return judged.headline, judged.rest
     level = _describe_chance(report)
     if not level or case not in ("relies", "slight"):
         return sentences[case]
@@ -349,6 +361,9 @@ def _say_how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
         answer = f"The interval lies between \u2212{d} and +{d}{format_numbers.points_word(report.unit)}."
     else:
         answer = f"The interval {'includes' if judged.low <= 0 <= judged.high else 'excludes'} zero."
+        confirmed = judge_reliance(report, case)
+        if confirmed is not None and confirmed.answer in ("relies", "better"):
+            answer = "The interval excludes zero, and so does that of the gap for the same class and context."
     if case in ("relies", "slight") and _describe_chance(report):
         there, chance = report.headline("out"), format_numbers.whole_points(benchmark.chance, report.unit)
         answer += f" {wording.capitalize_sentence(wording.title_side(benchmark, 'out'))} the interval is "

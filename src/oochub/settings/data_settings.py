@@ -85,7 +85,7 @@ class DataSettings(Settings):
     )
     usual: Mapping[str, Sequence[str]] | None = option(
         None,
-        help="The usual contexts of a class; default those more frequent with it.",
+        help="The usual contexts of a class; default those clearly more frequent with it.",
         more='Such as {"dog": ["grass", "beach"]}.',
         form="CLASS=CONTEXT,CONTEXT",
         panel="Data",

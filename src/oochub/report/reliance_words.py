@@ -1,0 +1,123 @@
+"""Whether a gap between usual and unusual contexts is reliance, in words: relies, harder for all, cannot be told."""
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from oochub.records.reliance_records import Reliance
+from oochub.records.report_records import Case
+from oochub.report import format_numbers, wording
+from oochub.report.footnotes import describe_interval
+from oochub.section import sections
+
+if TYPE_CHECKING:
+    from oochub.report.report import Report
+
+Answer = Literal["relies", "harder", "easier", "better", "untold"]
+_NAMED = 3  # contexts, groups
+_SHOWN = {"relies": "relies", "slight": "slight", "reversed": "reversed"}
+
+
+class JudgedGap(NamedTuple):
+    """What a gap by declared contexts is.
+
+    Attributes:
+        answer: "relies" and "better" if class and context alike still leave a gap, below or above zero; "harder" and
+            "easier" if contexts are so for every class; "untold" otherwise.
+        case: The case of the verdict: that of the gap where `answer` confirms it, else "unclear".
+        headline: The sentence that answers, "" where the words of the gap hold.
+        rest: What must be said with it.
+    """
+
+    answer: Answer
+    case: Case
+    headline: str
+    rest: str
+
+
+def find_reliance(report: "Report") -> Reliance | None:
+    """What the report found of the interaction of class and context; None without declared contexts."""
+    found: Reliance | None = next(each for each in sections() if each.name == "reliance").found(report)
+    return found
+
+
+def judge_reliance(report: "Report", case: Case) -> JudgedGap | None:
+    """Says what a clear gap by declared contexts is; None for other gaps and other data.
+
+    A gap below zero is reliance if the interval of the interaction of class and context lies below zero too; it is
+    difficulty if that does not, and a context is shown to be harder for every class; and it cannot be told else. A gap
+    above zero likewise. Without a clear gap, an interaction that is clear is said, since contexts that are easier for
+    every class can hide reliance.
+
+    Args:
+        report: Any report.
+        case: The case that the gap alone would have.
+    """
+    found = find_reliance(report)
+    if found is None or not found.has_sides or case in ("failed", "too_few", "detection"):
+        return None
+    is_worse = case in ("relies", "slight")
+    if case in ("no_effect", "unclear"):
+        if not found.gap.high < 0:
+            return None
+        headline = "There is no clear gap, but for the same class and context this model does worse if it is unusual."
+        return JudgedGap("untold", "unclear", headline, describe_remaining(report))
+    if (found.gap.high < 0) if is_worse else (found.gap.low > 0):
+        return JudgedGap("relies" if is_worse else "better", case, "", "")
+    kind: Answer = "harder" if is_worse else "easier"
+    alike = [each.name for each in found.contexts if each.status == f"{kind} for all"]
+    size = _write_gap(report)
+    if alike:
+        names = [*map(wording.words, alike[:_NAMED]), *([f"{len(alike) - _NAMED} more"] if len(alike) > _NAMED else [])]
+        where = f"{wording.name(report.benchmark.words.example).capitalize()}s in {wording.join_names(names)}"
+        return JudgedGap(
+            kind, "unclear", f"{where} are {kind} regardless of class; no reliance on context is shown.", size
+        )
+    how = "worse" if is_worse else "better"
+    why = "it relies on context or these are harder" if is_worse else "that is the context or these are easier"
+    headline = f"This model does {how} in unusual contexts, but whether {why} for every class cannot be told."
+    return JudgedGap("untold", "unclear", headline, f"{size} {describe_wanted(report)}".strip())
+
+
+def _write_gap(report: "Report") -> str:
+    gap, unit = report.gap.estimate, report.unit
+    return f"The gap is {format_numbers.points(gap, unit)}{format_numbers.points_word(unit)}."
+
+
+def describe_remaining(report: "Report") -> str:
+    """The gap that is left at the same class and context, in one sentence; why there is none otherwise."""
+    found = find_reliance(report)
+    if found is None:
+        return ""
+    if not found.has_sides:
+        return (
+            "No context is clearly usual or unusual for a class of these rows, so no reliance on context can be told."
+        )
+    if format_numbers.is_undefined(found.gap):
+        return f"A gap for the same class and context cannot be computed: {wording.clean(found.gap.reason or '')}."
+    size = f"{format_numbers.points(found.gap)}{format_numbers.points_word('fraction')}"
+    return (
+        f"For the same class and context, the gap is {size} of accuracy ({describe_interval(found.gap, signed=True)})."
+    )
+
+
+def describe_wanted(report: "Report") -> str:
+    """Which rows would tell reliance from difficulty, in one sentence; "" if none would, or it is told already."""
+    found = find_reliance(report)
+    if found is None or not found.wanted or not found.has_sides or found.gap.high < 0 or found.gap.low > 0:
+        return ""
+    names = [
+        f"{wording.words(label)} in {wording.words(context)}"
+        for label, _, context in (each.partition("/") for each in found.wanted)
+    ]
+    more = "More rows" if found.is_identified else "Rows"
+    return f"{more} of {wording.join_names(names)} would tell."
+
+
+def describe_neither(report: "Report") -> str:
+    """How many rows are of no side, in one sentence; "" if none is."""
+    found = find_reliance(report)
+    if found is None or not found.n_neither:
+        return ""
+    is_one = found.n_neither == 1
+    rows = "1 row is" if is_one else f"{format_numbers.count(found.n_neither)} rows are"
+    whose = "its" if is_one else "their"
+    return f"{rows} in a context that is neither usual nor unusual for {whose} class, and on no side."
