@@ -131,7 +131,7 @@ def _bound_body(response: Any) -> Any:
     library = import_module(type(response).__module__.partition(".")[0])  # httpx or httpx2, as the version has it
     stream, url = response.stream, response.url
     is_file = response.status_code < 300 and "/api/" not in url.path
-    largest = _LARGEST_UNNAMED if is_file else _LARGEST_ANSWER
+    largest: float = _LARGEST_UNNAMED if is_file else _LARGEST_ANSWER
     largest = math.inf if is_file and "content-length" in response.headers else largest
     unpacker = None
     if not is_file and response.headers.get("content-encoding") in _PACKED:
@@ -147,7 +147,7 @@ def _bound_body(response: Any) -> Any:
                 made += len(part)
                 if made > largest:
                     raise OochubError(
-                        f"The answer of {_hide_login(str(url))}{url.path} has no end: more than {largest:,} bytes "
+                        f"The answer of {_hide_login(str(url))}{url.path} has no end: more than {largest:,.0f} bytes "
                         "came. Check HF_ENDPOINT and the name."
                     )
                 yield part

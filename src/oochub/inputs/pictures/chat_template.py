@@ -99,12 +99,12 @@ def check_size(value: object) -> None:
 def _make_bounded(plain: type[Any]) -> type[Any]:
     """A sandbox of Jinja in which what one step may make is bounded."""
 
-    class BoundedEnvironment(plain):
+    class BoundedEnvironment(plain):  # type: ignore[misc]
         intercepted_binops = frozenset(("**", "*", "%", "+"))
 
         def __init__(self, *args: Any, **settings: Any) -> None:
             super().__init__(*args, **settings)
-            self.filters = _BoundedFilters(self.filters)
+            self.filters: dict[str, Any] = _BoundedFilters(self.filters)
 
         def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
             """Applies an operator to what is not too large, if that cannot make anything that is."""
