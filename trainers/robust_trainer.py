@@ -14,7 +14,7 @@ from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
 from oochub import catalog
 from oochub.errors import OochubError, OochubWarning, unknown_name
 from oochub.input import Input, check_changes, check_config, find_processor_kind
-from oochub.inputs.pictures.image_copies import count_copies
+from oochub.inputs.pictures.split_copies import count_copies
 from oochub.models.open_model import open_pretrained
 from oochub.process.ranks import Ranks
 from oochub.records.metadata import HeldOut
