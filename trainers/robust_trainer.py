@@ -364,10 +364,11 @@ def _describe_kept_epoch(
         competed = [record["epoch"] for record in progress.history if record["stage"] == progress.stage + 1]
         among = f" among epochs {competed[0]} to {progress.epoch}, those of the last stage,"
         among = "" if len(competed) == progress.epoch else among
-        best = (
-            f"which has the {'highest' if greater else 'lowest'} {metric}{meaning}{among} on {rows}the validation split"
+        ends = "highest" if greater else "lowest"
+        rule = (
+            f"epoch {progress.best_epoch} of {progress.epoch}, which has the {ends} {metric}{meaning}{among} on {rows}"
+            f"the validation split ({progress.best_value:.4g})"
         )
-        rule = f"epoch {progress.best_epoch} of {progress.epoch}, {best} ({progress.best_value:.4g})"
         if len(competed) == 1 < progress.epoch:
             rule = (
                 f"epoch {progress.epoch} of {progress.epoch}, the only one of the last stage: the validation split "

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -161,7 +162,7 @@ def _bound_body(response: Any) -> Any:
     return Bounded()
 
 
-def _unpack(unpacker: Any, chunk: bytes, library: Any) -> bytes:
+def _unpack(unpacker: "zlib._Decompress", chunk: bytes, library: ModuleType) -> bytes:
     """What a part of a packed body holds; a byte more than an answer may have is enough to refuse it."""
     try:
         part: bytes = unpacker.decompress(chunk, _LARGEST_ANSWER + 1)

@@ -1,6 +1,6 @@
 """Images of two splits whose bytes are equal: a model that is trained on one is not judged by the other."""
 
-from typing import Any
+import datasets
 
 from oochub.inputs.pictures.image_threads import map_images
 from oochub.records.metadata import IMAGE_DIGEST
@@ -9,7 +9,7 @@ _TOGETHER = 256
 _known: dict[str, tuple[str, ...]] = {}  # of data that were read in this process: a sweep trains on them many times
 
 
-def count_copies(first: Any, second: Any, *, num_workers: int | None = None) -> int:
+def count_copies(first: datasets.Dataset, second: datasets.Dataset, *, num_workers: int | None = None) -> int:
     """How many rows of the second split hold an image whose bytes stand in the first one; nothing is decoded.
 
     Args:
@@ -22,7 +22,7 @@ def count_copies(first: Any, second: Any, *, num_workers: int | None = None) -> 
     return sum(each in there for each in others)
 
 
-def _read_digests(part: Any, num_workers: int | None) -> tuple[str, ...]:
+def _read_digests(part: datasets.Dataset, num_workers: int | None) -> tuple[str, ...]:
     """The digest of each image that can be read."""
     key = str(part._fingerprint)
     if key not in _known:
