@@ -551,13 +551,21 @@ def test_predictions_by_their_recorded_name(models, tmp_path):
 
 
 def test_a_report_on_some_of_the_rows_is_not_paired(models, tmp_path):
-    """The predictions beside it hold rows that the report leaves out. Fault planted: no look at the examples."""
+    """The predictions beside it hold rows that the report leaves out; as many other rows are refused.
+
+    Fault planted: no look at the examples.
+    """
     old, new = models
     content = json.loads((new / "report.json").read_text())
     content["slices"][0]["examples"] = "0" * 16
     (tmp_path / "report.json").write_text(json.dumps(content))
     (tmp_path / "predictions.parquet").write_bytes((new / "predictions.parquet").read_bytes())
-    (outcome,) = oochub.check(tmp_path, one_rule(metric="accuracy", at_most_worse=0.1), baseline=old).outcomes
+    rules = one_rule(metric="accuracy", at_most_worse=0.1)
+    with pytest.raises(OochubError, match="has other examples or labels than the baseline"):
+        oochub.check(tmp_path, rules, baseline=old)
+    content["slices"][0]["n"] -= 1
+    (tmp_path / "report.json").write_text(json.dumps(content))
+    (outcome,) = oochub.check(tmp_path, rules, baseline=old).outcomes
     assert outcome.paired == "not paired: the report has other rows in all than its predictions"
 
 

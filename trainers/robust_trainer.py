@@ -3,16 +3,20 @@
 How the kept weights were chosen among the epochs is said as a recipe says it.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+import datasets
 from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
 
 from oochub import catalog
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import OochubError, OochubWarning, unknown_name
 from oochub.input import Input, check_changes, check_config, find_processor_kind
+from oochub.inputs.pictures.split_copies import count_copies
 from oochub.models.open_model import open_pretrained
+from oochub.process.ranks import Ranks
 from oochub.records.metadata import HeldOut
 from oochub.records.schema import to_json
 from oochub.trainers.arguments import RobustTrainingArguments
@@ -170,6 +174,7 @@ class RobustTrainer:
         folder = self._folder
         if not folder.is_finished:
             with folder.alone():
+                self._warn_of_copies()
                 loop = Loop(
                     self.model,
                     self.objective,
@@ -192,6 +197,21 @@ class RobustTrainer:
         return TrainResult(
             folder.path, selection["best_epoch"], selection["value"], history[-1]["global_step"], history
         )
+
+    def _warn_of_copies(self) -> None:
+        """Says how many images that choose the epoch are trained on."""
+        parts = [*self._splits.values()]
+        is_known = all(isinstance(part, datasets.Dataset) for part in parts) and self._inputs.column == "image"
+        if len(parts) < 2 or not is_known or not Ranks.here().is_first:
+            return
+        copies = count_copies(*parts)
+        if copies:
+            warnings.warn(
+                f"The images of {copies:,} of {len(parts[1]):,} rows of validation also stand in train, byte for byte, "
+                "so the epoch is chosen, and the model judged, on images that it is trained on. Leave them out of one.",
+                OochubWarning,
+                stacklevel=3,
+            )
 
     def save_model(self, folder: str | Path) -> Path:
         """Writes the model as it is now and its processor or tokenizer, as transformers does; returns the folder."""
@@ -344,10 +364,11 @@ def _describe_kept_epoch(
         competed = [record["epoch"] for record in progress.history if record["stage"] == progress.stage + 1]
         among = f" among epochs {competed[0]} to {progress.epoch}, those of the last stage,"
         among = "" if len(competed) == progress.epoch else among
-        best = (
-            f"which has the {'highest' if greater else 'lowest'} {metric}{meaning}{among} on {rows}the validation split"
+        ends = "highest" if greater else "lowest"
+        rule = (
+            f"epoch {progress.best_epoch} of {progress.epoch}, which has the {ends} {metric}{meaning}{among} on {rows}"
+            f"the validation split ({progress.best_value:.4g})"
         )
-        rule = f"epoch {progress.best_epoch} of {progress.epoch}, {best} ({progress.best_value:.4g})"
         if len(competed) == 1 < progress.epoch:
             rule = (
                 f"epoch {progress.epoch} of {progress.epoch}, the only one of the last stage: the validation split "

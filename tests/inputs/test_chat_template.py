@@ -76,7 +76,8 @@ def test_a_usual_template_computes_as_before():
     """Indices, remainders, repeated marks and formats."""
     text = (
         "{% for m in messages %}{{ loop.index0 % 2 }}{{ '-' * 3 }}{{ 2 ** 5 }}{{ '%03d' % 7 }}"
-        "{{ m.content | trim | center(9) }}{{ '{:>4}'.format(5) }}{{ m | tojson(indent=2) }}{% endfor %}"
+        "{{ m.content | trim | center(9) }}{{ '{:>4}'.format(5) }}{{ m | tojson(indent=2) }}"
+        "{{ dict(function=1, context=2) }}{% endfor %}"
     )
     conversation = [[{"role": "user", "content": "hello"}]]
     (plain,), _ = chat_template_utils.render_jinja_template(conversation, chat_template=text + " ")

@@ -212,3 +212,17 @@ def test_the_sentence_names_the_epochs_that_competed(stages, losses, best, words
     assert _describe_kept_epoch(progress, validation)["rule"] == words
     competing = [loss for stage, loss in zip(stages, losses, strict=True) if stage == stages[-1]]
     assert min(competing) == losses[best - 1]
+
+
+@pytest.mark.parametrize("shared", [0, 5])
+def test_images_of_validation_that_are_trained_on_are_said(shared, tmp_path, recwarn):
+    """By their bytes, before the first step. Planted faults seen: names compared; the count of the other split."""
+    train, other = made_split(30, 1), made_split(20, 2)
+    rows = other.to_dict()
+    rows["image"][:shared] = train.to_dict()["image"][:shared]
+    validation = Dataset.from_dict(rows, other.features)
+    trainer_of(tmp_path / "run", train, validation, num_train_epochs=1).train()
+    said = [str(each.message) for each in recwarn if "byte for byte" in str(each.message)]
+    assert len(said) == bool(shared)
+    if shared:
+        assert said[0].startswith("The images of 5 of 20 rows of validation also stand in train, byte for byte")

@@ -7,6 +7,7 @@ challenge set (`write_challenge_repository`).
 import dataclasses
 import hashlib
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib.metadata import version
@@ -23,11 +24,12 @@ from huggingface_hub import DatasetCardData
 from oochub.data.build_file import RECORDS, ConfigFiles, store_record
 from oochub.data.challenge import KINDS, Arguments, ChallengeSet, challenge, check_arguments, check_columns
 from oochub.data.croissant import CROISSANT, write_croissant
+from oochub.data.embedded_images import EmbeddedImages
 from oochub.data.load import is_benchmark, load_benchmark, load_columns
 from oochub.data.open_source import name_source, open_source
 from oochub.data.repository_card import name_size
 from oochub.data.write_webdataset import ABOUT_SHARDS, SplitRows, check_shard_size, write_webdataset
-from oochub.errors import OochubError, choose_wording
+from oochub.errors import OochubError, OochubWarning, choose_wording
 from oochub.process.follow import follow
 from oochub.records.build_record import BUILD_COLUMN, OWN, BuildRecord
 from oochub.records.own_declaration import OwnDeclaration
@@ -63,21 +65,29 @@ def write_repository(
         shard_size: Megabytes per shard of a WebDataset; None writes Parquet.
 
     Raises:
-        OochubError: The repository cannot be written.
+        OochubError: The repository cannot be written; a file that is to be embedded as an image is none.
+
+    Warns:
+        OochubWarning: Images stand in two splits, byte for byte; the card says it too.
     """
     with write_whole_folder(target) as draft:
         (draft / "data").mkdir()
         features = record.beside(next(iter(dataset.values())).features)
+        images = EmbeddedImages()
         if shard_size is None:
-            files = {name: _write(part, draft / "data", name, record) for name, part in dataset.items()}
+            files = {name: _write(part, draft / "data", name, record, images) for name, part in dataset.items()}
         else:
             splits = {
-                name: SplitRows(len(part), partial(_iterate_tables, part, record)) for name, part in dataset.items()
+                name: SplitRows(len(part), partial(_iterate_tables, name, part, record, images))
+                for name, part in dataset.items()
             }
             files, features = write_webdataset(
                 splits, draft / "data", name="default", features=features, shard_size=shard_size
             )
             text += ABOUT_SHARDS
+        for note in images.describe_copies():
+            warnings.warn(note, OochubWarning, stacklevel=2)
+            text += f"\n- {note}\n"
         first = next(iter(dataset.values())).features
         is_classified = "image" in first and isinstance(first.get("label"), datasets.ClassLabel)
         data = DatasetCardData(
@@ -124,13 +134,17 @@ def _is_replaceable(folder: Path, title: str) -> bool:
     )
 
 
-def _iterate_tables(part: datasets.Dataset, record: BuildRecord) -> Iterator[pa.Table]:
+def _iterate_tables(
+    split: str, part: datasets.Dataset, record: BuildRecord, images: EmbeddedImages
+) -> Iterator[pa.Table]:
     for start in range(0, len(part), _ROWS):
-        rows = embed_table_storage(part.with_format("arrow")[start : start + _ROWS])
+        given = part.with_format("arrow")[start : start + _ROWS]
+        rows = embed_table_storage(given)
+        images.take(split, start, rows, given, part.features)
         yield rows.append_column(BUILD_COLUMN, pa.repeat(pa.scalar(record.text), len(rows)))
 
 
-def _write(part: datasets.Dataset, folder: Path, split: str, record: BuildRecord) -> list[str]:
+def _write(part: datasets.Dataset, folder: Path, split: str, record: BuildRecord, images: EmbeddedImages) -> list[str]:
     """Writes one split and returns its files, named by content: `datasets` caches by name."""
     names: list[str] = []
     rows = part.with_format("arrow")
@@ -142,7 +156,10 @@ def _write(part: datasets.Dataset, folder: Path, split: str, record: BuildRecord
         while start < len(part) and draft.stat().st_size < _FILE:
             end = min(start + writer.writer_batch_size, len(part))  # 100 rows with images, else 1,000
             text = pa.repeat(pa.scalar(record.text), end - start)
-            writer.write_table(rows[start:end].append_column(BUILD_COLUMN, text))
+            given = rows[start:end]
+            table = embed_table_storage(given)
+            images.take(split, start, table, given, part.features)
+            writer.write_table(table.append_column(BUILD_COLUMN, text))
             bar.update(end - start)
             start = end
         writer.finalize()

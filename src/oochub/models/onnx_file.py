@@ -15,7 +15,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -461,7 +461,7 @@ def _read_value(text: str) -> object:
     return text
 
 
-def _name_kind(found: NDArray[Any]) -> str:
+def _name_kind(found: NDArray[np.generic]) -> str:
     first = found.ravel()[0] if found.size else None
     return {"U": "texts", "S": "texts", "b": "truth values"}.get(
         found.dtype.kind, "texts" if isinstance(first, str) else f"a {type(first).__name__} per row"

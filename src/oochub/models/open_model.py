@@ -170,7 +170,7 @@ def _count_weights(folder: Path) -> int:
     return count
 
 
-def _check_sizes(auto: Any, config: Any, source: str) -> None:
+def _check_sizes(auto: object, config: object, source: str) -> None:
     """Refuses a config of a model that is far larger than its weights: those that miss would be made to be thrown away.
 
     The shapes of the model take no memory, and those of the weights stand in the headers of the files.

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.output import find_output_of_columns, get_output
@@ -218,12 +219,12 @@ def _check_doubtful(labels: pa.Array) -> None:
         )
 
 
-def _read_probabilities(given: Any, *, of_one: bool) -> Any:
+def _read_probabilities(given: object, *, of_one: bool) -> NDArray[np.float64]:
     """Logits float64 (n, c) of probabilities; those nearer to 0 or 1 than 2.2e-16 are moved there."""
     values = None if given is None else coerce_array("logits", given)
     if not isinstance(values, np.ndarray) or values.ndim != 2 or values.dtype.kind not in "fiu" or not values.size:
         raise OochubError("With probabilities=True, logits= must be probabilities (n, c), a number for each class.")
-    wrong = ~((values >= 0) & (values <= 1)).all(axis=1)
+    wrong = np.asarray(~((values >= 0) & (values <= 1)).all(axis=1))
     wrong |= (np.abs(values.sum(axis=1) - 1) > _OFF) if of_one else False
     if wrong.any():
         row, sums = int(np.argmax(wrong)), " and sum to 1" if of_one else ""
@@ -233,7 +234,8 @@ def _read_probabilities(given: Any, *, of_one: bool) -> Any:
             "probabilities=True."
         )
     kept = np.clip(values.astype(np.float64), _SMALLEST, 1 - _SMALLEST)
-    return np.log(kept) if of_one else np.log(kept) - np.log1p(-kept)
+    logits: NDArray[np.float64] = np.log(kept) if of_one else np.log(kept) - np.log1p(-kept)
+    return logits
 
 
 def _note_probabilities(logits: pa.Array | None) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -131,7 +132,7 @@ def _bound_body(response: Any) -> Any:
     library = import_module(type(response).__module__.partition(".")[0])  # httpx or httpx2, as the version has it
     stream, url = response.stream, response.url
     is_file = response.status_code < 300 and "/api/" not in url.path
-    largest = _LARGEST_UNNAMED if is_file else _LARGEST_ANSWER
+    largest: float = _LARGEST_UNNAMED if is_file else _LARGEST_ANSWER
     largest = math.inf if is_file and "content-length" in response.headers else largest
     unpacker = None
     if not is_file and response.headers.get("content-encoding") in _PACKED:
@@ -147,7 +148,7 @@ def _bound_body(response: Any) -> Any:
                 made += len(part)
                 if made > largest:
                     raise OochubError(
-                        f"The answer of {_hide_login(str(url))}{url.path} has no end: more than {largest:,} bytes "
+                        f"The answer of {_hide_login(str(url))}{url.path} has no end: more than {largest:,.0f} bytes "
                         "came. Check HF_ENDPOINT and the name."
                     )
                 yield part
@@ -161,7 +162,7 @@ def _bound_body(response: Any) -> Any:
     return Bounded()
 
 
-def _unpack(unpacker: Any, chunk: bytes, library: Any) -> bytes:
+def _unpack(unpacker: "zlib._Decompress", chunk: bytes, library: ModuleType) -> bytes:
     """What a part of a packed body holds; a byte more than an answer may have is enough to refuse it."""
     try:
         part: bytes = unpacker.decompress(chunk, _LARGEST_ANSWER + 1)

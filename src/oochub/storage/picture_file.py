@@ -200,7 +200,7 @@ def is_of_bytes(picture: Image.Image) -> bool:
 def scale_to_bytes(picture: Image.Image, *, name: str, format: str | None = None) -> Image.Image:
     """The image with pixels of 8 bits: itself where they are, and the upper 8 of 16 bits.
 
-    Of 16 bits 0 stays black and 65535 becomes white, whatever an image uses of them. Whole numbers of 32 bits and
+    With 16 bits 0 stays black and 65535 becomes white, whatever an image uses of them. Whole numbers of 32 bits and
     floats have no such range, so they are refused: Pillow would cut them off at 0 and 255.
 
     Args:

@@ -221,8 +221,10 @@ class Pictures(Input):
             return
         fused, both = self._fused, None if zoom is None else _BesideZoomed(self._fused, zoom, self.border)
         workers, plain_way = self.num_workers, _WithoutBorder(fused, self.border) if self.border else fused
-        settings = {"batch_size": batch_size, "num_workers": workers, "broken": broken, "is_digested": True}
-        for batch in read_batches(part, both or plain_way, **settings):
+        read = read_batches(
+            part, both or plain_way, batch_size=batch_size, num_workers=workers, broken=broken, is_digested=True
+        )
+        for batch in read:
             kinds = (batch.pixels,) if both is None else both.parts(batch.pixels)
             plain, *large = ({"pixel_values": pixels} for pixels in kinds)
             yield InputBatch(plain, batch.columns, large[0] if large else None, batch.rows.tolist())
@@ -318,8 +320,10 @@ class Pictures(Input):
             return [self._process(each, *row) for each in seen]
 
         workers, beside = self.num_workers, self.beside
-        settings = {"batch_size": batch_size, "num_workers": workers, "broken": broken, "is_digested": True}
-        for batch in map_images(part, make, **settings, beside=beside):
+        read = map_images(
+            part, make, batch_size=batch_size, num_workers=workers, broken=broken, beside=beside, is_digested=True
+        )
+        for batch in read:
             for few in _split_by_shape(batch.made):
                 plain, *large = (_stack(list(each), device) for each in zip(*batch.made[few], strict=True))
                 own = {name: values[few] for name, values in batch.columns.items()}

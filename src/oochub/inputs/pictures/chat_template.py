@@ -7,20 +7,27 @@ with a billion digits.
 import math
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from threading import RLock
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING
+
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from oochub.errors import OochubError
+
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
 
 _LARGEST = 2**20  # characters, of a template or of what it makes, and numbers; published ones have 30,000 at most
 _STEPS = 1_000_000  # lines of its code that are run; published ones take some hundreds
 _BITS = 20  # of a whole number up to _LARGEST
 _COUNTED = ("<template>", "jinja2/filters.py", "jinja2/runtime.py", "jinja2/utils.py")  # utils: lipsum
 _MULTIPLYING = ("replace", "join", "do_replace", "sync_do_join", "do_join", "indent", "do_indent", "translate")
+_Filter = Callable[..., object]
 _compiling = RLock()  # the environment of transformers is exchanged for a while
 
 
@@ -60,7 +67,7 @@ def bounded_template() -> Iterator[None]:
     """
     count = 0
 
-    def step(frame: FrameType, event: str, arg: object) -> Any:
+    def step(frame: FrameType, event: str, arg: object) -> "TraceFunction | None":
         nonlocal count
         count += 1
         if count > _STEPS:
@@ -69,14 +76,14 @@ def bounded_template() -> Iterator[None]:
             check_size(arg)
         return step
 
-    def enter(frame: FrameType, event: str, arg: object) -> Any:
+    def enter(frame: FrameType, event: str, arg: object) -> "TraceFunction | None":
         return step if frame.f_code.co_filename.endswith(_COUNTED) else None
 
     from transformers.utils import chat_template_utils
 
     usual, plain = sys.gettrace(), chat_template_utils.ImmutableSandboxedEnvironment
     with _compiling:
-        chat_template_utils.ImmutableSandboxedEnvironment = _make_bounded(plain)
+        chat_template_utils.ImmutableSandboxedEnvironment = _BoundedEnvironment
         sys.settrace(enter)
         try:
             yield
@@ -96,66 +103,63 @@ def check_size(value: object) -> None:
         raise OverflowError(f"it makes a number, text or list above {_LARGEST:,}")
 
 
-def _make_bounded(plain: type[Any]) -> type[Any]:
-    """A sandbox of Jinja in which what one step may make is bounded."""
+class _BoundedFilters(dict[str, _Filter]):
+    """Filters that take numbers and texts that are not too large, those that are added later too."""
 
-    class BoundedEnvironment(plain):
-        intercepted_binops = frozenset(("**", "*", "%", "+"))
-
-        def __init__(self, *args: Any, **settings: Any) -> None:
-            super().__init__(*args, **settings)
-            self.filters = _BoundedFilters(self.filters)
-
-        def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-            """Applies an operator to what is not too large, if that cannot make anything that is."""
-            _check_operator(operator, left, right)
-            made = super().call_binop(context, operator, left, right)
-            check_size(made)
-            return made
-
-        def call(self, context: Any, function: Any, *args: Any, **named: Any) -> Any:
-            """Calls a function with numbers and texts that are not too large."""
-            _check_arguments(function, args, named)
-            return super().call(context, function, *args, **named)
-
-        def wrap_str_format(self, value: Any) -> Any:
-            """The safe form of a method `format`, of a text whose widths are not too large."""
-            _check_widths(str(getattr(value, "__self__", "")), ())
-            return super().wrap_str_format(value)
-
-    return BoundedEnvironment
-
-
-class _BoundedFilters(dict[str, Any]):
-    """Filters that take numbers and texts that are not too large."""
-
-    def __getitem__(self, name: str) -> Any:
-        function = super().__getitem__(name)
-
+    def __setitem__(self, name: str, function: _Filter) -> None:
         @wraps(function)  # what Jinja passes to it is an attribute
-        def bounded(*args: Any, **named: Any) -> Any:
+        def bounded(*args: object, **named: object) -> object:
             _check_arguments(function, args, named)
             return function(*args, **named)
 
-        return bounded
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self else default
+        super().__setitem__(name, bounded)
 
 
-def _check_operator(operator: str, left: Any, right: Any) -> None:
+class _BoundedEnvironment(ImmutableSandboxedEnvironment):
+    """A sandbox of Jinja in which what one step may make is bounded."""
+
+    intercepted_binops = frozenset(("**", "*", "%", "+"))
+
+    def __init__(self, *args: object, **settings: object) -> None:
+        super().__init__(*args, **settings)
+        plain, self.filters = self.filters, _BoundedFilters()
+        for name, function in plain.items():
+            self.filters[name] = function
+
+    def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
+        """Applies an operator to what is not too large, if that cannot make anything that is."""
+        _check_operator(operator, left, right)
+        made = super().call_binop(context, operator, left, right)
+        check_size(made)
+        return made
+
+    def call(self, context: Context, function: object, /, *args: object, **named: object) -> object:
+        """Calls a function with numbers and texts that are not too large."""
+        _check_arguments(function, args, named)
+        return super().call(context, function, *args, **named)
+
+    def wrap_str_format(self, value: object) -> Callable[..., str] | None:
+        """The safe form of a method `format`, of a text whose widths are not too large."""
+        _check_widths(str(getattr(value, "__self__", "")), ())
+        return super().wrap_str_format(value)
+
+
+def _check_operator(operator: str, left: object, right: object) -> None:
     for value in (left, right):
         check_size(value)
     if operator == "**" and isinstance(left, int) and isinstance(right, int) and abs(left) > 1:
         check_size(right * abs(left).bit_length() * (_LARGEST // _BITS))
     if operator == "*":
-        sizes = [len(each) if isinstance(each, str | bytes | list | tuple) else each for each in (left, right)]
-        check_size(sizes[0] * sizes[1] if all(isinstance(each, int) for each in sizes) else 0)
+        sizes = [
+            len(each) if isinstance(each, str | bytes | list | tuple) else each if isinstance(each, int) else 0
+            for each in (left, right)
+        ]
+        check_size(sizes[0] * sizes[1])
     if operator == "%" and isinstance(left, str):
         _check_widths(left, right)
 
 
-def _check_arguments(function: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+def _check_arguments(function: object, args: tuple[object, ...], named: Mapping[str, object]) -> None:
     values = [getattr(function, "__self__", None), *args, *named.values()]
     for value in values:
         check_size(value)
@@ -166,7 +170,7 @@ def _check_arguments(function: Any, args: tuple[Any, ...], named: Mapping[str, A
         check_size(math.prod(max(each, 1) for each in texts))
 
 
-def _check_widths(form: str, values: Any) -> None:
+def _check_widths(form: str, values: object) -> None:
     """Refuses a format of texts with a width above a million; one with `*` takes it from its values."""
     for number in re.findall(r"\d{7,}", form) if "%" in form or "{" in form else ():
         check_size(int(number[:20]))

@@ -252,8 +252,15 @@ def read_batches(
     """
     import torch
 
-    settings = {"batch_size": batch_size, "num_workers": num_workers, "broken": broken, "is_digested": is_digested}
-    for batch in map_images(dataset, preprocessing.pixels, **settings):
+    made = map_images(
+        dataset,
+        preprocessing.pixels,
+        batch_size=batch_size,
+        num_workers=num_workers,
+        broken=broken,
+        is_digested=is_digested,
+    )
+    for batch in made:
         yield PictureBatch(torch.from_numpy(np.stack(batch.made)), np.asarray(batch.rows, np.int64), batch.columns)
 
 

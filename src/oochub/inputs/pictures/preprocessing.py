@@ -185,7 +185,7 @@ def decode(data: bytes, where: str, *, draft: int | None = None) -> Image.Image:
 
 
 def decode_mask(data: bytes, where: str) -> NDArray[np.bool_]:
-    """Where an image of a mask is above 0 (height, width), whatever its pixels are: numbers of things may have 32 bits.
+    """The pixels of a mask that are above 0 (height, width), whatever they are: numbers of things may have 32 bits.
 
     Args:
         data: The bytes of the file.
