@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.highlighter import JSONHighlighter
 
 from oochub.errors import OochubError
 from oochub.records.parameters import parse_options
@@ -18,7 +19,19 @@ from oochub.storage.reading import check_regular_file
 if TYPE_CHECKING:
     from oochub.models.model_file import MadeModel
 
-out_console = Console(highlight=False, soft_wrap=True)
+
+class _OutConsole(Console):
+    """The console that results go to."""
+
+    def print_json(self, text: str | None = None, *, data: Any = None, **_: Any) -> None:  # type: ignore[override]
+        """Prints JSON in which control and bidi characters are escapes: a name may hold some, and redraws nothing."""
+        from oochub.report.wording import escape_json
+
+        value = data if text is None else json.loads(text)
+        self.print(JSONHighlighter()(escape_json(json.dumps(value, indent=2, ensure_ascii=False))), soft_wrap=True)
+
+
+out_console = _OutConsole(highlight=False, soft_wrap=True)
 
 
 def check_pairs(option: typer.CallbackParam, pairs: list[str] | None) -> list[str] | None:
