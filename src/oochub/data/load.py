@@ -147,6 +147,7 @@ def load_columns(
             num_proc=num_proc,
             check=lambda features: data.check({**features, **datasets.Features(features).flatten()}),
             in_place=in_place,
+            named=data.named,
         )
         info = next(iter(loaded.values())).info
         record = BuildRecord.of(info)

@@ -1,0 +1,200 @@
+"""Opens a user's files: which of them are the rows of which split, and what reads them.
+
+No path is taken for a pattern: `datasets` gets lists of files. What is left out, and what stands in several rows, is
+counted for a note.
+"""
+
+import os
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import datasets
+from datasets.data_files import DataFilesList
+from huggingface_hub import metadata_load
+
+from oochub.data.arrow_rows import check_class_names, find_arrow_rows
+from oochub.data.csv_rows import CsvFile, read_csv_schema, read_csv_tables
+from oochub.data.file_rows import FileRows, digest_files
+from oochub.data.folder_rows import ImageFiles, find_folder_rows
+from oochub.data.folder_splits import METADATA, FolderSplits, divide_folder, find_file_kind
+from oochub.data.tar_rows import find_tar_rows
+from oochub.data.zip_files import ZipFiles
+from oochub.errors import OochubWarning
+from oochub.storage.file_state import describe_state
+
+_SEPARATORS = ("sep", "delimiter")
+_ARROW = ("Parquet file", "Arrow file")
+_SHOWN = 3
+
+
+class UserFiles(NamedTuple):
+    """A user's files, opened.
+
+    Attributes:
+        builder: What `datasets` builds the rows with.
+        splits: The files of each split, and what was left out.
+        place: What their paths are below.
+    """
+
+    builder: datasets.DatasetBuilder
+    splits: FolderSplits
+    place: Path
+
+    def notes(self, loaded: Mapping[str, datasets.Dataset]) -> tuple[str, ...]:
+        """What a reader of the report must know of the files and their rows; each is also a warning."""
+        notes = (*self.splits.notes, *self._note_images(loaded))
+        for note in notes:
+            warnings.warn(f"{note[0].upper()}{note[1:]}.", OochubWarning, stacklevel=4)
+        return notes
+
+    def _note_images(self, loaded: Mapping[str, datasets.Dataset]) -> list[str]:
+        """Images that no row shows, and those that several rows show."""
+        features = next(iter(loaded.values())).features
+        columns = [name for name, kind in features.items() if isinstance(kind, datasets.Image)]
+        if self.splits.kind != "image" or len(columns) != 1:
+            return []
+        counts: Counter[str] = Counter()
+        for part in loaded.values():
+            for chunk in part.select_columns(columns).with_format("arrow")[:].column(columns[0]).chunks:
+                counts.update(path for path in chunk.field("path").to_pylist() if path)
+        root = f"{self.place}/" if self.place.is_dir() else ""
+        files = [path for own in self.splits.files.values() for path in own if path.rpartition("/")[2] not in METADATA]
+        missing = [path for path in files if not counts[root + path] and not counts[path]]
+        doubled = [path.removeprefix(root) for path, count in counts.items() if count > 1]
+        notes = []
+        if missing:
+            are = "is" if len(missing) == 1 else "are"
+            notes.append(
+                f"{len(missing):,} of {len(files):,} images {are} left out, because no line of the metadata names "
+                f"{'it' if len(missing) == 1 else 'them'}: {_list(missing)}"
+            )
+        if doubled:
+            stand = "image stands" if len(doubled) == 1 else "images stand"
+            notes.append(f"{len(doubled):,} {stand} in several rows, as the metadata say: {_list(doubled)}")
+        return notes
+
+
+def open_user_files(
+    place: Path, entries: Sequence["os.DirEntry[str]"], *, given: Mapping[str, Any], named: Mapping[str, str]
+) -> UserFiles | None:
+    """The files of a source; None where `datasets` itself must find them.
+
+    Args:
+        place: A folder or a file; an absolute path.
+        entries: Every file below a folder, without hidden ones.
+        given: Options of `load_dataset`.
+        named: Role to column, as the user named them.
+
+    Raises:
+        OochubError: Files that cannot be read as one data set.
+    """
+    splits, root = _divide(place, entries)
+    if not splits.files:
+        return None
+    path = Path(os.path.realpath(root))
+    files = {split: [path / each for each in own] for split, own in splits.files.items()}
+    every = [each for own in files.values() for each in own]
+    separator = next((given[name] for name in _SEPARATORS if given.get(name)), None)
+    is_plain = not given.keys() - {"name", *(_SEPARATORS if splits.kind == "CSV file" else ())}
+    builder: datasets.DatasetBuilder | None = None
+    name = place.name if place.is_dir() else place.stem
+    if splits.kind in _ARROW:
+        check_class_names(every)
+    if is_plain and not _describes_columns(root if place.is_dir() else None):
+        if splits.kind == "image":
+            paths = _list_paths(root, entries)
+            builder = find_folder_rows(ImageFiles(path, paths), splits, name=name, named=named)
+        elif splits.kind == "archive":
+            found = _open_archives(splits, path, name, named)
+            if found is not None:
+                return found
+        elif splits.kind == "CSV file":
+            builder = _open_csv(name, files, named, separator)
+        elif splits.kind in _ARROW:
+            builder = find_arrow_rows(name, files)
+        elif splits.kind == "shard":
+            builder, notes = find_tar_rows(name, files)
+            splits = splits._replace(notes=(*splits.notes, *notes))
+    if builder is None:
+        listed = {
+            split: DataFilesList([str(each) for each in own], [(describe_state(each),) for each in own])
+            for split, own in files.items()
+        }
+        more = dict(given)
+        more.setdefault("name", "default")
+        builder = datasets.load_dataset_builder(
+            str(root), data_files=listed, **more, description=f"files of {digest_files(every)}"
+        )
+        if splits.kind in _ARROW and builder.info.features:
+            check_class_names(every, said={f"{root / 'README.md'}": builder.info.features.to_dict()})
+    return UserFiles(builder, splits, path)
+
+
+def _divide(place: Path, entries: Sequence["os.DirEntry[str]"]) -> tuple[FolderSplits, Path]:
+    """The files of each split of a folder or of one file, and what their paths are below."""
+    if place.is_dir():
+        return divide_folder(_list_paths(place, entries)), place
+    kind = find_file_kind(place.name)
+    return FolderSplits(kind, {"train": [place.name]} if kind else {}), place.parent
+
+
+def _list_paths(folder: Path, entries: Sequence["os.DirEntry[str]"]) -> list[str]:
+    """The path of each file below a folder, without folders that begin with two underscores."""
+    start = len(str(folder)) + 1
+    paths = [entry.path[start:] for entry in entries if _is_file(entry)]
+    return [path for path in paths if not any(part.startswith("__") for part in path.split("/")[:-1])]
+
+
+def _is_file(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # a link that leads round in a circle
+        return False
+
+
+def _describes_columns(folder: Path | None) -> bool:
+    """Whether the card of a folder says what its columns are, which `datasets` then reads."""
+    card = None if folder is None else folder / "README.md"
+    if card is None or not card.is_file():
+        return False
+    try:
+        return "dataset_info" in (metadata_load(card) or {})
+    except Exception:  # of any kind: `datasets` says what is wrong with a card
+        return True
+
+
+def _open_archives(splits: FolderSplits, root: Path, name: str, named: Mapping[str, str]) -> UserFiles | None:
+    """The rows of zip archives of images; None where they hold something else."""
+    archives = [root / each for own in splits.files.values() for each in own]
+    inside = ZipFiles.find(archives)
+    divided = divide_folder(list(inside.members))
+    if divided.kind != "image":
+        return None
+    files = ImageFiles(archives[0], list(inside.members), inside)
+    builder = find_folder_rows(files, divided, name=name, named=named)
+    notes = (*splits.notes, *divided.notes)
+    return None if builder is None else UserFiles(builder, divided._replace(notes=notes), archives[0])
+
+
+def _open_csv(
+    name: str, splits: Mapping[str, Sequence[Path]], named: Mapping[str, str], separator: str | None
+) -> FileRows | None:
+    files = {split: [CsvFile(str(each), partial(str, each)) for each in own] for split, own in splits.items()}
+    schema = read_csv_schema([each for own in files.values() for each in own], named=named, separator=separator)
+
+    def tables(split: str) -> Any:
+        for each in files[split]:
+            yield from read_csv_tables(each, schema, separator=separator)
+
+    every = [each for own in splits.values() for each in own]
+    state = digest_files(every, list(splits), sorted(named.items()), separator)
+    features = datasets.Features.from_arrow_schema(schema)
+    return FileRows(name, "csv", features, {split: partial(tables, split) for split in splits}, state=state)
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else "")
