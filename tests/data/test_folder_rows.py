@@ -168,7 +168,14 @@ def _find(folder: Path) -> FileRows | None:
 def _tell(data: datasets.DatasetDict) -> list:
     """All that a user sees of data: splits, features, rows, names."""
     return [
-        (name, str(part.features).replace("large_string", "string"), _list_rows(part), part.info.builder_name, part.info.dataset_name, part.info.config_name)
+        (
+            name,
+            str(part.features).replace("large_string", "string"),
+            _list_rows(part),
+            part.info.builder_name,
+            part.info.dataset_name,
+            part.info.config_name,
+        )
         for name, part in data.items()
     ]
 
@@ -317,9 +324,7 @@ def test_metadata_in_each_split_and_above_all(tmp_path):
         assert {split: part["a"][:] for split, part in data.items()} == {"train": ["x", "y"], "test": ["z", "u"]}
         names = {split: [Path(row["path"]).name for row in _list_images(part)] for split, part in data.items()}
         assert names == {"train": ["2.jpg", "1.jpg"], "test": ["1.jpg", "2.jpg"]}
-    with pytest.raises(
-        OochubError, match=r"test/1\.jpg in .* is described by metadata\.csv and by test/metadata\.csv"
-    ):
+    with pytest.raises(OochubError, match=r"test/1\.jpg in .* is described by metadata\.csv and by test/metadata\.csv"):
         open_source(str(_write(tmp_path / "both", {**images, **own, **above})))
 
 

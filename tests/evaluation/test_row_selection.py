@@ -313,7 +313,7 @@ def test_a_rule_of_chance_is_found_where_it_was_looked_for_and_not_elsewhere():
 
 
 def test_an_id_that_begins_with_a_hash_is_an_id(tmp_path):
-    """Before, its line was a comment: two of three rows were scored. Planted fault seen: comments that stay comments."""
+    """Before, its line was a comment: two of three rows were scored. Planted fault seen: every such line a comment."""
     ids = ["#1", "2", "#note"]
     rows = oochub.Predictions.from_arrays(logits=[[1.0, 0.0]] * 3, label=[0, 1, 0], example_id=ids)
     made = oochub.evaluate(rows, rows=_write(tmp_path, "# rule: label=0", "#1", "2"), resamples=100)

@@ -126,7 +126,9 @@ def test_a_log_without_samples_is_refused(tmp_path):
         read_answers(path)
 
 
-@pytest.mark.parametrize("form", ["ANSWER: {}", "**{}**", "{lower}", "Let me think: B or A.\nANSWER: **{}**", "({lower})."])
+@pytest.mark.parametrize(
+    "form", ["ANSWER: {}", "**{}**", "{lower}", "Let me think: B or A.\nANSWER: **{}**", "({lower})."]
+)
 def test_letters_in_any_usual_writing(form, tmp_path):
     """Before, all but a bare capital were none of the classes, though the log's own scores said right."""
     samples = []

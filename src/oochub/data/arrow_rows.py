@@ -187,13 +187,16 @@ def _convert(values: pa.Array, kind: pa.DataType) -> pa.Array:
         return values
     if pa.types.is_run_end_encoded(values.type):
         return _convert(pc.run_end_decode(values), kind)
-    if isinstance(values, pa.ExtensionArray) and not pa.types.is_string(kind):
+    is_text = pa.types.is_string(kind)
+    if isinstance(values, pa.ExtensionArray) and (not is_text or pa.types.is_string(values.storage.type)):
         return _convert(values.storage, kind)
-    if "list_view" not in str(values.type):  # of which pyarrow's cast makes lists without their offsets
+    if "list_view" not in str(values.type) and not isinstance(
+        values, pa.ExtensionArray
+    ):  # of which pyarrow's cast makes lists without their offsets
         with suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid):
             return values.cast(kind)
     listed = values.to_pylist()
-    if pa.types.is_string(kind):
+    if is_text:
         listed = [None if value is None else str(value) for value in listed]
     return pa.array(listed, kind)
 

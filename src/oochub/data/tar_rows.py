@@ -169,24 +169,35 @@ def _get_suffix(field: str) -> str:
 
 def _group(members: Mapping[str, Sequence[_Member]]) -> dict[str, list[_Sample]]:
     """The samples of each split by the rule that gives one image for each key, else as many for each."""
-    found = {rule: {split: _collect(own, rule) for split, own in members.items()} for rule in (_FIRST, _LAST)}
-    for rule in (_FIRST, _LAST):
-        every = [each for own in found[rule].values() for each in own] if found[rule] is not None else []
-        images = {each.images for each in every}
-        stems = {image.rpartition(".")[0] for each in images for image in each}
-        if every and all(len(each) == 1 for each in images) and len(stems) == 1:
-            return found[rule]
-    every = [each for own in found[_FIRST].values() for each in own]
+    first, last = ({split: _collect(own, rule) for split, own in members.items()} for rule in (_FIRST, _LAST))
+    every = [each for own in first.values() for each in own]
     kinds = {each.images for each in every}
+    if _has_one_image(first) or (len(kinds) == 1 and len(every) > 1 and not _are_keys(every)):
+        return first
+    if _has_one_image(last):
+        return last
     if len(kinds) == 1:
-        return found[_FIRST]
+        return first
     usual = max(kinds, key=lambda kind: sum(each.images == kind for each in every))
     odd = next(each for each in every if each.images != usual)
-    first = next(iter(odd.fields.values()))
+    member = next(iter(odd.fields.values()))
     raise OochubError(
-        f"The key {odd.key!r}, with {first.place}, has {_list(odd.images)}, but other keys have {_list(usual)}: these "
+        f"The key {odd.key!r}, with {member.place}, has {_list(odd.images)}, but other keys have {_list(usual)}: these "
         "files are not one row per image. Give each key one image."
     )
+
+
+def _has_one_image(samples: Mapping[str, Sequence[_Sample]]) -> bool:
+    """Whether each sample has one image, and nothing but a suffix tells their names apart from their keys."""
+    images = {each.images for own in samples.values() for each in own}
+    return all(len(each) == 1 for each in images) and len({each[0].rpartition(".")[0] for each in images}) == 1
+
+
+def _are_keys(samples: Sequence[_Sample]) -> bool:
+    """Whether the words before the suffixes of several images belong to keys: numbers, or those of other files too."""
+    words = {image.rpartition(".")[0] for each in samples for image in each.images}
+    others = {field.rpartition(".")[0] for each in samples for field in each.fields if field not in each.images}
+    return bool(words & (others - {""})) or all(word.replace(".", "").isdigit() for word in words)
 
 
 def _collect(members: Sequence[_Member], rule: "re.Pattern[str]") -> list[_Sample]:

@@ -1,22 +1,22 @@
 """A user's own data in the form of a benchmark: from label and context follow groups, usual contexts and challenges.
 
-Whether each row's context is usual for its class is counted or given, then judged by the criterion `mismatch`. The
-usual contexts of a class are those that are more frequent with it than without it.
+Whether each row's context is usual for its class is counted or given (`usual_contexts`), then judged by the criterion
+`mismatch`.
 """
 
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import datasets
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from oochub import catalog
-from oochub.data.challenge import KINDS, challenge
+from oochub.data.challenge import KINDS
 from oochub.data.guess_columns import list_candidates, name_candidates, note_guess, say_guess
+from oochub.data.look_alike_names import merge_look_alikes, note_look_alikes
 from oochub.data.question_rows import read_questions
 from oochub.data.user_columns import (
     ClassColumn,
@@ -29,6 +29,7 @@ from oochub.data.user_columns import (
     read_class_column,
     read_number_column,
 )
+from oochub.data.usual_contexts import judge_contexts
 from oochub.errors import OochubError, OochubWarning, choose_wording, unknown_name
 from oochub.records.build_record import OWN, BuildFacts, BuildRecord
 from oochub.records.sides import CHALLENGES
@@ -39,7 +40,6 @@ _PLACES = ("__key__", "__url__")  # of a WebDataset: the first becomes the ids, 
 
 
 _ANY = ("context", "contexts", "group", "groups", "challenge")
-_NO_CLASS = -1
 
 
 class _Made(NamedTuple):
@@ -119,7 +119,9 @@ def make_user_data(
         made["label"] = _Made(features[label_name], read_number_column(data, label_name, role="label"))
     elif columns.label or context_name or is_class_like(features[label_name]):
         label = read_class_column(data, label_name, role="label", named=False)
+    said: list[str] = []
     if label is not None:
+        label = _settle_names(label, "label", columns, said)
         made["label"] = _Made(label.feature, {split: label.stored(split) for split in data})
     has_sides = context_name or group_name or any(each in features for each in _ANY)
     if "context" in guess and is_own and label is not None and not has_sides:
@@ -127,10 +129,10 @@ def make_user_data(
         guessed |= _guess("context", list_candidates(data, label=label, besides=taken))
         context_name = guessed.get("context")
     if context_name is not None:
-        context = read_class_column(data, context_name, role="context")
+        context = _settle_names(read_class_column(data, context_name, role="context"), "context", columns, said)
         made["context"] = _Made(context.feature, context.codes)
     if group_name is not None and (columns.group or is_class_like(features[group_name])):
-        group = read_class_column(data, group_name, role="group")
+        group = _settle_names(read_class_column(data, group_name, role="group"), "group", columns, said)
         made["group"] = _Made(group.feature, group.codes)
     elif group_name is None and label is not None and context is not None:
         made["group"] = _name_groups(label, context)
@@ -140,9 +142,9 @@ def make_user_data(
     if "challenge" in features:
         made["challenge"] = _read_challenges(data, columns, is_own=is_own)
     elif label is not None and context is not None:
-        for role, column in (("label", label), ("context", context)):
-            _check_inside(column, role)
-        judged = _judge_contexts(label, context, given=columns.usual)
+        _check_inside(context, "context")
+        said += _note_no_class(label)
+        judged = judge_contexts(label, context, given=columns.usual)
         made["challenge"] = _Made(datasets.ClassLabel(names=list(KINDS)), judged.challenge)
         notes, facts = (*notes, *judged.notes), replace(facts, usual_contexts=judged.usual)
     elif columns.usual and asked is not None:
@@ -162,13 +164,30 @@ def make_user_data(
     if columns.pair is not None:
         _check_shared(data, columns, "pair", columns.pair, is_own=is_own)
         facts = replace(facts, pair=columns.pair, cluster=columns.cluster or columns.pair)
-    notes = (*notes, *(note_guess(role, column) for role, column in guessed.items()))
+    notes = (*notes, *said, *(note_guess(role, column) for role, column in guessed.items()))
     used = {"challenge", label_name, group_name, context_name if is_own else "context"} - set(guessed.values())
     used |= set(asked.made) if asked is not None else set()
     description = replace(record, notes=notes, facts=facts).describe(_write_summary(info.description, name))
     return datasets.DatasetDict(
         {split: _join_split(part, made, split, used, description) for split, part in data.items()}
     )
+
+
+def _settle_names(column: ClassColumn, role: str, columns: DataSettings, said: list[str]) -> ClassColumn:
+    """The column with names that look alike merged, if that was asked for; a note of what was done, or might be."""
+    if not columns.merge_names:
+        said += note_look_alikes(column, role)
+        return column
+    column, notes = merge_look_alikes(column, role)
+    said += notes
+    return column
+
+
+def _note_no_class(label: ClassColumn) -> list[str]:
+    """How many rows have the label -1, as test sets do whose labels are kept back."""
+    counts = {split: int((codes < 0).sum()) for split, codes in label.codes.items() if (codes < 0).any()}
+    rows = ", ".join(f"{count:,} of {split}" for split, count in counts.items())
+    return [f"the label is -1, no class, in {rows}: these rows have no group and no challenge"] if counts else []
 
 
 def _has_truth(features: Mapping[str, Any]) -> bool:
@@ -311,14 +330,18 @@ def _read_challenges(data: datasets.DatasetDict, columns: DataSettings, *, is_ow
 def _name_groups(label: ClassColumn, context: ClassColumn) -> _Made:
     """label/context of each row, as far as they occur, in the order of the classes and contexts."""
     size = len(context.names)
-    pairs = {split: codes * size + context.codes[split] for split, codes in label.codes.items()}
+    pairs = {
+        split: np.where((codes < 0) | (context.codes[split] < 0), -1, codes * size + context.codes[split])
+        for split, codes in label.codes.items()
+    }
     occurring = np.unique(np.concatenate(list(pairs.values())))
+    occurring = occurring[occurring >= 0]
     names = [f"{label.names[pair // size]}/{context.names[pair % size]}" for pair in occurring.tolist()]
     if len(set(names)) < len(names):
         raise OochubError(
             "Two groups have the same name, because names of classes or contexts contain slashes. Rename these."
         )
-    places = {split: np.searchsorted(occurring, each) for split, each in pairs.items()}
+    places = {split: np.where(each < 0, -1, np.searchsorted(occurring, each)) for split, each in pairs.items()}
     return _Made(datasets.ClassLabel(names=names), places)
 
 
@@ -347,144 +370,3 @@ def _join_split(
     joined = joined.select_columns([*first, *(name for name in joined.column_names if name not in first)])
     joined.info.description = description
     return joined
-
-
-@dataclass(frozen=True, kw_only=True)
-class _JudgedContexts:
-    """What is usual, and what follows.
-
-    Attributes:
-        usual: Class to its usual contexts, none or more.
-        challenge: Place of each row's challenge in `oochub.data.challenge.KINDS` (n,), by split.
-        notes: What a reader of the report must know of how that came about.
-    """
-
-    usual: Mapping[str, tuple[str, ...]]
-    challenge: Mapping[str, NDArray[np.int64]]
-    notes: tuple[str, ...]
-
-
-def _judge_contexts(
-    label: ClassColumn, context: ClassColumn, *, given: Mapping[str, Sequence[str]] | None = None
-) -> _JudgedContexts:
-    """Counts the usual contexts of every class that has none given, and judges every row by them.
-
-    They are counted in the split train where there are others besides, else over all rows, which a note says. A row is
-    easy where its context is usual for its class; with two classes the second is the positive.
-
-    Args:
-        label: Class of each row.
-        context: Context of each row.
-        given: Class to its usual contexts; the other classes' are counted.
-
-    Raises:
-        OochubError: A class or a context that is given and is not in the data.
-
-    >>> label = ClassColumn(codes={"train": np.array([0, 0, 1])}, names=("cow", "camel"))
-    >>> context = ClassColumn(codes={"train": np.array([0, 1, 1])}, names=("grass", "sand"))
-    >>> _judge_contexts(label, context).usual
-    {'cow': ('grass',), 'camel': ('sand',)}
-    """
-    chosen = _choose_usual(given or {}, label.names, context.names)
-    notes: list[str] = []
-    usual = dict(chosen)
-    if set(chosen) < set(label.names):
-        has_train = "train" in label.codes and len(label.codes) > 1
-        counted = ["train"] if has_train else list(label.codes)
-        classes, contexts = (np.concatenate([column.codes[split] for split in counted]) for column in (label, context))
-        by_count = _count_usual_contexts(classes, contexts, classes=label.names, contexts=context.names)
-        usual = {name: chosen.get(name, by_count[name]) for name in label.names}
-        if not has_train:
-            notes.append(f"usual contexts are counted on all {len(classes):,} rows: there is no training split")
-    if chosen:
-        rest = "; those of the other classes are counted" if len(chosen) < len(label.names) else ""
-        notes.append(f"usual contexts of {_list_names(list(chosen))} are given{rest}")
-    reasons: dict[str, list[str]] = {}
-    for name in (name for name, contexts_of in usual.items() if not contexts_of):
-        reasons.setdefault(_explain_none_usual(name, label.names, context.names, is_given=name in chosen), []).append(
-            name
-        )
-    for why, without in reasons.items():
-        rows = "all its rows" if len(without) == 1 else "all their rows"
-        notes.append(f"no context is usual for {_list_names(without)}, so that {rows} are hard: {why}")
-    return _JudgedContexts(usual=usual, challenge=_judge_challenge(label, context, usual), notes=tuple(notes))
-
-
-def _explain_none_usual(name: str, classes: Sequence[str], contexts: Sequence[str], *, is_given: bool) -> str:
-    """Why no context is usual for a class, and what to do."""
-    if is_given:
-        return "none is given"
-    if len(classes) == 1:
-        return "there is only one class"
-    example = f"{classes[0]}={contexts[0]}"
-    return f"none is more frequent with it than without it. --usual {example} (usual= in Python) names those of a class"
-
-
-def _choose_usual(
-    given: Mapping[str, Sequence[str]], classes: Sequence[str], contexts: Sequence[str]
-) -> dict[str, tuple[str, ...]]:
-    chosen = {
-        str(name): (names,) if isinstance(names, str) else tuple(map(str, names)) for name, names in given.items()
-    }
-    for name, names in chosen.items():
-        if name not in classes:
-            raise unknown_name("class with usual contexts", name, classes)
-        for each in names:
-            if each not in contexts:
-                raise unknown_name(f"context, usual for {name},", each, contexts)
-    return chosen
-
-
-def _judge_challenge(
-    label: ClassColumn, context: ClassColumn, usual: Mapping[str, tuple[str, ...]]
-) -> dict[str, NDArray[np.int64]]:
-    """The challenges by `mismatch`, to which a context is the class that it is usual for: the row's own, or none."""
-    is_usual = np.array([[each in usual[name] for each in context.names] for name in label.names], bool)
-    features = {"label": datasets.ClassLabel(names=list(label.names)), "context": _number()}
-    rows = {}
-    for split, classes in label.codes.items():
-        fits = is_usual[classes, context.codes[split]]
-        columns = {"label": classes, "context": np.where(fits, classes, _NO_CLASS)}
-        rows[split] = make_columns(columns, features)
-    judged = challenge(datasets.DatasetDict(rows), "mismatch").dataset
-    return {split: np.asarray(part["challenge"][:], np.int64) for split, part in judged.items()}
-
-
-def _number() -> datasets.Value:
-    return datasets.Value("int64")
-
-
-def _list_names(names: Sequence[str]) -> str:
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-
-
-def _count_usual_contexts(
-    label: ArrayLike, context: ArrayLike, *, classes: Sequence[str], contexts: Sequence[str]
-) -> dict[str, tuple[str, ...]]:
-    """Class to its usual contexts: P(context | class) > P(context | not class), counted over the given rows.
-
-    The comparison is of whole numbers, so that equal frequencies are never usual by rounding. A context that no row
-    has is usual for none, and where all rows are of one class, none is.
-
-    Args:
-        label: Class number of each row (n,).
-        context: Context number of each row (n,).
-        classes: Names of the classes.
-        contexts: Names of the contexts.
-
-    Returns:
-        Every class, its contexts in the order of `contexts`; empty where none is usual.
-
-    >>> _count_usual_contexts([0, 0, 1, 1], [0, 1, 1, 1], classes=["cow", "camel"], contexts=["grass", "sand"])
-    {'cow': ('grass',), 'camel': ('sand',)}
-    """
-    size = (len(classes), len(contexts))
-    flat = np.ravel_multi_index((np.asarray(label, np.int64), np.asarray(context, np.int64)), size)
-    together = np.bincount(flat, minlength=size[0] * size[1]).reshape(size)
-    of_class, of_context = together.sum(axis=1, keepdims=True), together.sum(axis=0, keepdims=True)
-    rows = int(together.sum())
-    is_usual = together * (rows - of_class) > (of_context - together) * of_class
-    return {
-        name: tuple(contexts[place] for place in np.flatnonzero(row).tolist())
-        for name, row in zip(classes, is_usual, strict=True)
-    }

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import datasets
 from datasets.data_files import DataFilesList
-from huggingface_hub import metadata_load
+from datasets.info import DatasetInfosDict
+from huggingface_hub import DatasetCard
 
 from oochub.data.arrow_rows import check_class_names, find_arrow_rows
 from oochub.data.csv_rows import CsvFile, read_csv_schema, read_csv_tables
@@ -102,9 +103,10 @@ def open_user_files(
     is_plain = not given.keys() - {"name", *(_SEPARATORS if splits.kind == "CSV file" else ())}
     builder: datasets.DatasetBuilder | None = None
     name = place.name if place.is_dir() else place.stem
+    told = _read_card_features(root, given.get("name")) if place.is_dir() and "features" not in given else None
     if splits.kind in _ARROW:
-        check_class_names(every)
-    if is_plain and not _describes_columns(root if place.is_dir() else None):
+        check_class_names(every, said={} if told is None else {str(root / "README.md"): told.to_dict()})
+    if is_plain and told is None:
         if splits.kind == "image":
             paths = _list_paths(root, entries)
             builder = find_folder_rows(ImageFiles(path, paths), splits, name=name, named=named)
@@ -124,13 +126,9 @@ def open_user_files(
             split: DataFilesList([str(each) for each in own], [(describe_state(each),) for each in own])
             for split, own in files.items()
         }
-        more = dict(given)
-        more.setdefault("name", "default")
-        builder = datasets.load_dataset_builder(
-            str(root), data_files=listed, **more, description=f"files of {digest_files(every)}"
-        )
-        if splits.kind in _ARROW and builder.info.features:
-            check_class_names(every, said={f"{root / 'README.md'}": builder.info.features.to_dict()})
+        more = {"name": "default", "description": f"files of {digest_files(every)}", **given}
+        more |= {} if told is None else {"features": told}
+        builder = datasets.load_dataset_builder(str(root), data_files=listed, **more)
     return UserFiles(builder, splits, path)
 
 
@@ -156,15 +154,17 @@ def _is_file(entry: "os.DirEntry[str]") -> bool:
         return False
 
 
-def _describes_columns(folder: Path | None) -> bool:
-    """Whether the card of a folder says what its columns are, which `datasets` then reads."""
-    card = None if folder is None else folder / "README.md"
-    if card is None or not card.is_file():
-        return False
+def _read_card_features(folder: Path, config: str | None) -> datasets.Features | None:
+    """What the card of a folder says of its columns; None if it says nothing, or is no card."""
+    card = folder / "README.md"
+    if not card.is_file():
+        return None
     try:
-        return "dataset_info" in (metadata_load(card) or {})
+        infos = DatasetInfosDict.from_dataset_card_data(DatasetCard.load(card).data)
     except Exception:  # of any kind: `datasets` says what is wrong with a card
-        return True
+        return None
+    found = infos.get(config or "default") or (next(iter(infos.values())) if len(infos) == 1 else None)
+    return None if found is None else found.features
 
 
 def _open_archives(splits: FolderSplits, root: Path, name: str, named: Mapping[str, str]) -> UserFiles | None:

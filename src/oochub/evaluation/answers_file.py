@@ -273,6 +273,7 @@ class _Joined:
     splits: tuple[str, ...]
     rows: NDArray[np.int64]
 
+
 def _note_order(ids: Sequence[str] | None, rows: NDArray[np.int64]) -> list[str]:
     """A note if ids are plain numbers in another order than the rows, as where each side counted its own rows."""
     is_moved = not np.array_equal(rows, np.arange(len(rows)))
@@ -281,7 +282,9 @@ def _note_order(ids: Sequence[str] | None, rows: NDArray[np.int64]) -> list[str]
     numbers = sorted(map(int, ids))
     if numbers != list(range(numbers[0], numbers[0] + len(numbers))) or numbers[0] > 1:
         return []
-    return ["the ids are numbers and stand in another order than the rows; the answers are joined by them, not by place"]
+    return [
+        "the ids are numbers and stand in another order than the rows; the answers are joined by them, not by place"
+    ]
 
 
 def _find_kind(part: datasets.Dataset) -> Output:

@@ -90,9 +90,7 @@ def match_rows(answers: BridgedAnswers, data: "Mapping[str, datasets.Dataset]") 
 
 def _compare_scores(rows: Sequence[Mapping[str, object]], found: Sequence[tuple[int, int]]) -> str | None:
     """A note if the program counted most answers otherwise than they are read here; None if it did not."""
-    known = [
-        (row["right"], said == truth) for row, (said, truth) in zip(rows, found, strict=True) if truth != _NONE
-    ]
+    known = [(row["right"], said == truth) for row, (said, truth) in zip(rows, found, strict=True) if truth != _NONE]
     scored = [(theirs, ours) for theirs, ours in known if theirs is not None]
     other = sum(theirs != ours for theirs, ours in scored)
     if 2 * other <= len(scored):

@@ -25,7 +25,8 @@ class LmmsEval(Bridge):
     which are never negative, and the smallest counts; lm-evaluation-harness writes log-likelihoods, which are never
     positive, and the largest counts.
 
-    Source: lmms-eval, `EvaluationTracker.save_results_samples`; lm-evaluation-harness, `ConfigurableTask.process_results`.
+    Source: lmms-eval, `EvaluationTracker.save_results_samples`; lm-evaluation-harness,
+    `ConfigurableTask.process_results`.
     """
 
     title = "lmms-eval"
