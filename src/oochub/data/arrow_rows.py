@@ -190,9 +190,8 @@ def _convert(values: pa.Array, kind: pa.DataType) -> pa.Array:
     is_text = pa.types.is_string(kind)
     if isinstance(values, pa.ExtensionArray) and (not is_text or pa.types.is_string(values.storage.type)):
         return _convert(values.storage, kind)
-    if "list_view" not in str(values.type) and not isinstance(
-        values, pa.ExtensionArray
-    ):  # of which pyarrow's cast makes lists without their offsets
+    # of views of lists pyarrow's cast makes lists without their offsets
+    if "list_view" not in str(values.type) and not isinstance(values, pa.ExtensionArray):
         with suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid):
             return values.cast(kind)
     listed = values.to_pylist()

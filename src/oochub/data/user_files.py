@@ -103,7 +103,8 @@ def open_user_files(
     is_plain = not given.keys() - {"name", *(_SEPARATORS if splits.kind == "CSV file" else ())}
     builder: datasets.DatasetBuilder | None = None
     name = place.name if place.is_dir() else place.stem
-    told = _read_card_features(root, given.get("name")) if place.is_dir() and "features" not in given else None
+    card = _read_card(root, given.get("name")) if place.is_dir() else datasets.DatasetInfo()
+    told = None if "features" in given else card.features
     if splits.kind in _ARROW:
         check_class_names(every, said={} if told is None else {str(root / "README.md"): told.to_dict()})
     if is_plain and told is None:
@@ -129,6 +130,8 @@ def open_user_files(
         more = {"name": "default", "description": f"files of {digest_files(every)}", **given}
         more |= {} if told is None else {"features": told}
         builder = datasets.load_dataset_builder(str(root), data_files=listed, **more)
+    if card.splits:
+        builder.info.splits = card.splits  # with which `datasets` compares what it reads
     return UserFiles(builder, splits, path)
 
 
@@ -154,17 +157,17 @@ def _is_file(entry: "os.DirEntry[str]") -> bool:
         return False
 
 
-def _read_card_features(folder: Path, config: str | None) -> datasets.Features | None:
-    """What the card of a folder says of its columns; None if it says nothing, or is no card."""
+def _read_card(folder: Path, config: str | None) -> datasets.DatasetInfo:
+    """What the card of a folder says of its columns and splits, which may be nothing."""
     card = folder / "README.md"
     if not card.is_file():
-        return None
+        return datasets.DatasetInfo()
     try:
         infos = DatasetInfosDict.from_dataset_card_data(DatasetCard.load(card).data)
     except Exception:  # of any kind: `datasets` says what is wrong with a card
-        return None
+        infos = {}
     found = infos.get(config or "default") or (next(iter(infos.values())) if len(infos) == 1 else None)
-    return None if found is None else found.features
+    return datasets.DatasetInfo() if found is None else found
 
 
 def _open_archives(splits: FolderSplits, root: Path, name: str, named: Mapping[str, str]) -> UserFiles | None:
