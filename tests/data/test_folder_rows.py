@@ -357,6 +357,15 @@ def test_files_in_another_spelling_are_found(names, tmp_path):
     ]
 
 
+def test_a_table_of_paths_in_another_spelling(tmp_path):
+    _write(tmp_path / "rows", {"cats/1.png": _PNG, "cats/\u00e9.png": _PNG})
+    lines = ["file,label", r"cats\1.png,a", "cats/e\u0301.png,b", "cats/1.png,b"]
+    (tmp_path / "rows/rows.csv").write_text("\n".join(lines), encoding="utf-8")
+    data = oochub.load(tmp_path / "rows/rows.csv", image="file")["train"]
+    names = [Path(row["path"]).name for row in _list_images(data)]
+    assert names == ["1.png", "\u00e9.png", "1.png"]
+
+
 def test_zip_archives_of_class_folders(tmp_path):
     """As one file, with a folder around all, in a folder of archives, with metadata: the rows of the folder.
 

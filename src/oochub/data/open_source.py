@@ -79,6 +79,7 @@ def open_source(
     check_source(source, kind="dataset", hint=hint, also=catalog.names("benchmark"))
     place = Path(source).expanduser().absolute()
     path, given = str(place) if place.is_dir() else source, dict(options or {})
+    given.pop("follow_links", None)  # for what copies images: here they are read from where they are
     if config is not None:
         given["name"] = config
     entries = list(_list_entries(place)) if place.is_dir() else []

@@ -5,6 +5,7 @@ are found, opened from paths where they are paths, named by their files. The id 
 name of its image's file, else its number.
 """
 
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os.path import isfile  # of a name that no disk holds it says no; that of pathlib takes five times as long
@@ -333,7 +334,7 @@ def _cast_to_pictures(part: datasets.Dataset, column: str, split: str, folder: P
             f"Column {column!r} holds text, which is read as paths of images, but row {names.index(None)} of split "
             f"{split} has none. Fill it in, or name another column with {choose_wording('image=', '--image-column')}."
         )
-    paths = [folder / name for name in names]
+    paths = [_find_spelled(folder, name) for name in names]
     place = part.column_names.index(column)
     stored = pa.table({column: pa.array([str(path) for path in paths], pa.string())})
     opened = datasets.Dataset(stored).cast_column(column, datasets.Image())
@@ -342,6 +343,16 @@ def _cast_to_pictures(part: datasets.Dataset, column: str, split: str, folder: P
     )
     names = [name for name in part.column_names if name != column]
     return joined.select_columns([*names[:place], column, *names[place:]])
+
+
+def _find_spelled(folder: Path, name: str) -> Path:
+    """The file of that name, also as Windows and macOS write it."""
+    path = folder / name
+    if (name.isascii() and "\\" not in name) or isfile(path):  # noqa: PTH113
+        return path
+    plain = name.replace("\\", "/")
+    others = (folder / each for each in (plain, *(unicodedata.normalize(form, plain) for form in ("NFC", "NFD"))))
+    return next((other for other in others if isfile(other)), path)  # noqa: PTH113
 
 
 def _check_files(part: datasets.Dataset, column: str, split: str) -> None:
