@@ -24,7 +24,7 @@ def _dataset(names):
 
 @pytest.mark.parametrize("form", ["splits", "shards", "arrow", "saved", "saved splits", "lists", "card"])
 def test_class_names_in_another_order_are_refused(form, tmp_path):
-    """cat and dog are swapped in the second file; before, its labels were read with the names of the first.
+    """Cat and dog are swapped in the second file; before, its labels were read with the names of the first.
 
     Planted fault seen: names of the first file alone.
     """

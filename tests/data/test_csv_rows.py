@@ -110,7 +110,7 @@ def test_another_separator_is_named(separator, word, tmp_path):
 
 
 def test_a_line_with_more_cells_than_names_is_refused(tmp_path):
-    """pandas takes the first column for row numbers, so that each value moves to the column before its own."""
+    """By pandas, the first column would be row numbers, so that each value moves to the column before its own."""
     (tmp_path / "rows.csv").write_text("label,place\ncat,sea,1\ndog,land,2\n")
     with pytest.raises(OochubError, match="lines with more cells than its header has names"):
         oochub.load(tmp_path / "rows.csv")

@@ -1,4 +1,4 @@
-"""A folder of images: rows are those that imagefolder of `datasets` gives for the files of each split, listed by hand."""
+"""A folder of images: its rows are those that imagefolder gives for the files of each split, or a count by hand."""
 
 import io
 import json
@@ -107,8 +107,8 @@ SPLITS = {
         {"train": {"a": 3, "b": 3}, "test": {"a": 3, "b": 3}}, None,
     ),
     "a class that is called train": (
-        {f"{split}/{kind}/{n}.jpg": 0 for split in ("train", "test") for kind in ("train", "blood_test") for n in range(3)},
-        {"train": {"blood_test": 3, "train": 3}, "test": {"blood_test": 3, "train": 3}}, None,
+        {f"{split}/{name}/{n}.jpg": 0 for split in ("train", "test") for name in ("train", "blood_test") for n in "12"},
+        {"train": {"blood_test": 2, "train": 2}, "test": {"blood_test": 2, "train": 2}}, None,
     ),
     "folders in capitals": (
         {"Train/cat/1.jpg": 0, "Train/dog/1.jpg": 0, "Test/cat/1.jpg": 0, "VALIDATION/dog/1.jpg": 0},
@@ -118,7 +118,8 @@ SPLITS = {
         {"train/a/1.jpg": 0, "test/a/1.jpg": 0, "test/b/1.jpg": 0}, {"train": {"a": 1}, "test": {"a": 1, "b": 1}}, None,
     ),
     "a class that one split lacks": (
-        {"train/a/1.jpg": 0, "train/b/1.jpg": 0, "test/c/1.jpg": 0}, {"train": {"a": 1, "b": 1}, "test": {"c": 1}}, None,
+        {"train/a/1.jpg": 0, "train/b/1.jpg": 0, "test/c/1.jpg": 0},
+        {"train": {"a": 1, "b": 1}, "test": {"c": 1}}, None,
     ),
     "splits without classes": (
         {"train/1.jpg": 0, "train/2.jpg": 0, "test/1.jpg": 0}, {"train": {None: 2}, "test": {None: 1}}, None,

@@ -142,7 +142,7 @@ def test_letters_in_any_usual_writing(form, tmp_path):
 
 
 def test_a_log_whose_scores_contradict_the_answers_warns(tmp_path):
-    """By hand: each answer is another word for the class, which the log's scorer knew. Planted fault: never compared."""
+    """By hand: each answer is another word for the class, which the log's scorer knew. Planted fault: no comparison."""
     samples = [
         sample(k, choices=None, target=NAMES[LABELS[k]], scores={"judge": {"value": "C", "answer": "felis"}})
         for k in range(10)

@@ -1,7 +1,7 @@
 """What the commands share: options with one meaning everywhere, and how a command says what it wrote."""
 
-import json
 from collections.abc import Callable
+from json import dumps, loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 class _OutConsole(Console):
     """The console that results go to."""
 
-    def print_json(self, text: str | None = None, *, data: Any = None, **_: Any) -> None:  # type: ignore[override]
+    def print_json(self, json: str | None = None, *, data: object = None, **_: object) -> None:
         """Prints JSON in which control and bidi characters are escapes: a name may hold some, and redraws nothing."""
         from oochub.report.wording import escape_json
 
-        value = data if text is None else json.loads(text)
-        self.print(JSONHighlighter()(escape_json(json.dumps(value, indent=2, ensure_ascii=False))), soft_wrap=True)
+        value = data if json is None else loads(json)
+        self.print(JSONHighlighter()(escape_json(dumps(value, indent=2, ensure_ascii=False))), soft_wrap=True)
 
 
 out_console = _OutConsole(highlight=False, soft_wrap=True)
@@ -137,7 +137,7 @@ def without_weight_bars() -> None:
 def print_result(result: dict[str, Any], as_json: bool) -> None:
     """Ends a command: prints the paths that it wrote, or the whole result as one JSON object."""
     if as_json:
-        out_console.print_json(json.dumps(result))
+        out_console.print_json(dumps(result))
         return
     for path in (value for value in result.values() if isinstance(value, str)):
         out_console.print(path)

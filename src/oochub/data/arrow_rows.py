@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import datasets
 import pyarrow as pa
@@ -25,7 +24,7 @@ _SHOWN = 6
 _Names = dict[str, tuple[str, ...]]
 
 
-def check_class_names(files: Sequence[Path], *, said: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+def check_class_names(files: Sequence[Path], *, said: Mapping[str, Mapping[str, object]] | None = None) -> None:
     """Checks that the files of one data set have the same class names, in the same order.
 
     A number stands for a class by these names, and they are read from one file for all.
@@ -48,7 +47,7 @@ def check_class_names(files: Sequence[Path], *, said: Mapping[str, Mapping[str, 
                 )
 
 
-def _iterate_names(files: Sequence[Path], said: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, _Names]]:
+def _iterate_names(files: Sequence[Path], said: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, _Names]]:
     for place, features in said.items():
         yield place, _collect_names(features)
     for file in files:
@@ -60,7 +59,7 @@ def _iterate_names(files: Sequence[Path], said: Mapping[str, Mapping[str, Any]])
             continue
 
 
-def _collect_names(features: Any, column: str = "") -> _Names:
+def _collect_names(features: object, column: str = "") -> _Names:
     """The names of each column of classes, also of those in lists and records, as `Features.to_dict` says them."""
     if isinstance(features, list):
         features = features[0] if len(features) == 1 else {}
@@ -87,7 +86,7 @@ def read_schema(file: Path) -> pa.Schema | None:
         return None
 
 
-def _open_arrow(source: Any) -> Any:
+def _open_arrow(source: pa.NativeFile) -> ipc.RecordBatchFileReader | ipc.RecordBatchStreamReader:
     """A reader of either form that Arrow has for files."""
     try:
         return ipc.open_file(source)

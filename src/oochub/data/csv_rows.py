@@ -9,7 +9,7 @@ it was written. Other columns become numbers as they do in pandas, but a code wi
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any
+from typing import IO
 
 import pandas as pd
 import pyarrow as pa
@@ -140,7 +140,7 @@ class _Column:
     is_truth: bool = True
     numbers: dict[float, str] = field(default_factory=dict)
 
-    def add(self, values: "pd.Series[Any]") -> None:
+    def add(self, values: "pd.Series[str]") -> None:
         """Looks at more values."""
         for value in values.unique():
             if not isinstance(value, str) or value == "":
@@ -184,12 +184,11 @@ class _Column:
         return pa.float64() if self.is_float else pa.bool_() if self.is_truth else pa.string()
 
 
-def _convert(values: "pd.Series[Any]", kind: pa.DataType) -> pa.Array:
+def _convert(values: "pd.Series[str]", kind: pa.DataType) -> pa.Array:
     if pa.types.is_string(kind):
         return pa.array([value if isinstance(value, str) and value else None for value in values], kind)
-    known: Mapping[Any, Any] = _TRUTHS
     if pa.types.is_boolean(kind):
-        return pa.array([known.get(value) for value in values], kind)
+        return pa.array([_TRUTHS.get(value) for value in values], kind)
     is_gap = values.isna() | (values == "") | values.isin(list(_MISSING))
     numbers = pd.to_numeric(values.where(~is_gap))
     return pa.array(numbers.to_numpy(), kind, from_pandas=True)

@@ -120,7 +120,7 @@ def find_folder_rows(
     metadata = {split: [path for path in paths if _is_metadata(path)] for split, paths in splits.files.items()}
     try:
         if any(metadata.values()):
-            features, tables = _read_metadata(files, images, metadata, named)
+            features, tables = _read_metadata(files, images, metadata, splits.tops, named)
         else:
             features, tables = _list_images(files, images, splits)
     except OochubError:
@@ -177,6 +177,7 @@ def _read_metadata(
     files: ImageFiles,
     images: Mapping[str, Sequence[str]],
     metadata: Mapping[str, Sequence[str]],
+    tops: Collection[str],
     named: Mapping[str, str],
 ) -> tuple[datasets.Features, _Tables]:
     """The rows of splits with metadata files: their columns, with the images in the place of their names.
@@ -207,18 +208,19 @@ def _read_metadata(
     made[image] = datasets.Image()
     split_of = {path: split for split, own in images.items() for path in own}
     known = frozenset(files.paths)
+    first, *_ = images
     rows: dict[str, list[tuple[str, list[int]]]] = {}
-    for number, split in enumerate(images):
+    for split in images:
         rows[split] = []
         for path in metadata[split]:
-            is_shared = sum(path in own for own in metadata.values()) > 1
+            is_above = bool(tops) and path.partition("/")[0] not in tops  # it describes the images of all splits
+            lost = split if split == first else ""  # a file that is not there is said when the images are opened
+            own = [split_of.get(each, "" if each in known else lost) for each in paths[path]]
+            rows[split].append((path, [row for row, each in enumerate(own) if not is_above or each == split]))
 
-            def belongs(each: str, *, split: str = split, number: int = number, is_shared: bool = is_shared) -> bool:
-                return not is_shared or split_of.get(each, "" if each in known else None) in (
-                    (split, None) if number == 0 else (split,)
-                )
-
-            rows[split].append((path, [row for row, each in enumerate(paths[path]) if belongs(each)]))
+    rows = {split: own for split, own in rows.items() if any(chosen for _, chosen in own)}
+    if not rows:
+        raise _NotPlainError
 
     def generate(split: str) -> Iterator[pa.Table]:
         for path, chosen in rows[split]:
@@ -230,7 +232,7 @@ def _read_metadata(
                 columns[column] = _make_images(files, [paths[path][row] for row in some], known)
                 yield pa.Table.from_arrays(list(columns.values()), schema=made.arrow_schema)
 
-    return made, {split: partial(generate, split) for split in images}
+    return made, {split: partial(generate, split) for split in rows}
 
 
 def _make_images(files: ImageFiles, paths: Sequence[str], known: frozenset[str]) -> pa.Array:
@@ -271,13 +273,13 @@ def _concat(tables: Iterable[pa.Table], schema: pa.Schema) -> pa.Table:
     return pa.concat_tables(found)
 
 
-def _find_name_column(features: Mapping[str, object]) -> str:
+def _find_name_column(features: datasets.Features) -> str:
     """The column of the names of files."""
     is_plain = all(isinstance(each, datasets.Value) and _PLAIN.fullmatch(each.dtype) for each in features.values())
     found = [name for name in features if re.fullmatch(r"(.*_)?file_names?", name)]
     column = found[0] if len(found) == 1 else ""
     image = "image" if column == "file_name" else column.removesuffix("_file_name")
-    if not is_plain or image in ("", column, *(set(features) - {column})) or "string" not in features[column].dtype:  # type: ignore[attr-defined]
+    if not is_plain or image in ("", column, *(set(features) - {column})) or "string" not in features[column].dtype:
         raise _NotPlainError
     return column
 

@@ -170,8 +170,9 @@ def open_source(
             part.info.description = record.describe(f"{name}, own data.")
     elif record is not None:
         noted = [] if is_saved else [NOTE] if known is None else [known.note_of_card()]
-        noted += notes
-        record = replace(record, notes=(*record.notes, *(note for note in noted if note and note not in record.notes)))
+        record = replace(
+            record, notes=(*record.notes, *(note for note in (*noted, *notes) if note and note not in record.notes))
+        )
         for part in loaded.values():
             said = part.info.description or ""
             part.info.description = record.describe(said.partition("\n")[0] if in_rows else said or name_source(source))
@@ -202,7 +203,7 @@ def _names_files(place: Path) -> bool:
 
 def _check_saved_names(place: Path) -> None:
     """Checks that all parts of a folder of `save_to_disk` have the same class names."""
-    said = {}
+    said: dict[str, dict[str, object]] = {}
     for file in (*place.glob("dataset_info.json"), *place.glob("*/dataset_info.json")):
         content = read_json(file)
         features = content.get("features") if isinstance(content, dict) else None

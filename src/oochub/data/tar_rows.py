@@ -10,7 +10,7 @@ import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import datasets
 import pyarrow as pa
@@ -106,7 +106,7 @@ def find_tar_rows(name: str, splits: Mapping[str, Sequence[Path]]) -> tuple[File
         own = samples[split]
         for start in range(0, len(own), _ROWS):
             some = own[start : start + _ROWS]
-            made: dict[str, Any] = {each: records[each][split][start : start + len(some)] for each in records}
+            made: dict[str, pa.Array] = {each: records[each][split][start : start + len(some)] for each in records}
             for each in pictures:
                 found = [next((sample.fields[f] for f in sample.images if column[f] == each), None) for sample in some]
                 made[each] = _read_images(found, features[each].pa_type)
@@ -151,7 +151,7 @@ def _list_members(archive: Path) -> Iterator[_Member]:
         at = getattr(opened, "offset", 0) if "opened" in locals() else 0
         raise OochubError(
             f"{archive} is damaged or no tar archive: at byte {at:,}, {str(error).partition(':')[0]}. If it is "
-            "compressed otherwise than by gzip, bzip2 or xz, decompress it; else write it again."
+            "compressed, but not by gzip, bzip2 or xz, decompress it. Else write it again."
         ) from error
 
 
@@ -172,7 +172,8 @@ def _group(members: Mapping[str, Sequence[_Member]]) -> dict[str, list[_Sample]]
     first, last = ({split: _collect(own, rule) for split, own in members.items()} for rule in (_FIRST, _LAST))
     every = [each for own in first.values() for each in own]
     kinds = {each.images for each in every}
-    if _has_one_image(first) or (len(kinds) == 1 and len(every) > 1 and not _are_keys(every)):
+    is_plain = _has_one_image(first) and all(each[0] in _IMAGES for each in kinds)
+    if is_plain or (len(kinds) == 1 and len(every) > 1 and not _are_keys(every)):
         return first
     if _has_one_image(last):
         return last
@@ -225,7 +226,7 @@ def _find_image_columns(samples: Mapping[str, Sequence[_Sample]]) -> dict[str, s
     return {field: field for field in fields}
 
 
-def _read_value(content: bytes | None, member: _Member | None, field: str) -> Any:
+def _read_value(content: bytes | None, member: _Member | None, field: str) -> object:
     if content is None or member is None:
         return None
     try:
@@ -266,7 +267,7 @@ def _read_all(members: Sequence[_Member | None]) -> list[bytes | None]:
         return [None if member is None else reader.read(member) for member in members]
 
 
-def _make_arrays(values: Mapping[str, Sequence[Any]], field: str) -> dict[str, pa.Array]:
+def _make_arrays(values: Mapping[str, Sequence[object]], field: str) -> dict[str, pa.Array]:
     try:
         every = pa.array([value for own in values.values() for value in own])
     except (pa.ArrowException, OverflowError) as error:

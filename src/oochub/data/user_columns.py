@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from oochub.data.folder_splits import WORDS
 from oochub.errors import OochubError, choose_wording
 from oochub.records.output_columns import LONGEST_NAME
 from oochub.storage.tar_member import TarMember
@@ -88,8 +89,8 @@ def read_class_column(parts: _Parts, column: str, *, role: str, named: bool = Tr
         return ClassColumn(codes=codes, names=tuple(feature.names))
     if len({pa.types.is_string(array.type) or pa.types.is_large_string(array.type) for array in arrays.values()}) > 1:
         raise OochubError(f"{title} holds text in one split and numbers in another. Cast it to one kind.")
-    arrays = _name_few_values(arrays, role)
-    values = {split: _read_values(array, title, role) for split, array in arrays.items()}
+    plain = _name_few_values(arrays, role)
+    values = {split: _read_values(array, title, role) for split, array in plain.items()}
     every = np.concatenate(list(values.values()))
     has_class = every != ("-1" if every.dtype.kind == "U" else -1) if role == "label" else np.ones(len(every), bool)
     distinct, found = np.unique(every[has_class], return_inverse=True)
@@ -292,7 +293,8 @@ def list_class_folders(data: datasets.DatasetDict) -> ClassColumn | None:
         data: The splits; images are not read.
 
     Returns:
-        None where they are no classes: an image without a path, folders at several depths, or a split with one alone.
+        None where they are no classes: an image without a path, folders at several depths, a split with one alone, or
+        folders that are called like splits.
     """
     folders: dict[str, list[PurePosixPath]] = {}
     for split, part in data.items():
@@ -305,6 +307,8 @@ def list_class_folders(data: datasets.DatasetDict) -> ClassColumn | None:
     if len(depths) != 1 or any(len(set(of_split.tolist())) < 2 for of_split in names.values()):
         return None
     distinct = np.unique(np.concatenate(list(names.values())))
+    if all(name.casefold() in WORDS for name in distinct.tolist()):
+        return None
     codes = {split: np.searchsorted(distinct, of_split) for split, of_split in names.items()}
     return ClassColumn(codes=codes, names=tuple(distinct.tolist()))
 

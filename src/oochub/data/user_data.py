@@ -15,6 +15,7 @@ import numpy as np
 
 from oochub import catalog
 from oochub.data.challenge import KINDS
+from oochub.data.folder_splits import WORDS
 from oochub.data.guess_columns import list_candidates, name_candidates, note_guess, say_guess
 from oochub.data.look_alike_names import merge_look_alikes, note_look_alikes
 from oochub.data.question_rows import read_questions
@@ -267,11 +268,13 @@ def _find_label_column(features: Mapping[str, Any], columns: DataSettings) -> st
 
 def _holds_split_names(data: datasets.DatasetDict) -> bool:
     """Whether `datasets` took the folders train and test for classes, as it does where there are no others."""
-    if len(data) < 2 or any(part.info.builder_name != "imagefolder" for part in data.values()):
+    kinds = [part.features.get("label") for part in data.values()]
+    are_classes = all(isinstance(kind, datasets.ClassLabel) for kind in kinds)
+    if len(data) < 2 or not are_classes or any(part.info.builder_name != "imagefolder" for part in data.values()):
         return False
-    having = [part for part in data.values() if "label" in part.features]
-    labels = [part["label"][:] for part in having if isinstance(part.features["label"], datasets.ClassLabel)]
-    return len(labels) == len(data) and all(len(set(of_split)) == 1 for of_split in labels)
+    return all(name.casefold() in WORDS for name in kinds[0].names) and all(
+        len(set(part["label"][:])) == 1 for part in data.values()
+    )
 
 
 def _find_context_column(features: Mapping[str, Any], columns: DataSettings) -> str | None:

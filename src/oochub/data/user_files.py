@@ -7,12 +7,13 @@ counted for a note.
 import os
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import datasets
+import pyarrow as pa
 from datasets.data_files import DataFilesList
 from datasets.info import DatasetInfosDict
 from huggingface_hub import DatasetCard
@@ -80,7 +81,7 @@ class UserFiles(NamedTuple):
 
 
 def open_user_files(
-    place: Path, entries: Sequence["os.DirEntry[str]"], *, given: Mapping[str, Any], named: Mapping[str, str]
+    place: Path, entries: Sequence["os.DirEntry[str]"], *, given: Mapping[str, object], named: Mapping[str, str]
 ) -> UserFiles | None:
     """The files of a source; None where `datasets` itself must find them.
 
@@ -99,11 +100,11 @@ def open_user_files(
     path = Path(os.path.realpath(root))
     files = {split: [path / each for each in own] for split, own in splits.files.items()}
     every = [each for own in files.values() for each in own]
-    separator = next((given[name] for name in _SEPARATORS if given.get(name)), None)
+    separator = next((str(given[name]) for name in _SEPARATORS if given.get(name)), None)
     is_plain = not given.keys() - {"name", *(_SEPARATORS if splits.kind == "CSV file" else ())}
     builder: datasets.DatasetBuilder | None = None
     name = place.name if place.is_dir() else place.stem
-    card = _read_card(root, given.get("name")) if place.is_dir() else datasets.DatasetInfo()
+    card = _read_card(root, str(given.get("name") or "default")) if place.is_dir() else datasets.DatasetInfo()
     told = None if "features" in given else card.features
     if splits.kind in _ARROW:
         check_class_names(every, said={} if told is None else {str(root / "README.md"): told.to_dict()})
@@ -157,7 +158,7 @@ def _is_file(entry: "os.DirEntry[str]") -> bool:
         return False
 
 
-def _read_card(folder: Path, config: str | None) -> datasets.DatasetInfo:
+def _read_card(folder: Path, config: str) -> datasets.DatasetInfo:
     """What the card of a folder says of its columns and splits, which may be nothing."""
     card = folder / "README.md"
     if not card.is_file():
@@ -166,7 +167,7 @@ def _read_card(folder: Path, config: str | None) -> datasets.DatasetInfo:
         infos = DatasetInfosDict.from_dataset_card_data(DatasetCard.load(card).data)
     except Exception:  # of any kind: `datasets` says what is wrong with a card
         infos = {}
-    found = infos.get(config or "default") or (next(iter(infos.values())) if len(infos) == 1 else None)
+    found = infos.get(config) or (next(iter(infos.values())) if len(infos) == 1 else None)
     return datasets.DatasetInfo() if found is None else found
 
 
@@ -189,7 +190,7 @@ def _open_csv(
     files = {split: [CsvFile(str(each), partial(str, each)) for each in own] for split, own in splits.items()}
     schema = read_csv_schema([each for own in files.values() for each in own], named=named, separator=separator)
 
-    def tables(split: str) -> Any:
+    def tables(split: str) -> Iterator[pa.Table]:
         for each in files[split]:
             yield from read_csv_tables(each, schema, separator=separator)
 

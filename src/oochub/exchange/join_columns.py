@@ -21,8 +21,8 @@ def join_columns(predictions: Predictions, path: Path) -> Predictions:
     """Predictions with the columns of a file of a program beside them; rows that it does not name have none.
 
     A file without `example_id` has one row for each row of the predictions, or for each with a known label, in their
-    order or with their numbers (the index that pandas saves); if it says the labels that it was given (`given_label`), they must be those of the rows. Columns of an
-    earlier file of the same names are replaced.
+    order or with their numbers (the index that pandas saves); if it says the labels that it was given (`given_label`),
+    they must be those of the rows. Columns of an earlier file of the same names are replaced.
 
     Args:
         predictions: Predictions of any model.
@@ -82,7 +82,7 @@ def _read_numbers(table: pa.Table, path: Path) -> NDArray[np.int64]:
         return np.arange(table.num_rows)
     column = table.column(ROW)
     if pa.types.is_integer(column.type) and not column.null_count:
-        numbers = column.to_numpy().astype(np.int64)
+        numbers: NDArray[np.int64] = column.to_numpy().astype(np.int64)
         if np.array_equal(np.sort(numbers), np.arange(len(numbers))):
             return numbers
     raise OochubError(

@@ -89,7 +89,7 @@ def match_rows(answers: BridgedAnswers, data: "Mapping[str, datasets.Dataset]") 
 
 
 def _compare_scores(rows: Sequence[Mapping[str, object]], found: Sequence[tuple[int, int]]) -> str | None:
-    """A note if the program counted most answers otherwise than they are read here; None if it did not."""
+    """A note if the program itself judged most answers to be right or wrong against what is read here; else None."""
     known = [(row["right"], said == truth) for row, (said, truth) in zip(rows, found, strict=True) if truth != _NONE]
     scored = [(theirs, ours) for theirs, ours in known if theirs is not None]
     other = sum(theirs != ours for theirs, ours in scored)
@@ -190,11 +190,11 @@ def _match_options(
 
 
 def _spell_choice(text: object, choices: object) -> str | None:
-    """The choice that a lone letter stands for, or the text itself; None for several letters, or none.
+    r"""The choice that a lone letter stands for, or the text itself; None for several letters, or none.
 
     Marks around a letter, its case, and what stands before it in a line "ANSWER: B" are no part of the answer.
 
-    >>> [_spell_choice(text, ["red", "blue"]) for text in ("B", "**b**", "I see.\\nANSWER: B", "a, b", "Red.")]
+    >>> [_spell_choice(text, ["red", "blue"]) for text in ("B", "**b**", "I see.\nANSWER: B", "a, b", "Red.")]
     ['blue', 'blue', 'blue', None, 'Red.']
     """
     if not isinstance(text, str) or not text.strip():
