@@ -64,7 +64,5 @@ class FileRows(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
 def digest_files(files: Iterable[Path | str], *how: object) -> str:
     """A digest of the paths, sizes and times of files, and of how they are read."""
-    digest = hashlib.sha256(f"{_VERSION} {how!r}\n".encode())
-    for file in files:
-        digest.update(f"{str(file)!r} {describe_state(file)}\n".encode())
-    return digest.hexdigest()
+    states = [f"{str(file)!r} {describe_state(file)}" for file in files]
+    return hashlib.sha256("\n".join([_VERSION, repr(how), *states]).encode()).hexdigest()

@@ -94,23 +94,26 @@ def open_user_files(
     Raises:
         OochubError: Files that cannot be read as one data set.
     """
-    splits, root = _divide(place, entries)
+    root = place if place.is_dir() else place.parent
+    paths = _list_paths(place, entries) if place.is_dir() else [place.name]
+    splits = divide_folder(paths) if place.is_dir() else _name_one(place.name)
     if not splits.files:
         return None
     path = Path(os.path.realpath(root))
-    files = {split: [path / each for each in own] for split, own in splits.files.items()}
-    every = [each for own in files.values() for each in own]
     separator = next((str(given[name]) for name in _SEPARATORS if given.get(name)), None)
     is_plain = not given.keys() - {"name", *(_SEPARATORS if splits.kind == "CSV file" else ())}
     builder: datasets.DatasetBuilder | None = None
     name = place.name if place.is_dir() else place.stem
     card = _read_card(root, str(given.get("name") or "default")) if place.is_dir() else datasets.DatasetInfo()
     told = None if "features" in given else card.features
+    files: dict[str, list[Path]] = {}
+    if splits.kind != "image":  # of which there may be many
+        files = {split: [path / each for each in own] for split, own in splits.files.items()}
     if splits.kind in _ARROW:
+        every = [each for own in files.values() for each in own]
         check_class_names(every, said={} if told is None else {str(root / "README.md"): told.to_dict()})
     if is_plain and told is None:
         if splits.kind == "image":
-            paths = _list_paths(root, entries)
             builder = find_folder_rows(ImageFiles(path, paths), splits, name=name, named=named)
         elif splits.kind == "archive":
             found = _open_archives(splits, path, name, named)
@@ -124,11 +127,12 @@ def open_user_files(
             builder, notes = find_tar_rows(name, files)
             splits = splits._replace(notes=(*splits.notes, *notes))
     if builder is None:
-        listed = {
-            split: DataFilesList([str(each) for each in own], [(describe_state(each),) for each in own])
-            for split, own in files.items()
-        }
-        more = {"name": "default", "description": f"files of {digest_files(every)}", **given}
+        listed = {}
+        for split, own in splits.files.items():
+            names = [f"{path}/{each}" for each in own]
+            listed[split] = DataFilesList(names, [(describe_state(each),) for each in names])
+        state = digest_files([each for own in listed.values() for each in own])
+        more = {"name": "default", "description": f"files of {state}", **given}
         more |= {} if told is None else {"features": told}
         builder = datasets.load_dataset_builder(str(root), data_files=listed, **more)
     if card.splits:
@@ -136,19 +140,21 @@ def open_user_files(
     return UserFiles(builder, splits, path)
 
 
-def _divide(place: Path, entries: Sequence["os.DirEntry[str]"]) -> tuple[FolderSplits, Path]:
-    """The files of each split of a folder or of one file, and what their paths are below."""
-    if place.is_dir():
-        return divide_folder(_list_paths(place, entries)), place
-    kind = find_file_kind(place.name)
-    return FolderSplits(kind, {"train": [place.name]} if kind else {}), place.parent
+def _name_one(name: str) -> FolderSplits:
+    """One file as the split train, whatever it is called."""
+    kind = find_file_kind(name)
+    return FolderSplits(kind, {"train": [name]} if kind else {})
 
 
 def _list_paths(folder: Path, entries: Sequence["os.DirEntry[str]"]) -> list[str]:
     """The path of each file below a folder, without folders that begin with two underscores."""
     start = len(str(folder)) + 1
     paths = [entry.path[start:] for entry in entries if _is_file(entry)]
-    return [path for path in paths if not any(part.startswith("__") for part in path.split("/")[:-1])]
+    return [path for path in paths if "__" not in path or not _is_special(path)]
+
+
+def _is_special(path: str) -> bool:
+    return any(part.startswith("__") for part in path.split("/")[:-1])
 
 
 def _is_file(entry: "os.DirEntry[str]") -> bool:

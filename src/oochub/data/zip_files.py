@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from oochub.errors import OochubError
 
-_LARGEST = 2**30  # bytes of a member
+_LARGEST = 2**28  # bytes of a member
 _FAULTS = (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError, RuntimeError, zlib.error)
 _AGAIN = "Make the archive again."
 
