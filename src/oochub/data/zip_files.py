@@ -19,8 +19,8 @@ _AGAIN = "Make the archive again."
 class ZipFiles:
     """The files of archives as those of one folder.
 
-    A folder around everything in an archive is left out. Of several archives, the name of each is the folder that its
-    files lie in.
+    A folder around everything in an archive is left out. If there are several archives, the files of each lie in a
+    folder with its name.
 
     Attributes:
         archives: Archives.
