@@ -98,7 +98,7 @@ def write_repository(
         write_croissant(draft)
 
 
-def check_links(data: Mapping[str, datasets.Dataset], source: str, options: Mapping[str, Any] | None) -> None:
+def check_links(data: Mapping[str, datasets.Dataset], source: str, options: Mapping[str, object] | None) -> None:
     """Checks that no image that is to be copied is a link out of a user's folder, before one is copied.
 
     Args:
