@@ -19,7 +19,7 @@ import datasets
 import pandas as pd
 from PIL import Image
 
-from oochub.data.folder_rows import FolderRows
+from oochub.data import user_files
 from oochub.data.load import load
 from oochub.data.open_source import open_source
 
@@ -82,7 +82,7 @@ def floor(folder: Path) -> None:
 
 def through_imagefolder(folder: Path) -> datasets.DatasetDict:
     """The rows as imagefolder gives them."""
-    with patch.object(FolderRows, "find", return_value=None):
+    with patch.object(user_files, "find_folder_rows", return_value=None):
         return open_source(str(folder))
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from oochub.errors import OochubError
 from oochub.process.follow import follow
 from oochub.storage.picture_file import check_beginning, check_inside, read_picture
+from oochub.storage.tar_member import check_tar_end
 
 Enter = Callable[[str], bool]
 """Whether to look into the folder, or the archive of that name without its suffix."""
@@ -26,7 +27,6 @@ _OF_ARCHIVE = re.compile(r"\.(tar(\.(gz|bz2|xz|zst))?|tgz)$")
 _DECOMPRESS = "Decompress it to a plain .tar: images are read from it in place."
 _BROKEN = (tarfile.TarError, OSError, ValueError, IndexError, OverflowError, MemoryError, RecursionError)
 _AGAIN = "Download it again."
-_READ = 2**20
 
 
 class Stored(NamedTuple):
@@ -241,25 +241,4 @@ def _iterate_members(
                 )
             place = start + member.offset_data
             yield Stored((below.parent / path).as_posix(), "", below.as_posix(), place, member.size)
-    _check_end(archive, file, start)
-
-
-def _check_end(archive: tarfile.TarFile, file: Path, start: int) -> None:
-    """Checks that what follows the last member is the end: zeros alone, at least a block of them."""
-    assert archive.fileobj is not None  # noqa: S101  it is open
-    archive.fileobj.seek(archive.offset)
-    rest, is_marked = archive.fileobj.read(_READ), False
-    while rest:
-        is_marked |= len(rest) >= tarfile.BLOCKSIZE
-        if rest.strip(b"\0"):
-            names = archive.getnames()
-            after = f"after {names[-1]!r}, its member number {len(names)}" if names else "at its beginning"
-            raise OochubError(
-                f"{file} is damaged: {after}, at byte {start + archive.offset}, there is neither a member nor the "
-                f"end of the archive. {_AGAIN}"
-            )
-        rest = archive.fileobj.read(_READ)
-    if not is_marked:
-        raise OochubError(
-            f"{file} is cut off: at byte {start + archive.offset} it ends without the zeros that mark its end. {_AGAIN}"
-        )
+    check_tar_end(archive, file, start=start, again=_AGAIN)

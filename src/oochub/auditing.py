@@ -46,6 +46,7 @@ def audit(
     pair: str | None = None,
     image: str | None = None,
     usual: Mapping[str, Sequence[str]] | None = None,
+    merge_names: bool = False,
     config: str | None = None,
     data_dir: str | None = None,
     options: Mapping[str, Any] | None = None,
@@ -79,6 +80,8 @@ def audit(
         image: Own data: column of images or paths; default image. Without a name, the only column of images is taken.
         usual: The usual contexts of a class; default those clearly more frequent with it. Such as {"dog": ["grass",
             "beach"]}.
+        merge_names: Own data: take names of labels, contexts and groups that look alike for one. Such as snow, Snow and
+            'snow ': they differ by case, spaces or the form of Unicode. A note lists them.
         config: Configuration, if the source has several.
         data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
         options: Option of the benchmark. By name, as `load_dataset` takes them.

@@ -80,6 +80,7 @@ def repair(
     cluster: str | None = None,
     pair: str | None = None,
     usual: Mapping[str, Sequence[str]] | None = None,
+    merge_names: bool = False,
     config: str | None = None,
     data_dir: str | None = None,
     options: Mapping[str, Any] | None = None,
@@ -114,6 +115,8 @@ def repair(
             foreground that stands on two backgrounds. The gap then has an interval of pairs.
         usual: The usual contexts of a class; default those clearly more frequent with it. Such as {"dog": ["grass",
             "beach"]}.
+        merge_names: Own data: take names of labels, contexts and groups that look alike for one. Such as snow, Snow and
+            'snow ': they differ by case, spaces or the form of Unicode. A note lists them.
         config: Configuration, if the source has several.
         data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
         options: Option of the benchmark. By name, as `load_dataset` takes them.

@@ -49,6 +49,7 @@ def train(
     pair: str | None = None,
     image: str | None = None,
     usual: Mapping[str, Sequence[str]] | None = None,
+    merge_names: bool = False,
     data_dir: str | None = None,
     options: Mapping[str, Any] | None = None,
     leave_out: str | None = None,
@@ -86,6 +87,8 @@ def train(
         image: Own data: column of images or paths; default image. Without a name, the only column of images is taken.
         usual: The usual contexts of a class; default those clearly more frequent with it. Such as {"dog": ["grass",
             "beach"]}.
+        merge_names: Own data: take names of labels, contexts and groups that look alike for one. Such as snow, Snow and
+            'snow ': they differ by case, spaces or the form of Unicode. A note lists them.
         data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
         options: Option of the benchmark. By name, as `load_dataset` takes them.
         leave_out: Drop the rows of this environment from training and validation.

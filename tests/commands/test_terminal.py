@@ -78,3 +78,21 @@ def test_a_wrong_config_names_the_near_ones(coco):
     with pytest.raises(oochub.OochubError, match=r"'ce_cra'. Did you mean .*'ce_car'.* There are 423") as caught:
         oochub.load("nooch/ce_cra", data_dir=str(coco))
     assert len(str(caught.value)) < 250 and "`oochub show benchmark nooch`" in str(caught.value)
+
+
+def test_json_redraws_no_terminal(capsys):
+    """C1 controls and bidi controls are escapes that read back as the same text; other letters stay as they are.
+
+    Before, `--json` printed U+009B (a control sequence) and U+202E as they stood in a name.
+    """
+    import json
+
+    from oochub.commands._options import out_console, print_result
+
+    names = {"name": "a\u009b2Jb\u202ec\u2066d\u200fé\x1b[31m\n"}
+    print_result(names, as_json=True)
+    out_console.print_json(data=names)
+    said = capsys.readouterr().out
+    assert not set(said) & set("\u009b\u202e\u2066\u200f\x1b") and said.count("é") == 2
+    first = said.index("}") + 1
+    assert [json.loads(said[:first]), json.loads(said[first:])] == [names, names]

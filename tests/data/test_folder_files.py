@@ -1,13 +1,19 @@
 """A folder of the user's before `datasets` opens it: pipes are refused, and metadata that changed are read anew."""
 
 import os
+import shutil
+from dataclasses import replace
 
 import pytest
 from hang_watch import no_hang
+from own_data import picture_folder
 from PIL import Image
 
 import oochub
+from oochub.data.load import load
+from oochub.data.write_repository import write_challenge_repository, write_user_repository
 from oochub.errors import OochubError
+from oochub.settings.data_settings import DataSettings
 
 
 @pytest.fixture
@@ -60,3 +66,40 @@ def test_the_name_of_a_picture_that_no_disk_holds_is_an_error_in_words(name, pic
     with pytest.raises(OochubError, match=r"The image 'image' of row 2, split train, has no file at ") as said:
         oochub.load(pictures, label="species", context="place")
     assert len(str(said.value)) < 600
+
+
+@pytest.mark.parametrize("form", ["image", "folder"])
+def test_an_image_that_is_a_link_out_of_the_folder_is_not_copied(form, tmp_path):
+    """Into a repository, shards or a challenge set, which are published; it is read, and copied on request.
+
+    Before, the bytes of a file of somebody else were embedded. Planted fault seen: only the image itself looked at.
+    """
+    folder = picture_folder(tmp_path / "pictures")
+    other = tmp_path / "private"
+    other.mkdir()
+    (other / "secret.jpg").write_bytes((folder / "1.jpg").read_bytes())
+    if form == "image":
+        (folder / "1.jpg").unlink()
+        (folder / "1.jpg").symlink_to(other / "secret.jpg")
+    else:
+        (folder / "sub").symlink_to(other)
+        lines = (folder / "metadata.csv").read_text().replace("1.jpg", "sub/secret.jpg")
+        (folder / "metadata.csv").write_text(lines)
+    settings = DataSettings(label="species", context="place")
+    assert load(folder, label="species", context="place")["train"].num_rows == 8
+    for out, more in (("a", {}), ("b", {"shard_size": 1.0})):
+        with pytest.raises(OochubError, match=r"is a link that leads out of .*pictures, to .*secret\.jpg"):
+            write_user_repository(str(folder), tmp_path / out, settings=settings, **more)
+        assert not (tmp_path / out / "data").exists()
+    with pytest.raises(OochubError, match="is a link that leads out of"):
+        how = {"value": "place", "allowed": ["grass"]}
+        write_challenge_repository(
+            str(folder), tmp_path / "c", "membership", how, settings=DataSettings(label="species")
+        )
+    followed = replace(settings, options={"follow_links": True})
+    assert write_user_repository(str(folder), tmp_path / "d", settings=followed).is_dir()
+    (tmp_path / "link").symlink_to(folder)
+    own = tmp_path / "own"
+    shutil.copytree(folder, own, symlinks=False)
+    (tmp_path / "to_own").symlink_to(own)
+    assert write_user_repository(str(tmp_path / "to_own"), tmp_path / "e", settings=settings).is_dir()

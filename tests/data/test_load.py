@@ -323,12 +323,13 @@ def test_wrong_columns_are_said(rows, columns, words, tmp_path):
 
 
 def test_a_class_of_none_has_no_context(tmp_path):
-    """A ClassLabel of -1, which the Hub writes where there is no label, is outside the classes."""
+    """A ClassLabel of -1, which the Hub writes where there is no label, has no group and no challenge."""
     rows = {"y": [0, -1], "c": ["sea", "land"]}
     file = broken(tmp_path, rows, y=ClassLabel(names=["gull"]), c=Value("string"))
     assert oochub.load(file, label="y")["train"]["label"][:] == [0, -1]
-    with pytest.raises(OochubError, match=r"The label is -1, outside its classes, in 1 of 2 rows .* first row 1"):
-        oochub.load(file, label="y", context="c")
+    data = oochub.load(file, label="y", context="c")["train"]
+    assert data["group"][1] == data["challenge"][1] == -1 and data.features["group"].names == ["gull/sea"]
+    assert "the label is -1, no class, in 1 of train" in (data.info.description or "")
 
 
 def test_wrong_places_are_said(tmp_path):
@@ -347,10 +348,10 @@ def test_wrong_places_are_said(tmp_path):
         ("spawrios/o2o_easy", "Did you mean 'spawrious/o2o_easy'"),
         (tmp_path / "empty", "Could not load"),
         (tmp_path / "none.csv", "none.csv"),
-        (folder, "Could not load"),
+        (folder, r"broken/metadata\.csv cannot be read as CSV"),
         (other, "file_name"),
         (lost, "The image 'image' of row 5, split train, has no file at"),
-        (tmp_path / "no.tar", "Could not load .*no.tar"),
+        (tmp_path / "no.tar", r"no\.tar is damaged or no tar archive: at byte 0"),
         ("", "No data set is named"),
         (tmp_path / "torn.parquet", "torn.parquet"),
     ):

@@ -310,3 +310,14 @@ def test_a_rule_of_chance_is_found_where_it_was_looked_for_and_not_elsewhere():
         file = RowsFile("ids.txt", (line,), str(RowRule({"group": (str(worst),)})), is_of_half=True)
         unseen += select_by_rule(rows, file, declared, Sampling()).chosen.tested.is_clear
     assert unseen <= 25 and looked >= 45, (unseen, looked)
+
+
+def test_an_id_that_begins_with_a_hash_is_an_id(tmp_path):
+    """Before, its line was a comment: two of three rows were scored. Planted fault seen: every such line a comment."""
+    ids = ["#1", "2", "#note"]
+    rows = oochub.Predictions.from_arrays(logits=[[1.0, 0.0]] * 3, label=[0, 1, 0], example_id=ids)
+    made = oochub.evaluate(rows, rows=_write(tmp_path, "# rule: label=0", "#1", "2"), resamples=100)
+    assert (made["accuracy"].n, made["accuracy"].value, made.chosen_rows.rule) == (2, 0.5, "label is 0")
+    assert oochub.evaluate(rows, rows=_write(tmp_path, "#1"), resamples=100)["accuracy"].n == 1
+    with pytest.raises(oochub.OochubError, match="names no rows"):
+        oochub.evaluate(rows, rows=_write(tmp_path, "#2", "# note"), resamples=100)

@@ -116,3 +116,18 @@ def test_issues_alone_are_not_evaluated(tmp_path):
         oochub.evaluate([issues(tmp_path)])
     with pytest.raises(OochubError, match="beside predictions"):
         oochub.evaluate([issues(tmp_path)], benchmark="spawrious/o2o_hard")
+
+
+def test_a_sorted_table_with_its_index_joins_by_it(tmp_path):
+    """`issues.sort_values("label_score").to_csv(...)`, also saved twice; before, lines were joined in their order."""
+    given = bridge_predictions()
+    frame = pd.read_csv(issues(tmp_path), index_col=0).drop(columns="given_label")
+    frame = frame.sort_values("label_score", ascending=False)
+    frame.to_csv(tmp_path / "issues.csv")
+    assert join_columns(given, tmp_path / "issues.csv").column("label_score").tolist() == QUALITY.tolist()
+    pd.read_csv(tmp_path / "issues.csv").to_csv(tmp_path / "again.csv")
+    assert join_columns(given, tmp_path / "again.csv").column("label_score").tolist() == QUALITY.tolist()
+    frame.index = frame.index + 5
+    frame.to_csv(tmp_path / "other.csv")
+    with pytest.raises(OochubError, match="does not number its 10 rows from 0"):
+        join_columns(given, tmp_path / "other.csv")

@@ -9,7 +9,7 @@ from bridge_rows import IDS, LABELS, LOGITS, NAMES, bridge_data
 from datasets import Dataset, DatasetDict
 from made_zip import Member, made_zip
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, OochubWarning
 from oochub.evaluation.answers_file import join_answers, read_answers
 
 HEADER = {"version": 2, "status": "success", "eval": {"task": "pets", "model": "mockllm/model"}}
@@ -124,3 +124,47 @@ def test_a_log_without_samples_is_refused(tmp_path):
     path.write_bytes(made_zip([Member("samples/1.json", json.dumps(sample(0)).encode())]))
     with pytest.raises(OochubError, match="no header"):
         read_answers(path)
+
+
+@pytest.mark.parametrize(
+    "form", ["ANSWER: {}", "**{}**", "{lower}", "Let me think: B or A.\nANSWER: **{}**", "({lower})."]
+)
+def test_letters_in_any_usual_writing(form, tmp_path):
+    """Before, all but a bare capital were none of the classes, though the log's own scores said right."""
+    samples = []
+    for number in range(10):
+        letter = "BA"[CHOSEN[number]]
+        right = "C" if CHOSEN[number] == LABELS[number] else "I"
+        answer = form.format(letter, lower=letter.lower())
+        samples.append(sample(number, scores={"choice": {"value": right, "answer": answer}}))
+    predictions = join_answers(read_answers(log(tmp_path / "log.eval", samples)), bridge_data())
+    assert predictions.prediction.tolist() == CHOSEN and predictions.metadata.notes == ()
+
+
+def test_a_log_whose_scores_contradict_the_answers_warns(tmp_path):
+    """By hand: each answer is another word for the class, which the log's scorer knew. Planted fault: no comparison."""
+    samples = [
+        sample(k, choices=None, target=NAMES[LABELS[k]], scores={"judge": {"value": "C", "answer": "felis"}})
+        for k in range(10)
+    ]
+    with pytest.warns(OochubWarning, match="own scores contradict the answers that were read in 10 of 10 rows"):
+        predictions = join_answers(read_answers(log(tmp_path / "log.eval", samples)), bridge_data())
+    said = "it counts 10 as right, and 0 are read so"
+    assert any(said in note for note in predictions.metadata.notes)
+    for each in samples[:6]:
+        each["scores"]["judge"]["value"] = "I"
+    predictions = join_answers(read_answers(log(tmp_path / "log.eval", samples)), bridge_data())
+    assert not predictions.metadata.notes
+
+
+def test_samples_numbered_from_1_meet_rows_numbered_from_0(tmp_path):
+    """Data without ids have row numbers, of which a log from 1 shares all but one."""
+    samples = [sample(k, id=k + 1) for k in range(10)]
+    data = bridge_data()["test"].remove_columns("example_id").add_column("example_id", [str(k) for k in range(10)])
+    predictions = join_answers(read_answers(log(tmp_path / "log.eval", samples)), DatasetDict(test=data))
+    assert predictions.prediction.tolist() == CHOSEN
+    moved = DatasetDict(test=data.select(range(9, -1, -1)))
+    file = log(tmp_path / "log.json", [sample(k, id=k) for k in range(10)])
+    predictions = join_answers(read_answers(file), moved)
+    assert predictions.prediction.tolist() == CHOSEN[::-1]
+    assert any("the ids are numbers and stand in another order" in note for note in predictions.metadata.notes)

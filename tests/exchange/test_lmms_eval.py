@@ -8,7 +8,7 @@ import pytest
 from bridge_rows import LABELS, LOGITS, NAMES, bridge_data
 from datasets import Dataset, DatasetDict
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, OochubWarning
 from oochub.evaluation.answers_file import join_answers, read_answers
 
 CHOSEN = [int(logits[1] > logits[0]) for logits in LOGITS]
@@ -54,7 +54,7 @@ def test_written_answers(tmp_path):
 
 def test_the_smallest_loss_is_the_choice(tmp_path):
     """As in lmms-eval, whose models give losses, not log-likelihoods (`np.argmin` in its `process_results`)."""
-    pairs = [[[-float(z), False] for z in logits] for logits in LOGITS]
+    pairs = [[[9.0 - float(z), False] for z in logits] for logits in LOGITS]
     predictions = join_answers(read_answers(samples(tmp_path / "a.jsonl", pairs, target="x")), bridge_data())
     assert predictions.prediction.tolist() == LOGITS.argmax(axis=1).tolist()
     assert "in 10 rows, the answer is the choice with the smallest loss" in predictions.metadata.notes
@@ -98,3 +98,23 @@ def test_a_part_of_the_rows_is_named(tmp_path):
     """Ten rows are wanted, and `--limit 4` gave four."""
     with pytest.raises(OochubError, match="none of its ids are in these data"):
         join_answers(read_answers(samples(tmp_path / "a.jsonl", ["dog"] * 4)), bridge_data())
+
+
+def test_the_largest_log_likelihood_is_the_choice(tmp_path):
+    """As in lm-evaluation-harness (`np.argmax(lls)` in its `process_results`), whose numbers are never positive.
+
+    Before, a model that is always right had accuracy 0. Planted fault seen: the smallest number in either program.
+    """
+    pairs = [[["-0.1" if k == label else "-2.5", "False"] for k in (0, 1)] for label in LABELS]
+    path = samples(tmp_path / "a.jsonl", pairs, acc=1.0)
+    predictions = join_answers(read_answers(path), bridge_data())
+    assert predictions.prediction.tolist() == list(LABELS)
+    assert predictions.metadata.notes[0] == "in 10 rows, the answer is the choice with the largest log-likelihood"
+    with pytest.raises(OochubError, match="neither losses nor log-likelihoods"):
+        read_answers(samples(tmp_path / "b.jsonl", [[[-1.0, True], [2.0, False]]]))
+
+
+def test_scores_of_the_log_that_contradict_are_said(tmp_path):
+    path = samples(tmp_path / "a.jsonl", [NAMES[1 - label] for label in LABELS], acc=1.0)
+    with pytest.warns(OochubWarning, match="contradict the answers that were read in 10 of 10 rows"):
+        join_answers(read_answers(path), bridge_data())

@@ -117,6 +117,22 @@ def test_the_ranking_names_paths_and_cells(tmp_path):
     assert all(0 <= float(line["probability"]) <= 1 for line in lines) and len(lines) == 6
 
 
+def test_no_name_becomes_a_formula_in_a_spreadsheet(tmp_path):
+    """A path and a cell are names of the user's files; before, `=HYPERLINK(...)` was a formula where it is opened."""
+    answers = predictions_by_hand({"test": (2, 1)})
+    keys = zip(answers.split.tolist(), map(str, answers.column("example_id").tolist()), strict=True)
+    names = ["=HYPERLINK(1).png", "@a.png", "-2.png", "plain.png", "+1.png", "e.png"]
+    images = UnlabeledImages({}, dict(zip(keys, names, strict=False)))
+    known = predictions_by_hand({"validation": (60, 20), "test": (5, 5)})
+    target = tmp_path / "collect.csv"
+    collection = Collection(more=100, cells=(gain("cat/land", 0.1),))
+    rank_unlabeled(collection, known, RepairSettings(collect=True), images, answers, target)
+    with target.open(encoding="utf-8") as file:
+        cells = [cell for line in csv.reader(file) for cell in line]
+    assert "plain.png" in cells and "'=HYPERLINK(1).png" in cells
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]
+
+
 def test_a_folder_without_images_is_refused(tmp_path):
     (tmp_path / "notes.csv").write_text("text\na\nb\n")
     with pytest.raises(OochubError, match="has 0 columns of images: "):

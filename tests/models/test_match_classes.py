@@ -220,3 +220,28 @@ def test_what_a_benchmark_declares_of_imagenet_s_classes():
     assert match_classes(["a", "b"], ["a", "b"], declared={"a": (1,), "b": (0,)}).outputs == ((0,), (1,))
     given = match_classes(IMAGENET_1K_NAMES, ["cat", "dog"], given={"cat": [283]}, declared=declared)
     assert given.outputs == ((283,), (151, 153))
+
+
+def test_numbers_are_matched_as_numbers():
+    """By hand: twelve folders sorted by name (0, 1, 10, 11, 2, ...) and a model without names.
+
+    Planted fault seen: outputs in the order of the names, which gave class 10 output 2.
+    """
+    twelve = sorted(map(str, range(12)))
+    assert twelve[2] == "10"
+    found = match_classes([f"LABEL_{k}" for k in range(12)], twelve)
+    assert {each.name: each.outputs for each in found.answering} == {str(k): (k,) for k in range(12)}
+    assert found.notes == ()
+    padded = match_classes(["LABEL_1", "LABEL_0"], ["00", "01"])
+    assert padded.outputs == ((1,), (0,))
+    from_one = match_classes([f"LABEL_{k}" for k in range(12)], sorted(map(str, range(1, 13))))
+    assert {each.name: each.outputs for each in from_one.answering} == {str(k + 1): (k,) for k in range(12)}
+    assert "0 for 1" in from_one.notes[0]
+
+
+def test_outputs_without_names_take_the_sorted_order_and_say_so():
+    found = match_classes(["LABEL_0", "LABEL_1"], ["cat", "dog"])
+    assert found.outputs == ((0,), (1,))
+    order = "the outputs of the model have no names, and answer for the classes in their order: 0 for cat, 1 for dog"
+    assert found.notes == (order,)
+    assert match_classes(["LABEL_0", "LABEL_1"], ["LABEL_0", "LABEL_1"]).notes == ()

@@ -106,7 +106,7 @@ def test_a_file_gives_the_logits_of_its_network(net, data, tmp_path, layout, bat
     """
     shape = (batch, 3, SIZE, SIZE) if layout == "NCHW" else (batch, SIZE, SIZE, 3)
     file = write(tmp_path, graph(net, shape=shape))
-    for size in (3, 16):
+    for size in (3, 16):  # the last batches are not full
         made = oochub.predict(file, data, class_names=NAMES, batch_size=size, cache=False)
         assert np.abs(made.logits - by_hand(net, data)).max() < 1e-5 and list(made.class_names) == sorted(NAMES)
     assert made.metadata.model.id == "net.onnx"
@@ -309,3 +309,21 @@ def test_audit_and_label_maps_take_a_file(net, data, tmp_path):
     report = oochub.audit(file, contexts, class_names=["a", "b", "c"], out=tmp_path / "audit",
                           label_map={"corgi": ["a"], "labrador": ["b"], "bulldog": ["c"]})  # fmt: skip
     assert report.model.id == "net.onnx" and "net.onnx" in (tmp_path / "audit" / "report.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("batch", [3, "n"])
+def test_a_file_with_several_rows_an_image_is_refused(batch, net, data, tmp_path):
+    """Each run must give one row of logits per image; six rows for three images would give image 1 a row of image 0.
+
+    Before, the first rows were taken. Planted fault seen: rows counted after they are cut.
+    """
+    model = graph(net, shape=(batch, 3, SIZE, SIZE), last="Identity")
+    model.graph.node.remove(model.graph.node[-1])
+    model.graph.node.extend(
+        [helper.make_node("Concat", ["z", "z"], ["two"], axis=1), helper.make_node("Reshape", ["two", "k"], ["scores"])]
+    )
+    model.graph.initializer.append(numpy_helper.from_array(np.array([-1, 3]), "k"))
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("scores", FLOAT, ["m", 3]))
+    file = write(tmp_path, model)
+    with pytest.raises(OochubError, match=r"one row per image, but its output is \([46], 3\)"):
+        oochub.predict(file, data, class_names=NAMES, batch_size=3, cache=False)

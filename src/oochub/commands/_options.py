@@ -1,12 +1,13 @@
 """What the commands share: options with one meaning everywhere, and how a command says what it wrote."""
 
-import json
 from collections.abc import Callable
+from json import dumps, loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.highlighter import JSONHighlighter
 
 from oochub.errors import OochubError
 from oochub.records.parameters import parse_options
@@ -18,7 +19,19 @@ from oochub.storage.reading import check_regular_file
 if TYPE_CHECKING:
     from oochub.models.model_file import MadeModel
 
-out_console = Console(highlight=False, soft_wrap=True)
+
+class _OutConsole(Console):
+    """The console that results go to."""
+
+    def print_json(self, json: str | None = None, *, data: object = None, **_: object) -> None:
+        """Prints JSON in which control and bidi characters are escapes: a name may hold some, and redraws nothing."""
+        from oochub.report.wording import escape_json
+
+        value = data if json is None else loads(json)
+        self.print(JSONHighlighter()(escape_json(dumps(value, indent=2, ensure_ascii=False))), soft_wrap=True)
+
+
+out_console = _OutConsole(highlight=False, soft_wrap=True)
 
 
 def check_pairs(option: typer.CallbackParam, pairs: list[str] | None) -> list[str] | None:
@@ -124,7 +137,7 @@ def without_weight_bars() -> None:
 def print_result(result: dict[str, Any], as_json: bool) -> None:
     """Ends a command: prints the paths that it wrote, or the whole result as one JSON object."""
     if as_json:
-        out_console.print_json(json.dumps(result))
+        out_console.print_json(dumps(result))
         return
     for path in (value for value in result.values() if isinstance(value, str)):
         out_console.print(path)

@@ -25,7 +25,7 @@ from oochub.context_finding.image_arrays import list_true_columns
 from oochub.context_finding.measure_images import measure_splits
 from oochub.data.load import find_data_declaration, load_columns
 from oochub.data.open_source import name_source
-from oochub.data.write_repository import check_replaceable, write_repository
+from oochub.data.write_repository import check_links, check_replaceable, write_repository
 from oochub.errors import OochubError, choose_wording
 from oochub.prediction.ray_engine import RayEngine
 from oochub.process.ranks import Ranks
@@ -147,6 +147,8 @@ def add_contexts(
     if isinstance(source, str | Path):
         splits = load_columns(str(source), data, in_place=target is None, guess=("label",))
         name = name_source(str(source)).replace("/", "-")
+        if target is not None:
+            check_links(splits, str(source), data.options)
     if target is None:
         return find_contexts(splits, way, name=name, choose_on=asked.choose_on, asked=measurement)
     with lock_target(target) if ranks.is_first else nullcontext():

@@ -1,48 +1,35 @@
-"""The rows of a plain folder of images, as imagefolder of `datasets` gives them, from one listing of its files.
+"""The rows of a folder, or zip archive, of images: class folders, or metadata files that say a line for each image.
 
-imagefolder lists a folder 66 times, once for each pattern that a split may be named by, and then handles image by
-image. A folder is plain if its splits hold images and at most one metadata file each, with columns of text, numbers and
-truth values. Whatever else lies there (archives, a card, several metadata files in one split, files of other kinds in
-the majority) is left to imagefolder itself, and so is everything that imagefolder refuses.
+The rows are those of imagefolder of `datasets`, read from one listing of the files, with these differences: the folders
+at the top decide the splits (`divide_folder`); classes are told over all splits; CSV columns of names are text
+(`csv_rows`); a metadata file above the folders of splits describes the images of all; and a file may be named as
+Windows or macOS spell it. What else imagefolder can read (a column of lists, several columns of files) is left to it.
 """
 
-import hashlib
-import os
+import posixpath
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import IO
 
 import datasets
 import pyarrow as pa
-import pyarrow.compute as pc
-from datasets.builder import Key
+from datasets.packaged_modules.imagefolder.imagefolder import ImageFolder
 
-try:
-    from datasets.data_files import FILES_TO_IGNORE, _get_data_files_patterns
-    from datasets.packaged_modules import (
-        _ALL_ALLOWED_EXTENSIONS,
-        _ALL_METADATA_FILENAMES,
-        _EXTENSION_TO_MODULE,
-        _MODULE_TO_EXTENSIONS,
-    )
-    from datasets.packaged_modules.imagefolder.imagefolder import ImageFolder
-    from fsspec.utils import glob_translate
+from oochub.data.csv_rows import CsvFile, read_csv_schema, read_csv_tables
+from oochub.data.file_rows import FileRows, digest_files
+from oochub.data.folder_splits import METADATA, FolderSplits
+from oochub.data.zip_files import ZipFiles
+from oochub.errors import OochubError
 
-    _IS_KNOWN = True
-except ImportError:  # names that a later version may not have; then imagefolder itself reads every folder
-    _IS_KNOWN = False
-
-_VERSION = "1"
-"""Part of the name in the cache: to be raised with any change of the rows."""
-_OTHERS = ("README.md", ".huggingface.yaml", "dataset_infos.json")
-_MAGIC = re.compile(r"[*?\[\]\n]|::|://")
-_ODD_PATH = r"(^|/)\.{0,2}(/|$)|://|\\|\n"
 _PLAIN = re.compile(r"(large_)?string|bool|u?int\d+|float(32|64)|null")
+_OUT = re.compile(r"/|\w:|\.\.(/|$)|.*/\.\.(/|$)|.*://", re.DOTALL)
 _FAULTS = (OSError, ValueError, TypeError, AttributeError, LookupError, pa.ArrowException)
+_ROWS = 200  # of a table with the bytes of images in it
 
 
 class _NotPlainError(Exception):
@@ -50,300 +37,261 @@ class _NotPlainError(Exception):
 
 
 @dataclass(frozen=True)
-class _Split:
-    """A split of a folder.
+class ImageFiles:
+    """The files of a folder or of zip archives.
 
     Attributes:
-        name: Name of the split.
-        images: Images in the order of the rows, by their paths below the folder; one is listed twice if two patterns
-            of its split find it.
-        metadata: The metadata file by the same kind of path; None if there is none.
+        place: The folder, or the first archive.
+        paths: Path of every file below it.
+        archives: The archives; None for a folder.
     """
 
-    name: str
-    images: Sequence[str]
-    metadata: str | None
-
-
-class FolderRows(datasets.ArrowBasedBuilder):  # type: ignore[misc]
-    """The rows of a plain folder of images, as `datasets` builds and caches them; see `find`.
-
-    Args:
-        folder: The folder.
-        tables: Rows of each split, with the features of `datasets` in their schema.
-        state: What the cache goes by: paths, sizes and times of all files.
-    """
-
-    BUILDER_CONFIG_CLASS = datasets.BuilderConfig
-
-    def __init__(self, folder: Path, tables: Mapping[str, pa.Table], *, state: str) -> None:
-        self._tables = tables
-        super().__init__(dataset_name=folder.name, config_name="default", hash=state)
-        self.info.builder_name = "imagefolder"
-
-    @classmethod
-    def find(cls, folder: Path, entries: Sequence["os.DirEntry[str]"]) -> "FolderRows | None":
-        """The rows of a folder; None if it is not plain, or if imagefolder would refuse it.
-
-        Args:
-            folder: The folder, as an absolute path.
-            entries: Every file below it, without hidden ones.
-        """
-        place = os.path.realpath(folder)  # as `datasets` has it
-        is_odd = _MAGIC.search(place) or folder == folder.parent
-        scripts = [folder / f"{folder.name.removesuffix('.py')}.py"]
-        if not _IS_KNOWN or is_odd or any(each.exists() for each in (*scripts, *(folder / name for name in _OTHERS))):
-            return None
-        try:
-            files = _Files.of(folder, entries)
-            splits = _divide(files)
-            tables = _read_metadata(place, splits) if splits[0].metadata else _list_images(place, splits)
-            return cls(folder, tables, state=files.digest(splits))
-        except (_NotPlainError, *_FAULTS):
-            return None
-
-    def _info(self) -> datasets.DatasetInfo:
-        return datasets.DatasetInfo()  # without features, which imagefolder learns when it reads
-
-    def download_and_prepare(self, *args: object, num_proc: int | None = None, **kwargs: object) -> None:
-        """Writes all rows; see `datasets.DatasetBuilder.download_and_prepare`. One process is enough."""
-        super().download_and_prepare(*args, **kwargs)
-
-    def _split_generators(self, dl_manager: object) -> list[datasets.SplitGenerator]:
-        self.info.features = datasets.Features.from_arrow_schema(next(iter(self._tables.values())).schema)
-        return [datasets.SplitGenerator(name=name, gen_kwargs={"split": name}) for name in self._tables]
-
-    def _generate_tables(self, split: str) -> Iterator[tuple[Key, pa.Table]]:
-        yield Key(0, 0), self._tables[split]
-
-
-@dataclass(frozen=True)
-class _Files:
-    """The files of a folder that `datasets` looks at.
-
-    Attributes:
-        paths: Path of each below the folder, sorted.
-        entries: What the disk says of each, by path.
-    """
-
+    place: Path
     paths: Sequence[str]
-    entries: Mapping[str, "os.DirEntry[str]"] = field(repr=False)
+    archives: ZipFiles | None = None
 
-    @classmethod
-    def of(cls, folder: Path, entries: Sequence["os.DirEntry[str]"]) -> "_Files":
-        """The files of a folder.
+    def open(self, path: str) -> str | IO[bytes]:
+        """A file, as readers take it."""
+        return f"{self.place}/{path}" if self.archives is None else self.archives.open(path)
 
-        Raises:
-            _NotPlainError: A name that is no text, or holds the end of a line.
+    def make_images(self, paths: Sequence[str]) -> pa.Array:
+        """A column of images, as `datasets` stores it; those of an archive with their bytes."""
+        content: Sequence[bytes | None] = [None] * len(paths)
+        if self.archives is None:
+            paths = [f"{self.place}/{path}" for path in paths]
+        else:
+            content = list(self.archives.read_all(paths))
+        arrays = [pa.array(content, pa.binary()), pa.array(paths, pa.string())]
+        return pa.StructArray.from_arrays(arrays, fields=list(datasets.Image().pa_type))
+
+    def find(self, path: str) -> str:
+        r"""The file that a path means, also as Windows and macOS spell it; the path itself where there is none.
+
+        >>> ImageFiles(Path("x"), ["a/\u00e9.jpg"]).find("A\\e\u0301.jpg") == "a/\u00e9.jpg"
+        True
         """
-        start, by_path = len(str(folder)) + 1, {}
-        for entry in entries:
-            path = entry.path[start:]
-            is_special = "__" in path and any(part.startswith("__") for part in path.split("/")[:-1])
-            if not is_special and entry.name not in FILES_TO_IGNORE and entry.is_file():
-                by_path[path] = entry
-        files = cls(sorted(by_path), by_path)
-        files._text.encode()
-        if files._text.count("\n") != len(by_path) - 1:
-            raise _NotPlainError
-        return files
+        if path in self._known:
+            return path
+        plain = posixpath.normpath(path.replace("\\", "/"))
+        if plain in self._known:
+            return plain
+        for spell, known in self._spelled.items():
+            found = known.get(spell(plain), ())
+            if len(found) == 1:
+                return found[0]
+        return plain if "\\" not in path else path
 
     @cached_property
-    def _text(self) -> str:
-        return "\n".join(self.paths)
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.paths)
 
     @cached_property
-    def _folders(self) -> Mapping[str, Sequence[str]]:
-        """The files of each folder, which is "" or ends with a slash."""
-        by_folder: dict[str, list[str]] = {}
-        for path in self.paths:
-            by_folder.setdefault(path[: path.rfind("/") + 1], []).append(path)
-        return by_folder
-
-    def match(self, pattern: str) -> Sequence[str]:
-        """The files that a pattern finds, as `glob` of fsspec does it.
-
-        The longest word of the pattern is looked for in all paths at once, since few folders hold the word for a split.
-
-        Raises:
-            FileNotFoundError: The pattern finds none, as `datasets` expects it to be said.
-        """
-        word = max(re.split(r"\[[^\]]*\]|[*?/]", pattern), key=len)
-        fits, found = re.compile(glob_translate(pattern)).match, self.paths
-        if word not in self._text:
-            found = []
-        elif pattern.endswith("/**"):  # it says something of the folders alone
-            found = sorted(path for folder, paths in self._folders.items() if fits(folder) for path in paths)
-        elif pattern != "**":
-            found = [path for path in self.paths if word in path and fits(path)]
-        if not found:
-            raise FileNotFoundError(pattern)
-        return found
-
-    def digest(self, splits: Sequence[_Split]) -> str:
-        """A digest of the paths, sizes and times of what the rows are read from."""
-        digest = hashlib.sha256(_VERSION.encode())
-        for split in splits:
-            states = [split.name]
-            for path in split.images:
-                about = self.entries[path].stat()
-                states.append(f"{path} {about.st_size} {about.st_mtime_ns}")
-            if split.metadata is not None:
-                about = self.entries[split.metadata].stat()
-                states.append(f"{split.metadata} {about.st_size} {about.st_mtime_ns} {about.st_ctime_ns}")
-            digest.update("\n".join(states).encode() + b"\n\n")
-        return digest.hexdigest()
+    def _spelled(self) -> Mapping[Callable[[str], str], Mapping[str, list[str]]]:
+        spelled: dict[Callable[[str], str], dict[str, list[str]]] = {_compose: {}, _fold: {}}
+        for spell, known in spelled.items():
+            for path in self.paths:
+                known.setdefault(spell(path), []).append(path)
+        return spelled
 
 
-def _divide(files: _Files) -> list[_Split]:
-    """The splits of a folder, which all have one metadata file or none.
-
-    Raises:
-        _NotPlainError: Most files of a split are no images; archives; several metadata files in a split.
-    """
-    splits = []
-    for name, patterns in _get_data_files_patterns(files.match).items():
-        paths = [path for pattern in patterns for path in _match_any(files, pattern)]
-        endings = [path[path.rfind("/") + 1 :].partition(".")[2] for path in paths]
-        is_image = {ending: _is_image(ending) for ending in set(endings)}
-        images = [path for path, ending in zip(paths, endings, strict=True) if is_image[ending]]
-        others = [path for path, ending in zip(paths, endings, strict=True) if not is_image[ending]]
-        metadata = {path for path in others if path.rpartition("/")[2] in ImageFolder.METADATA_FILENAMES}
-        if len(metadata) > 1:  # imagefolder takes them in the order of a set
-            raise _NotPlainError
-        about = [path.rpartition("/")[2] for path in others]
-        _check_kind(
-            Counter(endings) - Counter(each.partition(".")[2] for each in about if each in _ALL_METADATA_FILENAMES)
-        )
-        splits.append(_Split(str(name), images, next(iter(metadata), None)))
-    if len({split.metadata is None for split in splits}) > 1:
-        raise _NotPlainError
-    return splits
+def _compose(path: str) -> str:
+    return unicodedata.normalize("NFC", path)
 
 
-def _match_any(files: _Files, pattern: str) -> Sequence[str]:
-    try:
-        return files.match(pattern)
-    except FileNotFoundError:
-        return ()
+def _fold(path: str) -> str:
+    return _compose(_compose(path).casefold())
 
 
-def _is_image(ending: str) -> bool:
-    """Whether files are images, by what stands behind the first dot of their names.
-
-    Raises:
-        _NotPlainError: Archives, compressed images, or an ending such as `.Jpg`, which is read in company only.
-    """
-    suffixes = [f".{each}" for each in ending.split(".")]
-    if not any(each in _ALL_ALLOWED_EXTENSIONS for each in suffixes):
-        return False
-    last, before = suffixes[-1], suffixes[-2] if len(suffixes) > 1 else ""
-    if last.lower() != ".zip" and last in _MODULE_TO_EXTENSIONS["imagefolder"]:
-        return True
-    if not {last.lower(), before.lower()}.isdisjoint([".zip", *ImageFolder.EXTENSIONS]):
-        raise _NotPlainError
-    return False
-
-
-def _check_kind(endings: Mapping[str, int]) -> None:
-    """Checks that `datasets` takes a split for images: the most frequent suffix that it knows is one of images.
+def find_folder_rows(
+    files: ImageFiles, splits: FolderSplits, *, name: str, named: Mapping[str, str]
+) -> FileRows | None:
+    """The rows of images; None if they are for imagefolder, which reads or refuses them.
 
     Args:
-        endings: What stands behind the first dot of the names, without metadata files, and how often.
+        files: The files.
+        splits: Those of each split, as `divide_folder` gives them.
+        name: What the data are called.
+        named: Role to column, as the user named them.
 
     Raises:
-        _NotPlainError: Another kind of file is as frequent.
+        OochubError: A metadata file that is no table, two that describe one image, or an archive that is damaged.
     """
-    counts: Counter[str] = Counter()
-    for ending, count in endings.items():
-        suffixes = ending.split(".")
-        if any(f".{each}" in _ALL_ALLOWED_EXTENSIONS for each in suffixes):
-            for each in suffixes:
-                counts[f".{each.lower()}"] += count
-    known = {suffix: count for suffix, count in counts.items() if suffix in _EXTENSION_TO_MODULE or suffix == ".zip"}
-    most = max(known.values(), default=0)
-    kinds = {_EXTENSION_TO_MODULE.get(suffix, ("", {}))[0] for suffix, count in known.items() if count == most}
-    if kinds != {"imagefolder"}:
-        raise _NotPlainError
+    images = {split: [path for path in paths if not _is_metadata(path)] for split, paths in splits.files.items()}
+    metadata = {split: [path for path in paths if _is_metadata(path)] for split, paths in splits.files.items()}
+    try:
+        if any(metadata.values()):
+            features, tables = _read_metadata(files, images, metadata, splits.tops, named)
+        else:
+            features, tables = _list_images(files, images, splits)
+    except OochubError:
+        raise
+    except (_NotPlainError, *_FAULTS):
+        return None
+    read = sorted({path for paths in splits.files.values() for path in paths})
+    state = files.archives.archives if files.archives else [f"{files.place}/{path}" for path in read]
+    how = (named, [(split, list(paths)) for split, paths in splits.files.items()] if files.archives else list(images))
+    return FileRows(name, "imagefolder", features, tables, state=digest_files(state, *how))
 
 
-def _list_images(place: str, splits: Sequence[_Split]) -> dict[str, pa.Table]:
+def _is_metadata(path: str) -> bool:
+    return path.rpartition("/")[2] in METADATA
+
+
+_Tables = dict[str, Callable[[], Iterable[pa.Table]]]
+
+
+def _get_folder(path: str, tops: Collection[str]) -> str:
+    """The folder of an image, below that of its split."""
+    top, _, rest = path.partition("/")
+    return (rest if top in tops else path).rpartition("/")[0]
+
+
+def _list_images(
+    files: ImageFiles, images: Mapping[str, Sequence[str]], splits: FolderSplits
+) -> tuple[datasets.Features, _Tables]:
     """The rows of splits without metadata: the images, and their folders as classes.
 
-    The folders are classes if there are two or more, all at one depth. `datasets` decides so split by split, by what it
-    has seen until then, and a split that comes before the second class has no label.
+    The folders are classes if there are two or more in all splits together, all at one depth.
     """
-    folders: dict[str, list[str]] = {}
-    classes: set[str] = set()
-    depths: set[int] = set()
-    has_labels: dict[str, bool] = {}
-    for split in splits:
-        folders[split.name] = [path[: path.rfind("/") + 1] for path in split.images]
-        distinct = set(folders[split.name])
-        classes |= {Path(place, folder).name for folder in distinct}
-        depths |= {folder.count("/") for folder in distinct}
-        has_labels[split.name] = len(classes) > 1 and len(depths) == 1
+    folders = {split: [_get_folder(path, splits.tops) for path in paths] for split, paths in images.items()}
+    distinct = {folder for of_split in folders.values() for folder in of_split}
+    classes = {folder.rpartition("/")[2] for folder in distinct}
     features = datasets.Features({"image": datasets.Image()})
-    if has_labels[splits[-1].name]:
+    if len(classes) > 1 and len({folder.count("/") for folder in distinct}) == 1 and "" not in classes:
         features["label"] = datasets.ClassLabel(names=sorted(classes))
-    elif any(has_labels.values()):
-        raise _NotPlainError
-    tables = {}
-    for split in splits:
-        columns = [_make_images(pa.array([f"{place}/{path}" for path in split.images], pa.string()))]
-        if "label" in features and has_labels[split.name]:
-            numbers = {
-                folder: features["label"].str2int(Path(place, folder).name) for folder in set(folders[split.name])
-            }
-            columns.append(pa.array([numbers[folder] for folder in folders[split.name]], pa.int64()))
-        elif "label" in features:
-            columns.append(pa.nulls(len(split.images), pa.int64()))
-        tables[split.name] = pa.Table.from_arrays(columns, schema=features.arrow_schema)
-    return tables
+    numbers = {name: number for number, name in enumerate(sorted(classes))}
+
+    def tables(split: str) -> Iterator[pa.Table]:
+        paths, labels = images[split], [numbers[folder.rpartition("/")[2]] for folder in folders[split]]
+        step = _ROWS if files.archives else max(len(paths), 1)
+        for start in range(0, len(paths), step):
+            columns = [files.make_images(paths[start : start + step])]
+            if "label" in features:
+                columns.append(pa.array(labels[start : start + step], pa.int64()))
+            yield pa.Table.from_arrays(columns, schema=features.arrow_schema)
+
+    return features, {split: partial(tables, split) for split in images}
 
 
-def _read_metadata(place: str, splits: Sequence[_Split]) -> dict[str, pa.Table]:
-    """The rows of splits with a metadata file each: its columns, with the images in the place of their names.
+def _read_metadata(
+    files: ImageFiles,
+    images: Mapping[str, Sequence[str]],
+    metadata: Mapping[str, Sequence[str]],
+    tops: Collection[str],
+    named: Mapping[str, str],
+) -> tuple[datasets.Features, _Tables]:
+    """The rows of splits with metadata files: their columns, with the images in the place of their names.
 
     Raises:
-        _NotPlainError: Files of several forms or columns; a column that is no text, number or truth value; no column of
-            names, or several; a name that is missing, or does not lead straight down.
+        _NotPlainError: Files of several forms or columns, or none in one split; a column that is no text, number or
+            truth value; no column of names, or several; a name that is missing, or leads out of the folder.
     """
+    every = sorted({path for paths in metadata.values() for path in paths})
+    if not all(metadata.values()) or len({Path(path).suffix for path in every}) > 1:
+        raise _NotPlainError
+    tables = dict(_read_tables(files, every, named))
+    first = next(iter(tables.values())).schema
+    if any(not table.schema.equals(first, check_metadata=True) for table in tables.values()):
+        raise _NotPlainError
+    features = datasets.Features.from_arrow_schema(first)
+    column = _find_name_column(features)
+    image = "image" if column == "file_name" else column.removesuffix("_file_name")
+    paths: dict[str, list[str]] = {}
+    for path, table in tables.items():
+        names = table.column(column).to_pylist()
+        if None in names or any(_OUT.match(name.replace("\\", "/")) for name in names):
+            raise _NotPlainError
+        folder = path[: path.rfind("/") + 1]
+        paths[path] = [files.find(folder + name) for name in names]
+    _check_described_once(files, paths)
+    made = datasets.Features({image if name == column else name: each for name, each in features.items()})
+    made[image] = datasets.Image()
+    split_of = {path: split for split, own in images.items() for path in own}
+    known = frozenset(files.paths)
+    first, *_ = images
+    rows: dict[str, list[tuple[str, list[int]]]] = {}
+    for split in images:
+        rows[split] = []
+        for path in metadata[split]:
+            is_above = bool(tops) and path.partition("/")[0] not in tops  # it describes the images of all splits
+            lost = split if split == first else ""  # a file that is not there is said when the images are opened
+            own = [split_of.get(each, "" if each in known else lost) for each in paths[path]]
+            rows[split].append((path, [row for row, each in enumerate(own) if not is_above or each == split]))
+
+    rows = {split: own for split, own in rows.items() if any(chosen for _, chosen in own)}
+    if not rows:
+        raise _NotPlainError
+
+    def generate(split: str) -> Iterator[pa.Table]:
+        for path, chosen in rows[split]:
+            step = _ROWS if files.archives else max(len(chosen), 1)
+            for start in range(0, len(chosen), step):
+                some = chosen[start : start + step]
+                table = tables[path].take(pa.array(some, pa.int64())).combine_chunks()
+                columns = dict(zip(table.column_names, table.columns, strict=True))
+                columns[column] = _make_images(files, [paths[path][row] for row in some], known)
+                yield pa.Table.from_arrays(list(columns.values()), schema=made.arrow_schema)
+
+    return made, {split: partial(generate, split) for split in rows}
+
+
+def _make_images(files: ImageFiles, paths: Sequence[str], known: frozenset[str]) -> pa.Array:
+    if files.archives is not None:
+        missing = next((path for path in paths if path not in known), None)
+        if missing is not None:
+            raise OochubError(f"The archive {files.place} has no file {missing!r}, but its metadata name it. Add it.")
+    return files.make_images(paths)
+
+
+def _read_tables(files: ImageFiles, paths: Sequence[str], named: Mapping[str, str]) -> Iterator[tuple[str, pa.Table]]:
+    """The table of each metadata file."""
+    if paths[0].endswith(".csv"):
+        tables = [CsvFile(f"{files.place}/{path}", partial(files.open, path)) for path in paths]
+        schema = read_csv_schema(tables, named=named)
+        for path, table in zip(paths, tables, strict=True):
+            yield path, schema.empty_table() if not schema.names else _concat(read_csv_tables(table, schema), schema)
+        return
+    if files.archives is not None and not paths[0].endswith(".jsonl"):
+        raise OochubError(f"{files.place} holds {paths[0]}, which is read from a folder only. Unpack the archive.")
     reader = SimpleNamespace(config=SimpleNamespace(filters=None, features=None))
-    tables: dict[str, pa.Table] = {}
-    for split in splits:
-        path = Path(place, str(split.metadata))
-        parts = list(ImageFolder._read_metadata(reader, str(path), metadata_ext=path.suffix))
+    for path in paths:
+        if files.archives is not None:
+            import pyarrow.json as pj
+
+            yield path, pj.read_json(files.open(path))
+            continue
+        parts = list(ImageFolder._read_metadata(reader, f"{files.place}/{path}", metadata_ext=Path(path).suffix))
         if any(part.schema.types != parts[0].schema.types for part in parts):
             raise _NotPlainError
-        tables[split.name] = _open_images(pa.concat_tables(parts).combine_chunks(), str(path.parent))
-    forms = {Path(str(split.metadata)).suffix for split in splits}
-    first = next(iter(tables.values())).schema
-    if len(forms) > 1 or any(not table.schema.equals(first, check_metadata=True) for table in tables.values()):
+        yield path, pa.concat_tables(parts)
+
+
+def _concat(tables: Iterable[pa.Table], schema: pa.Schema) -> pa.Table:
+    found = list(tables)
+    if not sum(map(len, found)):
         raise _NotPlainError
-    return tables
+    return pa.concat_tables(found)
 
 
-def _open_images(table: pa.Table, folder: str) -> pa.Table:
-    """The rows of a metadata file, with images in the place of their names, which are relative to its folder."""
-    features = dict(datasets.Features.from_arrow_schema(table.schema))
+def _find_name_column(features: datasets.Features) -> str:
+    """The column of the names of files."""
     is_plain = all(isinstance(each, datasets.Value) and _PLAIN.fullmatch(each.dtype) for each in features.values())
-    named = [name for name in features if re.fullmatch(r"(.*_)?file_names?", name)]
-    column = named[0] if len(named) == 1 else ""
+    found = [name for name in features if re.fullmatch(r"(.*_)?file_names?", name)]
+    column = found[0] if len(found) == 1 else ""
     image = "image" if column == "file_name" else column.removesuffix("_file_name")
     if not is_plain or image in ("", column, *(set(features) - {column})) or "string" not in features[column].dtype:
         raise _NotPlainError
-    names = table.column(column).combine_chunks().cast(pa.string())
-    if names.null_count or pc.any(pc.match_substring_regex(names, _ODD_PATH)).as_py():
-        raise _NotPlainError
-    columns = dict(zip(table.column_names, table.columns, strict=True))
-    columns[column] = _make_images(pc.binary_join_element_wise(folder, names, "/"))
-    features = {image if name == column else name: feature for name, feature in features.items()}
-    features[image] = datasets.Image()
-    return pa.Table.from_arrays(list(columns.values()), schema=datasets.Features(features).arrow_schema)
+    return column
 
 
-def _make_images(paths: pa.Array) -> pa.StructArray:
-    """A column of images, as `datasets` stores it."""
-    kind = datasets.Image().pa_type
-    return pa.StructArray.from_arrays([pa.nulls(len(paths), pa.binary()), paths], fields=list(kind))
+def _check_described_once(files: ImageFiles, paths: Mapping[str, Sequence[str]]) -> None:
+    """That no image is described by two metadata files, of which neither is believed more."""
+    first: dict[str, str] = {}
+    for metadata, images in paths.items():
+        for image in images:
+            other = first.setdefault(image, metadata)
+            if other != metadata:
+                raise OochubError(
+                    f"{image} in {files.place} is described by {other} and by {metadata}. Describe each image in one "
+                    "of them."
+                )

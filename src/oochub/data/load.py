@@ -41,6 +41,7 @@ def load(
     num_proc: int | None = None,
     text_columns: bool | str | Sequence[str] = False,
     usual: Mapping[str, Sequence[str]] | None = None,
+    merge_names: bool = False,
 ) -> datasets.DatasetDict:
     r"""The splits of a benchmark, or of your own data in the form of one.
 
@@ -79,6 +80,8 @@ def load(
             for, so that `row["challenge"] == "easy"` holds; or the names of such columns. See `use_text_columns`.
         usual: The usual contexts of a class; default those clearly more frequent with it. Such as {"dog": ["grass",
             "beach"]}.
+        merge_names: Own data: take names of labels, contexts and groups that look alike for one. Such as snow, Snow and
+            'snow ': they differ by case, spaces or the form of Unicode. A note lists them.
 
     Raises:
         OochubError: Nothing is there; an unknown config, option, column or split; data that are missing or broken; a
@@ -149,6 +152,7 @@ def load_columns(
             num_proc=num_proc,
             check=lambda features: data.check({**features, **datasets.Features(features).flatten()}),
             in_place=in_place,
+            named=data.named,
         )
         info = next(iter(loaded.values())).info
         record = BuildRecord.of(info)

@@ -5,6 +5,7 @@ lies in a folder of the user's before `datasets` opens it (pipes, and metadata t
 number of the loaded data is one of its classes.
 """
 
+import glob
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,19 +24,20 @@ from huggingface_hub.errors import HfHubHTTPError
 from yaml import YAMLError
 
 from oochub import catalog
+from oochub.data.arrow_rows import check_class_names
 from oochub.data.build_file import read_record
-from oochub.data.folder_rows import FolderRows
 from oochub.data.repository_files import NOTE, RepositoryFiles, chooses_files
 from oochub.data.shards import ShardRows, find_shard_folder
+from oochub.data.user_files import open_user_files
 from oochub.errors import OochubError, choose_wording, unknown_name
-from oochub.records.build_record import BuildRecord, drop_build_column, unpack_samples
+from oochub.records.build_record import OWN, BuildRecord, drop_build_column, unpack_samples
 from oochub.records.metadata import HubDataSet
 from oochub.remote.check_source import check_source
 from oochub.remote.guard import hide_token
 from oochub.remote.hub_errors import ODD_ANSWERS, explain_connection_fault, retry
 from oochub.storage.file_state import describe_state
 from oochub.storage.parquet_file import check_seal
-from oochub.storage.reading import check_regular_file
+from oochub.storage.reading import check_regular_file, read_json
 
 _HTTPError: type[Exception] = HfHubHTTPError.__bases__[0]  # of httpx or httpx2, as the version of its clients has it
 _FAULTS = (_HTTPError, *ODD_ANSWERS, RuntimeError, OSError, TarError, DatasetsError, YAMLError)
@@ -50,6 +52,7 @@ def open_source(
     num_proc: int | None = None,
     check: Callable[[Mapping[str, Any]], None] | None = None,
     in_place: bool = False,
+    named: Mapping[str, str] | None = None,
 ) -> datasets.DatasetDict:
     """The splits of data that are no benchmark, with the columns that they have.
 
@@ -63,6 +66,7 @@ def open_source(
         num_proc: Processes to read with.
         check: Function that is called with the features, if they are known before the data are read.
         in_place: Leave the images in the shards of a built WebDataset: what reads them goes by `read_picture_bytes`.
+        named: Role to column, as the user named them: a column of names is read as text.
 
     Raises:
         OochubError: Nothing is there, or it cannot be read; a repository that is not as it was written; a class
@@ -75,10 +79,9 @@ def open_source(
     check_source(source, kind="dataset", hint=hint, also=catalog.names("benchmark"))
     place = Path(source).expanduser().absolute()
     path, given = str(place) if place.is_dir() else source, dict(options or {})
+    given.pop("follow_links", None)  # for what copies images: here they are read from where they are
     if config is not None:
         given["name"] = config
-    if place.is_file():
-        path, given = str(place.parent), {"data_files": place.name} | given
     entries = list(_list_entries(place)) if place.is_dir() else []
     if place.is_dir():
         _check_regular_files(entries)
@@ -86,6 +89,7 @@ def open_source(
         check_regular_file(place)
     mode = _choose_verification_mode(given.pop("verification_mode", "basic_checks"))
     origin: HubDataSet | None = None
+    notes: tuple[str, ...] = ()
     try:
         known = (
             None if mode == "no_checks" or place.is_file() else _find_repository(source, place, config, given, data_dir)
@@ -94,6 +98,7 @@ def open_source(
             check_seal(file)
         is_saved = any((place / name).is_file() for name in ("dataset_dict.json", "state.json"))
         if is_saved:
+            _check_saved_names(place)
             loaded = datasets.load_from_disk(path)
         else:
             is_named = data_dir is not None or "data_files" in given
@@ -102,12 +107,15 @@ def open_source(
                 _check_card_paths(place)
             if known is not None and known.hub is None:
                 known.check(whole=mode == "all_checks")
-            rows = FolderRows.find(place, entries) if known is None and entries and not given and not data_dir else None
+            is_chosen = known is None and not is_named and shards is None and place.exists() and not _names_files(place)
+            files = open_user_files(place, entries, given=given, named=named or {}) if is_chosen else None
             if shards is not None:
                 builder = ShardRows(shards, in_place=in_place)
-            elif rows is not None:
-                builder = rows
+            elif files is not None:
+                builder = files.builder
             elif known is None or chooses_files(given, data_dir):
+                if place.is_file():
+                    path, given = str(place.parent), {"data_files": glob.escape(place.name)} | given
                 if place.is_dir() and not given.keys() - {"name"} and not (place / "README.md").is_file():
                     state = _digest_metadata(entries)
                     given |= {} if state is None else {"name": config or "default", "description": state}
@@ -125,6 +133,7 @@ def open_source(
                     known.check(whole=mode == "all_checks", is_cached=Path(builder.cache_dir).is_dir())
             built = partial(build_splits, builder, num_proc=num_proc, check=check)
             loaded = retry(built, wrapped=(DatasetGenerationError,))
+            notes = () if files is None else files.notes(loaded)
             origin = HubDataSet(id=builder.repo_id, revision=str(builder.hash)) if builder.repo_id else None
     except OochubError:
         raise
@@ -154,13 +163,52 @@ def open_source(
     info = next(iter(loaded.values())).info
     in_rows = BuildRecord.of(info)
     record = in_rows or read_record(place, info.config_name or "default")
-    if record is not None:
+    if record is None and notes:
+        name = f"{name_source(source).rpartition('/')[2]}{f'-{config}' if config else ''}"
+        record = BuildRecord(benchmark=OWN, config=name, version=str(info.version or "0.0.0"), notes=notes)
+        for part in loaded.values():
+            part.info.description = record.describe(f"{name}, own data.")
+    elif record is not None:
         noted = [] if is_saved else [NOTE] if known is None else [known.note_of_card()]
-        record = replace(record, notes=(*record.notes, *(note for note in noted if note and note not in record.notes)))
+        record = replace(
+            record, notes=(*record.notes, *(note for note in (*noted, *notes) if note and note not in record.notes))
+        )
         for part in loaded.values():
             said = part.info.description or ""
             part.info.description = record.describe(said.partition("\n")[0] if in_rows else said or name_source(source))
     return loaded
+
+
+def _names_files(place: Path) -> bool:
+    """Whether the card of a folder says which files its splits are read from.
+
+    Raises:
+        OochubError: It does, by patterns, and the folder's own name would be taken for one.
+    """
+    if not place.is_dir() or not any((place / name).exists() for name in _CARDS):
+        return False
+    try:
+        card = metadata_load(place / "README.md") if (place / "README.md").is_file() else {}
+        configs = (card or {}).get("configs")
+    except (ValueError, YAMLError, RecursionError, TypeError, AttributeError):
+        return True  # `datasets` says what is wrong
+    is_told = bool(configs) or any((place / name).exists() for name in _CARDS[1:])
+    if is_told and glob.has_magic(os.path.realpath(place)):
+        raise OochubError(
+            f"The card of {place} names its files by patterns, and the brackets, * or ? in the path of the folder "
+            "would be a part of them. Rename the folder."
+        )
+    return is_told
+
+
+def _check_saved_names(place: Path) -> None:
+    """Checks that all parts of a folder of `save_to_disk` have the same class names."""
+    said: dict[str, dict[str, object]] = {}
+    for file in (*place.glob("dataset_info.json"), *place.glob("*/dataset_info.json")):
+        content = read_json(file)
+        features = content.get("features") if isinstance(content, dict) else None
+        said |= {str(file): features} if isinstance(features, dict) else {}
+    check_class_names(sorted((*place.glob("*.arrow"), *place.glob("*/*.arrow"))), said=said)
 
 
 def _find_repository(
@@ -223,6 +271,7 @@ def _find_parquet_files(place: Path) -> list[Path]:
     return [*place.glob("[!.]*.parquet"), *place.glob("*/[!.]*.parquet")]
 
 
+_CARDS = ("README.md", ".huggingface.yaml", "dataset_infos.json")
 _KEYS = ("data_files", "data_dir", "path")
 
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 
 import datasets
+from datasets.data_files import DataFilesList
 from datasets.info import DatasetInfosDict
 from huggingface_hub import DatasetCard
 
@@ -93,6 +95,11 @@ class RepositoryFiles:
         given = {**options, "name": self.config, "description": f"written as {self.written.digest}"}
         if self.hub is not None:
             given["revision"] = self.root.name
+        elif has_magic(str(self.root)):  # the patterns of the card would take the folder's name for one
+            given["data_files"] = {
+                split: DataFilesList([str(self.root / each.path) for each in files], [(each.path,) for each in files])
+                for split, files in self.written.splits.items()
+            }
         builder = retry(lambda: datasets.load_dataset_builder(source, **given))
         self._check_splits(builder)
         if "features" not in options:

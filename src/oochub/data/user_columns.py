@@ -5,6 +5,7 @@ are found, opened from paths where they are paths, named by their files. The id 
 name of its image's file, else its number.
 """
 
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os.path import isfile  # of a name that no disk holds it says no; that of pathlib takes five times as long
@@ -17,11 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from oochub.data.folder_splits import WORDS
 from oochub.errors import OochubError, choose_wording
 from oochub.records.output_columns import LONGEST_NAME
 from oochub.storage.tar_member import TarMember
 
 _Parts = Mapping[str, datasets.Dataset]
+_FEW = 50  # dates or numbers that are names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +32,7 @@ class ClassColumn:
     """A column read as classes.
 
     Attributes:
-        codes: Place of each row's class in `names` (n,), by split; -1 where a ClassLabel says none.
+        codes: Place of each row's class in `names` (n,), by split; -1 where a ClassLabel, or a label of -1, says none.
         names: Names of the classes: those of a ClassLabel; texts, sorted; or numbers in order, as text.
         numbers: Whole numbers without names: the number of each class; None where the classes have names.
     """
@@ -39,8 +42,9 @@ class ClassColumn:
     numbers: NDArray[np.int64] | None = None
 
     def stored(self, split: str) -> NDArray[np.int64]:
-        """What a row of the data holds (n,): the class number, or the whole number that it was."""
-        return self.codes[split] if self.numbers is None else self.numbers[self.codes[split]]
+        """What a row of the data holds (n,): the class number, or the whole number that it was; -1 for no class."""
+        codes = self.codes[split]
+        return codes if self.numbers is None else np.where(codes < 0, codes, np.append(self.numbers, -1)[codes])
 
     @property
     def feature(self) -> Any:
@@ -57,7 +61,8 @@ def read_class_column(parts: _Parts, column: str, *, role: str, named: bool = Tr
 
     Args:
         parts: The splits.
-        column: A column of a ClassLabel, text, whole numbers or truth values.
+        column: A column of a ClassLabel, text, whole numbers or truth values; one that is no label also of dates, or
+            of a few numbers with fractions. -1 in a label stands for no class.
         role: What it is, for errors ("label").
         named: Give whole numbers names, the numbers as text; False leaves them numbers.
 
@@ -84,12 +89,17 @@ def read_class_column(parts: _Parts, column: str, *, role: str, named: bool = Tr
         return ClassColumn(codes=codes, names=tuple(feature.names))
     if len({pa.types.is_string(array.type) or pa.types.is_large_string(array.type) for array in arrays.values()}) > 1:
         raise OochubError(f"{title} holds text in one split and numbers in another. Cast it to one kind.")
-    values = {split: _read_values(array, title, role) for split, array in arrays.items()}
-    distinct, places = np.unique(np.concatenate(list(values.values())), return_inverse=True)
+    plain = _name_few_values(arrays, role)
+    values = {split: _read_values(array, title, role) for split, array in plain.items()}
+    every = np.concatenate(list(values.values()))
+    has_class = every != ("-1" if every.dtype.kind == "U" else -1) if role == "label" else np.ones(len(every), bool)
+    distinct, found = np.unique(every[has_class], return_inverse=True)
+    places = np.full(len(every), -1)
+    places[has_class] = found
     ends = np.cumsum([len(array) for array in values.values()])[:-1]
     codes = dict(zip(values, np.split(places.astype(np.int64), ends), strict=True))
     names = tuple(map(str, distinct.tolist()))
-    _check_lengths(names, np.split(places, ends), tuple(values), title)
+    _check_lengths(names, list(codes.values()), tuple(values), title)
     return ClassColumn(
         codes=codes, names=names, numbers=None if named or distinct.dtype.kind == "U" else distinct.astype(np.int64)
     )
@@ -111,7 +121,10 @@ def get_column_array(part: datasets.Dataset, column: str) -> pa.Array:
     """A column as Arrow stores it, in one piece; images are not decoded."""
     chunks = part.select_columns([column]).with_format("arrow")[:].column(column)
     array = chunks.combine_chunks()
-    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    return array.cast(pa.string()) if pa.types.is_string_view(array.type) else array
 
 
 def make_columns(columns: Mapping[str, object], features: Mapping[str, object]) -> datasets.Dataset:
@@ -158,7 +171,7 @@ def format_first_rows(wrong: NDArray[np.bool_]) -> str:
 
 def _check_lengths(names: tuple[str, ...], places: Sequence[NDArray[Any]], splits: Sequence[str], title: str) -> None:
     """That names are names: a text of megabytes would stand in every table and page."""
-    long = np.array([len(name) > LONGEST_NAME for name in names], bool)
+    long = np.array([*(len(name) > LONGEST_NAME for name in names), False], bool)  # the last is that of no class
     for split, codes in zip(splits, places, strict=True) if long.any() else ():
         if long[codes].any():
             name = names[codes[np.argmax(long[codes])]]
@@ -169,12 +182,32 @@ def _check_lengths(names: tuple[str, ...], places: Sequence[NDArray[Any]], split
             )
 
 
+def _name_few_values(arrays: Mapping[str, pa.Array], role: str) -> Mapping[str, pa.Array]:
+    """Dates, and numbers with fractions, as text if they are names: few that come back, in a column of no label."""
+    kinds = [array.type for array in arrays.values()]
+    are_dates = all(pa.types.is_temporal(kind) and not pa.types.is_duration(kind) for kind in kinds)
+    are_numbers = all(pa.types.is_floating(kind) or pa.types.is_decimal(kind) for kind in kinds)
+    if role == "label" or not (are_dates or are_numbers):
+        return arrays
+    texts = {split: [str(value) for value in array.to_pylist()] for split, array in arrays.items()}
+    every = [text for own in texts.values() for text in own]
+    if all(map(pa.types.is_floating, kinds)) and all(text.endswith(".0") for text in every):
+        return arrays  # whole numbers, as pandas writes those of a column with gaps
+    if are_dates and all(text[10:19] in ("", " 00:00:00") for text in every):
+        texts = {split: [text[:10] for text in own] for split, own in texts.items()}
+        every = [text[:10] for text in every]
+    if len(set(every)) > min(_FEW, len(every) // 2):
+        return arrays
+    return {split: pa.array(own, pa.string()) for split, own in texts.items()}
+
+
 def _check_kind(kind: pa.DataType, title: str, role: str) -> None:
     checks: Iterable[Callable[[pa.DataType], bool]] = (
         *(pa.types.is_string, pa.types.is_large_string, pa.types.is_boolean),
         *(pa.types.is_integer, pa.types.is_floating, pa.types.is_null),
     )
-    if not any(check(kind) for check in checks):
+    is_named = role != "label" and (pa.types.is_temporal(kind) or pa.types.is_decimal(kind))
+    if not is_named and not any(check(kind) for check in checks):
         raise OochubError(f"{title} holds {kind}, but a {role} must be a name or a whole number in each row.")
 
 
@@ -191,6 +224,11 @@ def _check_values(array: pa.Array, title: str, split: str) -> None:
 
 
 def _read_values(array: pa.Array, title: str, role: str) -> NDArray[Any]:
+    if pa.types.is_temporal(array.type) or pa.types.is_decimal(array.type):
+        raise OochubError(
+            f"{title} holds {array.type} with other values in most rows, first {array[0].as_py()}, but a {role} must "
+            "be a name or a whole number. Make classes of it first, such as 'June' and 'July', in a separate column."
+        )
     values = array.to_numpy(zero_copy_only=False)
     if values.dtype.kind != "f":
         return np.asarray(values.astype(str) if values.dtype.kind == "O" else values)
@@ -255,7 +293,8 @@ def list_class_folders(data: datasets.DatasetDict) -> ClassColumn | None:
         data: The splits; images are not read.
 
     Returns:
-        None where they are no classes: an image without a path, folders at several depths, or a split with one alone.
+        None where they are no classes: an image without a path, folders at several depths, a split with one alone, or
+        folders that are called like splits.
     """
     folders: dict[str, list[PurePosixPath]] = {}
     for split, part in data.items():
@@ -268,6 +307,8 @@ def list_class_folders(data: datasets.DatasetDict) -> ClassColumn | None:
     if len(depths) != 1 or any(len(set(of_split.tolist())) < 2 for of_split in names.values()):
         return None
     distinct = np.unique(np.concatenate(list(names.values())))
+    if all(name.casefold() in WORDS for name in distinct.tolist()):
+        return None
     codes = {split: np.searchsorted(distinct, of_split) for split, of_split in names.items()}
     return ClassColumn(codes=codes, names=tuple(distinct.tolist()))
 
@@ -297,7 +338,7 @@ def _cast_to_pictures(part: datasets.Dataset, column: str, split: str, folder: P
             f"Column {column!r} holds text, which is read as paths of images, but row {names.index(None)} of split "
             f"{split} has none. Fill it in, or name another column with {choose_wording('image=', '--image-column')}."
         )
-    paths = [folder / name for name in names]
+    paths = [_find_spelled(folder, name) for name in names]
     place = part.column_names.index(column)
     stored = pa.table({column: pa.array([str(path) for path in paths], pa.string())})
     opened = datasets.Dataset(stored).cast_column(column, datasets.Image())
@@ -306,6 +347,16 @@ def _cast_to_pictures(part: datasets.Dataset, column: str, split: str, folder: P
     )
     names = [name for name in part.column_names if name != column]
     return joined.select_columns([*names[:place], column, *names[place:]])
+
+
+def _find_spelled(folder: Path, name: str) -> Path:
+    """The file of that name, also as Windows and macOS write it."""
+    path = folder / name
+    if (name.isascii() and "\\" not in name) or isfile(path):  # noqa: PTH113
+        return path
+    plain = name.replace("\\", "/")
+    others = (folder / each for each in (plain, *(unicodedata.normalize(form, plain) for form in ("NFC", "NFD"))))
+    return next((other for other in others if isfile(other)), path)  # noqa: PTH113
 
 
 def _check_files(part: datasets.Dataset, column: str, split: str) -> None:

@@ -16,7 +16,9 @@ import numpy as np
 
 from oochub import catalog
 from oochub.data.challenge import KINDS
+from oochub.data.folder_splits import WORDS
 from oochub.data.guess_columns import list_candidates, name_candidates, note_guess, say_guess
+from oochub.data.look_alike_names import merge_look_alikes, note_look_alikes
 from oochub.data.question_rows import read_questions
 from oochub.data.user_columns import (
     ClassColumn,
@@ -119,7 +121,9 @@ def make_user_data(
         made["label"] = _Made(features[label_name], read_number_column(data, label_name, role="label"))
     elif columns.label or context_name or is_class_like(features[label_name]):
         label = read_class_column(data, label_name, role="label", named=False)
+    said: list[str] = []
     if label is not None:
+        label = _settle_names(label, "label", columns, said)
         made["label"] = _Made(label.feature, {split: label.stored(split) for split in data})
     has_sides = context_name or group_name or any(each in features for each in _ANY)
     if "context" in guess and is_own and label is not None and not has_sides:
@@ -127,10 +131,10 @@ def make_user_data(
         guessed |= _guess("context", list_candidates(data, label=label, besides=taken))
         context_name = guessed.get("context")
     if context_name is not None:
-        context = read_class_column(data, context_name, role="context")
+        context = _settle_names(read_class_column(data, context_name, role="context"), "context", columns, said)
         made["context"] = _Made(context.feature, context.codes)
     if group_name is not None and (columns.group or is_class_like(features[group_name])):
-        group = read_class_column(data, group_name, role="group")
+        group = _settle_names(read_class_column(data, group_name, role="group"), "group", columns, said)
         made["group"] = _Made(group.feature, group.codes)
     elif group_name is None and label is not None and context is not None:
         made["group"] = _name_groups(label, context)
@@ -140,8 +144,8 @@ def make_user_data(
     if "challenge" in features:
         made["challenge"] = _read_challenges(data, columns, is_own=is_own)
     elif label is not None and context is not None:
-        for role, column in (("label", label), ("context", context)):
-            _check_inside(column, role)
+        _check_inside(context, "context")
+        said += _note_no_class(label)
         shared = None if columns.cluster is None else read_class_column(data, columns.cluster, role="cluster").codes
         judged = judge_contexts(label, context, given=columns.usual, cluster=shared)
         made["challenge"] = _Made(datasets.ClassLabel(names=list(KINDS)), judged.challenge)
@@ -163,13 +167,30 @@ def make_user_data(
     if columns.pair is not None:
         _check_shared(data, columns, "pair", columns.pair, is_own=is_own)
         facts = replace(facts, pair=columns.pair, cluster=columns.cluster or columns.pair)
-    notes = (*notes, *(note_guess(role, column) for role, column in guessed.items()))
+    notes = (*notes, *said, *(note_guess(role, column) for role, column in guessed.items()))
     used = {"challenge", label_name, group_name, context_name if is_own else "context"} - set(guessed.values())
     used |= set(asked.made) if asked is not None else set()
     description = replace(record, notes=notes, facts=facts).describe(_write_summary(info.description, name))
     return datasets.DatasetDict(
         {split: _join_split(part, made, split, used, description) for split, part in data.items()}
     )
+
+
+def _settle_names(column: ClassColumn, role: str, columns: DataSettings, said: list[str]) -> ClassColumn:
+    """The column with names that look alike merged, if that was asked for; a note of what was done, or might be."""
+    if not columns.merge_names:
+        said += note_look_alikes(column, role)
+        return column
+    column, notes = merge_look_alikes(column, role)
+    said += notes
+    return column
+
+
+def _note_no_class(label: ClassColumn) -> list[str]:
+    """How many rows have the label -1, as test sets do whose labels are kept back."""
+    counts = {split: int((codes < 0).sum()) for split, codes in label.codes.items() if (codes < 0).any()}
+    rows = ", ".join(f"{count:,} of {split}" for split, count in counts.items())
+    return [f"the label is -1, no class, in {rows}: these rows have no group and no challenge"] if counts else []
 
 
 def _has_truth(features: Mapping[str, Any]) -> bool:
@@ -249,11 +270,13 @@ def _find_label_column(features: Mapping[str, Any], columns: DataSettings) -> st
 
 def _holds_split_names(data: datasets.DatasetDict) -> bool:
     """Whether `datasets` took the folders train and test for classes, as it does where there are no others."""
-    if len(data) < 2 or any(part.info.builder_name != "imagefolder" for part in data.values()):
+    kinds = [part.features.get("label") for part in data.values()]
+    are_classes = all(isinstance(kind, datasets.ClassLabel) for kind in kinds)
+    if len(data) < 2 or not are_classes or any(part.info.builder_name != "imagefolder" for part in data.values()):
         return False
-    having = [part for part in data.values() if "label" in part.features]
-    labels = [part["label"][:] for part in having if isinstance(part.features["label"], datasets.ClassLabel)]
-    return len(labels) == len(data) and all(len(set(of_split)) == 1 for of_split in labels)
+    return all(name.casefold() in WORDS for name in kinds[0].names) and all(
+        len(set(part["label"][:])) == 1 for part in data.values()
+    )
 
 
 def _find_context_column(features: Mapping[str, Any], columns: DataSettings) -> str | None:
@@ -312,14 +335,18 @@ def _read_challenges(data: datasets.DatasetDict, columns: DataSettings, *, is_ow
 def _name_groups(label: ClassColumn, context: ClassColumn) -> _Made:
     """label/context of each row, as far as they occur, in the order of the classes and contexts."""
     size = len(context.names)
-    pairs = {split: codes * size + context.codes[split] for split, codes in label.codes.items()}
+    pairs = {
+        split: np.where((codes < 0) | (context.codes[split] < 0), -1, codes * size + context.codes[split])
+        for split, codes in label.codes.items()
+    }
     occurring = np.unique(np.concatenate(list(pairs.values())))
+    occurring = occurring[occurring >= 0]
     names = [f"{label.names[pair // size]}/{context.names[pair % size]}" for pair in occurring.tolist()]
     if len(set(names)) < len(names):
         raise OochubError(
             "Two groups have the same name, because names of classes or contexts contain slashes. Rename these."
         )
-    places = {split: np.searchsorted(occurring, each) for split, each in pairs.items()}
+    places = {split: np.where(each < 0, -1, np.searchsorted(occurring, each)) for split, each in pairs.items()}
     return _Made(datasets.ClassLabel(names=names), places)
 
 

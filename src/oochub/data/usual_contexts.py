@@ -23,7 +23,7 @@ class JudgedContexts:
     Attributes:
         usual: Class to its usual contexts, none or more.
         challenge: Place of each row's challenge in `oochub.data.challenge.KINDS` (n,), by split; -1 for a row whose
-            context is neither usual nor unusual for its class.
+            context is neither usual nor unusual for its class, and for one without a class.
         notes: What a reader of the report must know of how that came about.
     """
 
@@ -69,8 +69,12 @@ def judge_contexts(
     if set(chosen) < set(label.names):
         has_train = "train" in label.codes and len(label.codes) > 1
         counted = ["train"] if has_train else list(label.codes)
-        columns = [np.concatenate([codes[split] for split in counted]) for codes in (label.codes, context.codes)]
-        shared = None if cluster is None else np.concatenate([cluster[split] for split in counted])
+        of_label, of_context = (
+            np.concatenate([column.codes[split] for split in counted]) for column in (label, context)
+        )
+        is_known = of_label != _NO_CLASS
+        columns = [of_label[is_known], of_context[is_known]]
+        shared = None if cluster is None else np.concatenate([cluster[split] for split in counted])[is_known]
         by_count = _estimate_roles(*columns, size=roles.shape, cluster=shared)
         counts = np.array([name not in chosen for name in label.names])
         roles[counts] = by_count[counts]
@@ -126,17 +130,15 @@ def _judge_challenge(label: ClassColumn, context: ClassColumn, roles: NDArray[np
     """The challenges by `mismatch`, to which a context is the class that it is usual for: the row's own, or none."""
     features = {"label": datasets.ClassLabel(names=list(label.names)), "context": _number()}
     rows = {}
-    for split, classes in label.codes.items():
-        fits = roles[classes, context.codes[split]] > 0
-        columns = {"label": classes, "context": np.where(fits, classes, _NO_CLASS)}
+    role_of = {}
+    for split, own in label.codes.items():
+        classes = np.maximum(own, 0)  # rows of no class are of no side
+        role_of[split] = np.where(own == _NO_CLASS, 0, roles[classes, context.codes[split]])
+        columns = {"label": classes, "context": np.where(role_of[split] > 0, classes, _NO_CLASS)}
         rows[split] = make_columns(columns, features)
     judged = challenge(datasets.DatasetDict(rows), "mismatch").dataset
-    return {
-        split: np.where(
-            roles[label.codes[split], context.codes[split]] == 0, _NO_SIDE, np.asarray(part["challenge"][:], np.int64)
-        )
-        for split, part in judged.items()
-    }
+    found = {split: np.asarray(part["challenge"][:], np.int64) for split, part in judged.items()}
+    return {split: np.where(role_of[split] == 0, _NO_SIDE, own) for split, own in found.items()}
 
 
 def _number() -> datasets.Value:

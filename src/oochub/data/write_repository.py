@@ -21,6 +21,7 @@ from datasets.table import embed_table_storage
 from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCardData
 
+from oochub.data.benchmark_file import BenchmarkFile
 from oochub.data.build_file import RECORDS, ConfigFiles, store_record
 from oochub.data.challenge import KINDS, Arguments, ChallengeSet, challenge, check_arguments, check_columns
 from oochub.data.croissant import CROISSANT, write_croissant
@@ -28,6 +29,7 @@ from oochub.data.embedded_images import EmbeddedImages
 from oochub.data.load import is_benchmark, load_benchmark, load_columns
 from oochub.data.open_source import name_source, open_source
 from oochub.data.repository_card import name_size
+from oochub.data.user_columns import list_picture_paths
 from oochub.data.write_webdataset import ABOUT_SHARDS, SplitRows, check_shard_size, write_webdataset
 from oochub.errors import OochubError, OochubWarning, choose_wording
 from oochub.process.follow import follow
@@ -36,6 +38,7 @@ from oochub.records.own_declaration import OwnDeclaration
 from oochub.settings.data_settings import DataSettings
 from oochub.storage.files import check_writable, lock_target, write_whole_folder
 from oochub.storage.parquet_file import seal
+from oochub.storage.picture_file import check_inside
 from oochub.storage.reading import read_text
 
 _DATA_FILE = re.compile(r".+-\d{5}-[0-9a-f]{12}\.(parquet|tar)|index\.json")
@@ -103,6 +106,29 @@ def write_repository(
         store_record(draft, "default", record, ConfigFiles.of(draft, written, features))
         (draft / "README.md").write_text(f"---\n{data.to_yaml()}\n---\n\n{text}", "utf-8")
         write_croissant(draft)
+
+
+def check_links(data: Mapping[str, datasets.Dataset], source: str, options: Mapping[str, object] | None) -> None:
+    """Checks that no image that is to be copied is a link out of a user's folder, before one is copied.
+
+    Args:
+        data: The splits.
+        source: What they were loaded from.
+        options: Options of loading; with `follow_links` every link is followed.
+
+    Raises:
+        OochubError: An image is a link that leads out of the folder.
+    """
+    declared = None if is_benchmark(source) else BenchmarkFile.find(source)
+    place = Path(source if declared is None else declared.source).expanduser().absolute()
+    if is_benchmark(source) or not place.exists() or (options or {}).get("follow_links"):
+        return
+    folder = place if place.is_dir() else place.parent
+    roots = {folder, folder.resolve()}
+    for part in data.values():
+        for path in filter(None, list_picture_paths(part)):
+            if any(Path(path).is_relative_to(root) for root in roots):
+                check_inside(Path(path), root=folder)
 
 
 def check_replaceable(out: str | Path, *, title: str, what: str) -> Path:
@@ -210,6 +236,7 @@ def write_user_repository(
     target = check_replaceable(out, title=_OWN_TITLE, what="a repository of own data")
     with lock_target(target):
         data = load_columns(source, settings or DataSettings(), num_proc=num_proc)
+        check_links(data, source, settings.options if settings else None)
         record = BuildRecord.of(next(iter(data.values())).info)
         if record is None:
             raise OochubError(
@@ -315,6 +342,7 @@ def write_challenge_repository(
     target = check_replaceable(out, title=_CHALLENGE_TITLE, what="a challenge set")
     with lock_target(target):
         dataset = _open_data(source, settings, lambda features: check_columns(checked, features, replace=replace))
+        check_links(dataset, source, settings.options)
         challenge_set = challenge(dataset, criterion, restrict_train=restrict_train, replace=replace, **arguments)
         record = _record(source, next(iter(challenge_set.dataset.values())).info)
         write_repository(

@@ -237,7 +237,7 @@ def join_answers(
         kind,
         class_names=names,
         model=PredictedBy(id=model_name or file.model or Path(file.name).stem, mode="given"),
-        notes=(*file.notes, *columns.notes),
+        notes=(*file.notes, *columns.notes, *_note_order(ids, joined.rows)),
         provenance=provenance(given=made_of),
     )
     try:
@@ -272,6 +272,19 @@ class _Joined:
 
     splits: tuple[str, ...]
     rows: NDArray[np.int64]
+
+
+def _note_order(ids: Sequence[str] | None, rows: NDArray[np.int64]) -> list[str]:
+    """A note if ids are plain numbers in another order than the rows, as where each side counted its own rows."""
+    is_moved = not np.array_equal(rows, np.arange(len(rows)))
+    if not ids or not is_moved or not all(each.isdecimal() for each in ids):
+        return []
+    numbers = sorted(map(int, ids))
+    if numbers != list(range(numbers[0], numbers[0] + len(numbers))) or numbers[0] > 1:
+        return []
+    return [
+        "the ids are numbers and stand in another order than the rows; the answers are joined by them, not by place"
+    ]
 
 
 def _find_kind(part: datasets.Dataset) -> Output:

@@ -63,6 +63,7 @@ class RowsFile:
         rule: The rule of the choice; "" if it says none.
         is_of_half: Whether the page that wrote it showed half of the rows.
         data: Benchmark and config of the rows; "" if it does not say.
+        comments: The lines that begin with #. One that is the id of a row names that row, see `of_rows`.
     """
 
     name: str
@@ -70,6 +71,7 @@ class RowsFile:
     rule: str = ""
     is_of_half: bool = False
     data: str = ""
+    comments: tuple[_Line, ...] = field(default=(), repr=False)
 
     @classmethod
     def read(cls, path: str | Path) -> "RowsFile":
@@ -88,11 +90,9 @@ class RowsFile:
             if text and not text.startswith("#"):
                 split, tab, example_id = text.partition("\t")
                 lines.append(_Line(number, split, example_id) if tab else _Line(number, "", text))
-        if not lines:
-            raise OochubError(
-                f"{path} names no rows. Write one row per line, as SPLIT<tab>EXAMPLE_ID, or export it from the page of "
-                "`oochub report --browse`."
-            )
+        hashed = [_Line(number, "", text) for number, text in enumerate(texts, 1) if text.startswith("#")]
+        if not lines and not hashed:
+            raise _name_none(str(path))
         first: dict[tuple[str, str], _Line] = {}
         for line in lines:
             before = first.setdefault((line.split, line.example_id), line)
@@ -107,7 +107,22 @@ class RowsFile:
             rule=said.get("rule", comments[0] if comments and pairs[0][0].strip().lower() not in _KEYS else ""),
             is_of_half=looked_at == _HALF,
             data=said.get("data", ""),
+            comments=tuple(hashed),
         )
+
+    def of_rows(self, predictions: Predictions) -> "RowsFile":
+        """The file with the comments among its rows that are ids of predictions: an id may begin with #.
+
+        Raises:
+            OochubError: The file names no row.
+        """
+        lines = self.lines
+        if self.comments:
+            ids = set(predictions.rows.light.column("example_id").cast(pa.string()).to_pylist())
+            lines = tuple(sorted((*lines, *(line for line in self.comments if line.example_id in ids))))
+        if not lines:
+            raise _name_none(self.name)
+        return replace(self, lines=lines, comments=())
 
     def parse_rule(self) -> RowRule:
         """The rule of the choice, with a condition that can be tested.
@@ -127,6 +142,13 @@ class RowsFile:
                 "Choose rows by a class, a context, a group, a side, an answer or a confidence too."
             )
         return rule
+
+
+def _name_none(file: str) -> OochubError:
+    return OochubError(
+        f"{file} names no rows. Write one row per line, as SPLIT<tab>EXAMPLE_ID, or export it from the page of "
+        "`oochub report --browse`."
+    )
 
 
 class SelectedRows(NamedTuple):
@@ -184,6 +206,7 @@ def select_rows(predictions: Predictions, file: RowsFile) -> SelectedRows:
     (['a', 'c'], 2, 3)
     """
     _check_data(predictions, file)
+    file = file.of_rows(predictions)
     numbers, unknown = _find_numbers(predictions, file)
     if unknown:
         raise _refuse_unknown(predictions, file, unknown)
@@ -300,6 +323,7 @@ def _refuse_unknown(predictions: Predictions, file: RowsFile, unknown: Sequence[
 
 def _leave_out_seen(predictions: Predictions, file: RowsFile, declared: Benchmark) -> tuple[Predictions, str]:
     """The rows that were not looked at, and the column by which a half was kept back; "" for other data."""
+    file = file.of_rows(predictions)
     numbers, _ = _find_numbers(predictions, file)
     if not len(numbers):
         return predictions, ""

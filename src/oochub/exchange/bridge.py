@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from oochub.prediction.predictions import Predictions
 
+ROW = "row_number"
+"""A column beside the rows of predictions that says which row each line is of, from 0."""
 _HEAD = 1 << 16  # bytes by which a file is recognized
 
 
@@ -104,7 +106,7 @@ class Bridge(ABC):
         return answers
 
     def read_columns(self, path: Path) -> pa.Table:
-        """Columns to stand beside the rows of predictions: with `example_id`, or in the order of the rows.
+        """Columns to stand beside the rows of predictions: with `example_id` or `ROW`, or in the order of the rows.
 
         Raises:
             OochubError: A file that is damaged, or holds no such columns.

@@ -5,13 +5,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.exchange.bridge import find_bridge
+from oochub.exchange.bridge import ROW, find_bridge
 from oochub.prediction.predictions import Predictions
 from oochub.records.metadata import RESERVED
 
 _KEYS = ("example_id", "split")
+_NO_COLUMNS = (*_KEYS, ROW)
 _GIVEN = "given_label"
 
 
@@ -19,8 +21,8 @@ def join_columns(predictions: Predictions, path: Path) -> Predictions:
     """Predictions with the columns of a file of a program beside them; rows that it does not name have none.
 
     A file without `example_id` has one row for each row of the predictions, or for each with a known label, in their
-    order; if it says the labels that it was given (`given_label`), they must be those of the rows. Columns of an
-    earlier file of the same names are replaced.
+    order or with their numbers (the index that pandas saves); if it says the labels that it was given (`given_label`),
+    they must be those of the rows. Columns of an earlier file of the same names are replaced.
 
     Args:
         predictions: Predictions of any model.
@@ -35,7 +37,7 @@ def join_columns(predictions: Predictions, path: Path) -> Predictions:
         raise OochubError(f"{path} is of no program that oochub reads columns of. `oochub list bridge` names them.")
     table = bridge.read_columns(path)
     ours = {*RESERVED, predictions.output.label_column, *predictions.output.columns}
-    names = [name for name in table.column_names if name not in _KEYS]
+    names = [name for name in table.column_names if name not in _NO_COLUMNS]
     if taken := sorted(ours & set(names)):
         raise OochubError(f"{path} has the column {taken[0]}, which predictions use themselves. Rename it.")
     places = _find_places(predictions, table, path)
@@ -58,7 +60,7 @@ def _find_places(predictions: Predictions, table: pa.Table, path: Path) -> pa.Ar
                 "labeled. Give it a column example_id, or the rows of one export."
             )
         places = np.full(len(predictions), -1)
-        places[rows] = np.arange(len(rows))
+        places[rows[_read_numbers(table, path)]] = np.arange(len(rows))
     else:
         keys = [name for name in _KEYS if name in table.column_names]
         given = pd.MultiIndex.from_arrays([table.column(name).to_pylist() for name in keys])
@@ -72,6 +74,22 @@ def _find_places(predictions: Predictions, table: pa.Table, path: Path) -> pa.Ar
                 f"{path} has {len(unknown):,} ids that no row has, first {unknown[0][0]}. Is it the file?"
             )
     return pa.array(places, mask=places < 0)
+
+
+def _read_numbers(table: pa.Table, path: Path) -> NDArray[np.int64]:
+    """The number of the row that each line of a file is of: as it says, else their order."""
+    if ROW not in table.column_names:
+        return np.arange(table.num_rows)
+    column = table.column(ROW)
+    if pa.types.is_integer(column.type) and not column.null_count:
+        numbers: NDArray[np.int64] = column.to_numpy().astype(np.int64)
+        if np.array_equal(np.sort(numbers), np.arange(len(numbers))):
+            return numbers
+    raise OochubError(
+        f"The first column of {path}, which has no name, does not number its {table.num_rows:,} rows from 0, so it "
+        "cannot be told which row is meant. Give it a column example_id, or save it without its index, in the order "
+        "of the rows."
+    )
 
 
 def _check_labels(joined: Predictions, path: Path) -> None:

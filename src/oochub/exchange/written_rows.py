@@ -1,12 +1,14 @@
 """What a model wrote to each row, as other programs log it, becomes the class or option that it names."""
 
+import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, OochubWarning
 from oochub.exchange.bridge import BridgedAnswers
 from oochub.records.question_options import OPTIONS, ask_each_row, name_options
 
@@ -15,7 +17,15 @@ if TYPE_CHECKING:
 
 _NONE = -1
 _LONGEST = 2_000  # characters of an answer that are kept
-_COLUMNS = {"choices": pa.list_(pa.string()), "option": pa.int64(), "target": pa.string(), "answer": pa.string()}
+_COLUMNS = {
+    "choices": pa.list_(pa.string()),
+    "option": pa.int64(),
+    "target": pa.string(),
+    "answer": pa.string(),
+    "right": pa.bool_(),
+}
+_MARKED = re.compile(r"answer\W{0,3}(?:is\W{0,3})?[:=]\s*(.+)", re.IGNORECASE)  # the line by which prompts ask for it
+_AROUND = " \t\r\n\"'`*_().:"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +38,7 @@ class WrittenRow:
         choices: What the letters A, B, ... stood for; None if there were none.
         option: The number of the choice that the model found likeliest, where it wrote nothing.
         target: The truth, as the program has it; None if it has several or none.
+        right: Whether the program itself counted the answer as right; None if it does not say so.
     """
 
     id: str | int
@@ -35,6 +46,7 @@ class WrittenRow:
     choices: Sequence[str] | None = None
     option: int | None = None
     target: str | None = None
+    right: bool | None = None
 
 
 def tabulate_rows(rows: Sequence[WrittenRow]) -> pa.Table:
@@ -72,7 +84,23 @@ def match_rows(answers: BridgedAnswers, data: "Mapping[str, datasets.Dataset]") 
     truths = [truth for _, truth in found]
     if all(truth != _NONE for truth in truths):
         columns["label"] = pa.array(truths, pa.int64())
-    return BridgedAnswers(pa.table(columns), answers.model, (*notes, *filter(None, [note])))
+    other = _compare_scores(rows, found)
+    return BridgedAnswers(pa.table(columns), answers.model, (*notes, *filter(None, [note, other])))
+
+
+def _compare_scores(rows: Sequence[Mapping[str, object]], found: Sequence[tuple[int, int]]) -> str | None:
+    """A note if the program itself judged most answers to be right or wrong against what is read here; else None."""
+    known = [(row["right"], said == truth) for row, (said, truth) in zip(rows, found, strict=True) if truth != _NONE]
+    scored = [(theirs, ours) for theirs, ours in known if theirs is not None]
+    other = sum(theirs != ours for theirs, ours in scored)
+    if 2 * other <= len(scored):
+        return None
+    note = (
+        f"the log's own scores contradict the answers that were read in {other:,} of {len(scored):,} rows: it counts "
+        f"{sum(bool(theirs) for theirs, _ in scored):,} as right, and {sum(ours for _, ours in scored):,} are read so"
+    )
+    warnings.warn(f"{note[0].upper()}{note[1:]}. Look at some answers before you use the numbers.", OochubWarning, 2)
+    return note
 
 
 def _find_ids(
@@ -80,7 +108,7 @@ def _find_ids(
 ) -> tuple[str | None, Sequence[str], str | None]:
     """The split if it is known, the ids of the data, and how they were found."""
     known = {name: _list_ids(part) for name, part in data.items()}
-    if set(given) & {each for ids in known.values() for each in ids} or not all(each.isdecimal() for each in given):
+    if set(given) <= {each for ids in known.values() for each in ids} or not all(each.isdecimal() for each in given):
         return None, given, None
     numbers = [int(each) for each in given]
     first = min(numbers)
@@ -162,13 +190,23 @@ def _match_options(
 
 
 def _spell_choice(text: object, choices: object) -> str | None:
-    """The choice that a lone letter stands for, or the text itself; None for several letters, or none."""
+    r"""The choice that a lone letter stands for, or the text itself; None for several letters, or none.
+
+    Marks around a letter, its case, and what stands before it in a line "ANSWER: B" are no part of the answer.
+
+    >>> [_spell_choice(text, ["red", "blue"]) for text in ("B", "**b**", "I see.\nANSWER: B", "a, b", "Red.")]
+    ['blue', 'blue', 'blue', None, 'Red.']
+    """
     if not isinstance(text, str) or not text.strip():
         return None
+    marked = _MARKED.findall(text)
+    said = marked[-1].strip() if marked else text
     if not isinstance(choices, list):
-        return text
-    letters = [part.strip().strip("().") for part in text.split(",")]
+        return said
+    if said.strip() in choices and not said.strip().isupper():
+        return said
+    letters = [part.strip(_AROUND).upper() for part in said.split(",")]
     names = name_options(len(choices))
     if not all(letter in names for letter in letters):
-        return text
+        return said
     return str(choices[names.index(letters[0])]) if len(letters) == 1 else None

@@ -1,10 +1,10 @@
 """`oochub repair --collect`: which rows to collect, and which of some unlabeled images fill their cells best."""
 
-import csv
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from oochub.errors import OochubError, choose_wording
 from oochub.head_repair.found_sides import find_sides
@@ -16,6 +16,7 @@ from oochub.head_repair.unlabeled_images import UnlabeledImages
 from oochub.prediction.predictions import Predictions
 from oochub.report.collection import CellGain, Collection
 from oochub.settings.repair_settings import RepairSettings
+from oochub.storage.artifacts import format_csv
 from oochub.storage.files import write_whole
 
 _NO_CONTEXT = "Which rows to collect cannot be told: no context is shown to matter to the model."
@@ -91,10 +92,8 @@ def rank_unlabeled(
         paths = [images.paths[key] for key in keys]
         for cell, own in zip(chosen, probability.T, strict=True):
             rows += _rank(cell, own, paths)
-    with write_whole(target) as draft, draft.open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(["cell", "rank", "probability", "path"])
-        table.writerows(rows)
+    with write_whole(target) as draft:
+        draft.write_text(format_csv(pd.DataFrame(rows, columns=["cell", "rank", "probability", "path"])), "utf-8")
     known = predictions.metadata.notes
     return replace(
         collection, ranked=len(answers), notes=tuple(note for note in answers.metadata.notes if note not in known)

@@ -18,7 +18,8 @@ class Answering(NamedTuple):
     Attributes:
         name: Name of the class.
         outputs: Numbers of these outputs, one or more.
-        rule: "order", "name", "synonym" (ImageNet's), "WordNet", "benchmark" (declared by it) or "file".
+        rule: "order", "name", "synonym" (ImageNet's), "WordNet", "benchmark" (declared by it), "file", "number" (an
+            output without a name, for the class of its number), or "unnamed" (one for the class at its place).
     """
 
     name: str
@@ -81,6 +82,13 @@ class LabelMap:
     @property
     def notes(self) -> tuple[str, ...]:
         """Caveats that a report repeats."""
+        unnamed = [each for each in self.answering if each.rule == "unnamed"]
+        if unnamed:
+            return (
+                "the outputs of the model have no names, and answer for the classes in their order: "
+                f"{', '.join(f'{each.outputs[0]} for {each.name}' for each in unnamed[:_SHOWN])}"
+                f"{', ...' * (len(unnamed) > _SHOWN)}",
+            )
         if self.is_identity:
             return ()
         notes = []
@@ -97,7 +105,7 @@ class LabelMap:
 
     @property
     def _renamed(self) -> list[Answering]:
-        named = [each for each in self.answering if each.rule != "order"]
+        named = [each for each in self.answering if each.rule not in ("order", "number", "unnamed")]
         return [each for each in named if tuple(self.model_names[k] for k in each.outputs) != (each.name,)]
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 
+import numpy as np
+
 from oochub import catalog
 from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES, IMAGENET_1K_WNIDS
 from oochub.class_names.wordnet import load_wordnet_facts
@@ -21,6 +23,7 @@ from oochub.records.build_record import ABSENCE
 
 Given = Mapping[str, Sequence[str | int]]
 _LISTED = 20  # classes that are not known
+_NUMBERED, _NUMBER = re.compile(r"LABEL_\d{1,9}"), re.compile(r"\d{1,9}", re.ASCII)
 
 
 def match_classes(
@@ -35,7 +38,8 @@ def match_classes(
     """Finds the outputs of a model that answer for each class of a data set.
 
     What a file gives wins. Lists that are equal, or where each class of the data set is one of the model's, are matched
-    as they are; outputs without names (LABEL_0, ...), as many as there are classes, by their order. Else each class by
+    as they are. Outputs without names (LABEL_0, ...), as many as there are classes, are matched by number if the
+    classes are the numbers 0, 1, ... too, and else by order, which a note says. Else each class by
     itself: by its name or a synonym, without case, spaces, "_" and "-"; and for a model of ImageNet's classes through
     all that are the thing or a kind of it by WordNet: "bird" through 59 of the 1,000. What a benchmark declares of
     ImageNet's classes comes before WordNet.
@@ -59,8 +63,10 @@ def match_classes(
     """
     own, wanted = tuple(model_names), tuple(class_names)
     names = _Names(own, wanted)
-    if given is None and (own == wanted or (len(own) == len(wanted) and all(n.startswith("LABEL_") for n in own))):
+    if given is None and own == wanted:
         return LabelMap.in_order(wanted, own)
+    if given is None and len(own) == len(wanted) and all(_NUMBERED.fullmatch(each) for each in own):
+        return _match_numbers(own, wanted)
     for name in given or {}:
         if name not in wanted:
             raise unknown_name("class of the data set", name, wanted)
@@ -85,6 +91,19 @@ def match_classes(
         raise _raise_unmatched(unknown, ambiguous, own, wanted, can_restrict)
     _check_disjoint(found, own)
     return LabelMap(own, tuple(found.values()), tuple(unknown))
+
+
+def _match_numbers(own: tuple[str, ...], wanted: tuple[str, ...]) -> LabelMap:
+    """The outputs LABEL_0, ... for classes: by number where the classes are these numbers, else in their order.
+
+    Other numbers, such as 1 to 12, are in the order of numbers, in which 10 comes after 2.
+    """
+    outputs = {int(each.removeprefix("LABEL_")): place for place, each in enumerate(own)}
+    numbers = [int(name) for name in wanted if _NUMBER.fullmatch(name)]
+    if len(numbers) == len(wanted) and set(numbers) == set(outputs):
+        return LabelMap(own, tuple(Answering(wanted[n], (outputs[k],), "number") for n, k in enumerate(numbers)))
+    ranks = np.argsort(np.argsort(numbers, kind="stable")).tolist() if len(numbers) == len(wanted) else range(len(own))
+    return LabelMap(own, tuple(Answering(name, (k,), "unnamed") for name, k in zip(wanted, ranks, strict=True)))
 
 
 class _Names:

@@ -206,9 +206,9 @@ class OnnxFile:
         values = pixels.detach().cpu().float()
         values = values.permute(0, 2, 3, 1) if about.is_channels_last else values
         made = np.concatenate([self._run(each) for each in _split_batch(values.numpy(), about.batch)])
-        made = made[: len(pixels)]
+        made = made[: len(pixels)]  # the last piece may be filled with copies
         if not self._is_known:
-            self._check_logits(made, len(pixels))
+            self._check_logits(made)
         return torch.from_numpy(made.astype(np.float32, copy=False)).to(pixels.device)
 
     def _run(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -225,12 +225,15 @@ class OnnxFile:
                 f"The output {self._output} of {self._file} is no numbers (it holds {_name_kind(found)}), but logits "
                 "are asked for. Export it with the logits alone."
             )
+        if found.ndim != 2 or len(found) != len(values):  # of every run: rows of another number are of other images
+            raise OochubError(
+                f"{self._file} must give logits ({len(values)}, classes), one row per image, but its output is "
+                f"{found.shape}. Export it with one row of logits per image."
+            )
         return found
 
-    def _check_logits(self, made: NDArray[np.float32], count: int) -> None:
+    def _check_logits(self, made: NDArray[np.float32]) -> None:
         """Looks at the first batch."""
-        if made.ndim != 2 or len(made) != count:
-            raise OochubError(f"{self._file} must give logits ({count}, classes), but its output is {made.shape}.")
         if not np.isfinite(made).all():
             raise OochubError(f"{self._file} gives outputs that are not finite: its weights are damaged.")
         if made.shape[1] > 1 and (made >= 0).all() and np.allclose(made.sum(1), 1, atol=1e-3):

@@ -32,6 +32,15 @@ def clean(text: str) -> str:
     return _UNSAFE.sub("\ufffd", text)
 
 
+def escape_json(text: str) -> str:
+    r"""JSON with control and bidi characters as escapes, so that it means the same and redraws no terminal.
+
+    >>> escape_json('["a\u202eb"]')
+    '["a\\u202eb"]'
+    """
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def name(text: str, limit: int = _LONGEST_NAME) -> str:
     """A name on one line, cleaned, and cut in the middle to at most `limit` characters.
 

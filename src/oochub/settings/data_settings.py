@@ -92,6 +92,12 @@ class DataSettings(Settings):
         typed=list[str] | None,
         parse=parse_usual,
     )
+    merge_names: bool = option(
+        False,
+        help="Own data: take names of labels, contexts and groups that look alike for one.",
+        more="Such as snow, Snow and 'snow ': they differ by case, spaces or the form of Unicode. A note lists them.",
+        panel="Data",
+    )
     config: str | None = option(None, help="Configuration, if the source has several.", panel="Data")
     data_dir: str | None = option(None, help="Raw folder; default $OOCHUB_DATA/<benchmark>.", panel="Data", common=True)
     options: Mapping[str, Any] | None = option(

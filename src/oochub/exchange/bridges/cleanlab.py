@@ -1,5 +1,6 @@
 """cleanlab: labels and probabilities for it to judge, and its table of issues as columns beside the rows."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from oochub.errors import OochubError
-from oochub.exchange.bridge import Bridge, RowImage
+from oochub.exchange.bridge import ROW, Bridge, RowImage
 from oochub.storage.files import FileKind
 from oochub.storage.reading import read_text
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from oochub.prediction.predictions import Predictions
 
 _ISSUE = "is_label_issue"
+_INDEX = re.compile(r"|Unnamed: [\d.]+")  # what pandas calls the index, where it saves it and reads it again
 _TEXTS = ("given_label", "predicted_label")
 _MEMBER = b"pred_probs.npy"
 
@@ -48,7 +50,8 @@ class Cleanlab(Bridge):
     def read_columns(self, path: Path) -> pa.Table:
         """See `Bridge.read_columns`: whether a row has an issue (`is_..._issue`) and how good it is (`..._score`).
 
-        `label_quality` of `CleanLearning` is a score too; `given_label` and `predicted_label` are kept as text.
+        `label_quality` of `CleanLearning` is a score too; `given_label` and `predicted_label` are kept as text. The
+        index that pandas saves, a column without a name, is the number of the row, which a sorted table needs.
         """
         text = read_text(path)
         try:
@@ -59,7 +62,12 @@ class Cleanlab(Bridge):
             raise OochubError(f"{path} is not a CSV file with one table: {why}. Write it again.") from error
         if not table.num_rows or len(set(table.column_names)) < table.num_columns:
             raise OochubError(f"{path} has no rows, or a column twice. Write the issues again.")
-        kept = [name for name in table.column_names if name in ("example_id", "split", *_TEXTS) or _is_issue(name)]
+        index = [name for name in table.column_names if _INDEX.fullmatch(name)]
+        if index and "example_id" not in table.column_names:  # of two, the second is that of an earlier file
+            names = [ROW if name == index[-1] else name for name in table.column_names]
+            table = table.rename_columns(names)
+        kept = [name for name in table.column_names if name == ROW]
+        kept += [name for name in table.column_names if name in ("example_id", "split", *_TEXTS) or _is_issue(name)]
         for name in kept:
             kind = table.column(name).type
             is_flag = name.startswith("is_")

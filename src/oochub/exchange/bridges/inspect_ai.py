@@ -84,6 +84,7 @@ class _Sample:
             answer=None if self.failed else _find_answer(content, place),
             choices=choices if is_listed else None,
             target=target if isinstance(target, str) else None,
+            right=None if self.failed else _find_score(content),
         )
 
 
@@ -107,6 +108,17 @@ def _find_answer(content: _Document, place: str) -> str | None:
         parts = [part.get("text") for part in said if isinstance(part, dict)]
         said = "\n".join(part for part in parts if isinstance(part, str))
     return said if isinstance(said, str) else None
+
+
+_VERDICTS = {"C": True, "I": False, 1: True, 0: False}  # of its scorers, also 1.0, True and their likes
+
+
+def _find_score(content: _Document) -> bool | None:
+    """Whether the first scorer says that the sample is right; None if its value is another, such as "P" or .5."""
+    scores = content.get("scores")
+    first = next(iter(scores.values()), None) if isinstance(scores, dict) else None
+    value = first.get("value") if isinstance(first, dict) else None
+    return _VERDICTS.get(value) if isinstance(value, str | int | float) else None
 
 
 def _read_log(path: Path) -> tuple[_Document, Sequence[_Sample]]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,15 +14,19 @@ from oochub.storage.reading import parse_json, parse_plain_number, read_lines
 if TYPE_CHECKING:
     import datasets
 
+_SCORES = ("acc", "exact_match", "exact_match,none", "score")
+
 
 class LmmsEval(Bridge):
     """Reads what `--log_samples` writes: a line per sample, its number `doc_id` and the model's answer.
 
     A written answer is compared with the classes or options as those of `--mode generate` are. If the model scored
-    choices, a list of pairs of a loss and whether the choice is what the model would write, the smallest loss counts,
-    as in lmms-eval.
+    choices, each is a pair of a number and whether the choice is what the model would write. lmms-eval writes losses,
+    which are never negative, and the smallest counts; lm-evaluation-harness writes log-likelihoods, which are never
+    positive, and the largest counts.
 
-    Source: lmms-eval, `EvaluationTracker.save_results_samples`.
+    Source: lmms-eval, `EvaluationTracker.save_results_samples`; lm-evaluation-harness,
+    `ConfigurableTask.process_results`.
     """
 
     title = "lmms-eval"
@@ -35,9 +40,14 @@ class LmmsEval(Bridge):
     def read(self, path: Path, model: str | None) -> BridgedAnswers:
         """See `Bridge.read`; the model is named by the folder, as lmms-eval does."""
         lines = [(number, line) for number, line in enumerate(read_lines(path), start=1) if line.strip()]
-        rows = [_read_row(parse_json(line, name=f"line {number} of {path}"), path, number) for number, line in lines]
-        scored = sum(row.option is not None for row in rows)
-        notes = (f"in {scored:,} rows, the answer is the choice with the smallest loss",) if scored else ()
+        read = [_read_row(parse_json(line, name=f"line {number} of {path}"), path, number) for number, line in lines]
+        rows, scored = [row for row, _ in read], [numbers for _, numbers in read if numbers]
+        notes: tuple[str, ...] = ()
+        if scored:
+            is_loss = _are_losses(scored, path)
+            pick, what = (min, "smallest loss") if is_loss else (max, "largest log-likelihood")
+            rows = [replace(row, option=numbers.index(pick(numbers))) if numbers else row for row, numbers in read]
+            notes = (f"in {len(scored):,} rows, the answer is the choice with the {what}",)
         folder = path.resolve().parent.name
         return BridgedAnswers(tabulate_rows(rows), folder if "samples_" in path.name and folder else None, notes)
 
@@ -46,7 +56,19 @@ class LmmsEval(Bridge):
         return match_rows(answers, data)
 
 
-def _read_row(content: object, path: Path, number: int) -> WrittenRow:
+def _are_losses(scored: list[list[float]], path: Path) -> bool:
+    """Whether the numbers of choices are losses, by their sign in the whole file."""
+    numbers = [number for row in scored for number in row]
+    if min(numbers) < 0 < max(numbers):
+        raise OochubError(
+            f"The numbers of choices in {path} are neither losses nor log-likelihoods: some are negative and some "
+            "positive. Score one answer per row, as text."
+        )
+    return min(numbers) >= 0
+
+
+def _read_row(content: object, path: Path, number: int) -> tuple[WrittenRow, list[float]]:
+    """A row, and the numbers of its choices; none where it has a written answer."""
     if not isinstance(content, dict):
         raise OochubError(f"Line {number} of {path} is no sample. Write the samples again.")
     name, target, said = content.get("doc_id"), content.get("target"), content.get("filtered_resps")
@@ -57,25 +79,27 @@ def _read_row(content: object, path: Path, number: int) -> WrittenRow:
     if not isinstance(said, str | list | None):
         raise OochubError(f"filtered_resps in line {number} of {path} is {said!r:.60}, not an answer. Write it again.")
     truth = str(target) if isinstance(target, str | int) and not isinstance(target, bool) else None
-    if isinstance(said, list):
-        return WrittenRow(id=name, answer=None, option=_find_smallest(said, path, number), target=truth)
-    return WrittenRow(id=name, answer=said, target=truth)
+    score = next((content[name] for name in _SCORES if name in content), None)
+    right = bool(score) if isinstance(score, int | float) and score in (0, 1) else None
+    numbers = _read_numbers(said, path, number) if isinstance(said, list) else []
+    answer = said if isinstance(said, str) else None
+    return WrittenRow(id=name, answer=answer, target=truth, right=right), numbers
 
 
-def _find_smallest(pairs: list[object], path: Path, number: int) -> int:
-    """The choice with the smallest loss."""
+def _read_numbers(pairs: list[object], path: Path, number: int) -> list[float]:
+    """The number of each choice."""
     firsts = [pair[0] if isinstance(pair, list) and pair else pair for pair in pairs]
-    losses = [_read_loss(each) for each in firsts]
-    if not losses or not all(map(math.isfinite, losses)):
+    numbers = [_read_number(each) for each in firsts]
+    if not numbers or not all(map(math.isfinite, numbers)):
         raise OochubError(
             f"filtered_resps in line {number} of {path} are neither one text nor the losses of choices. Score one "
             "answer per row: lmms-eval without repeats."
         )
-    return losses.index(min(losses))
+    return numbers
 
 
-def _read_loss(value: object) -> float:
-    """A number, which lmms-eval writes as text; nan for anything else."""
+def _read_number(value: object) -> float:
+    """A number, which these programs write as text; nan for anything else."""
     if isinstance(value, str):
         return parse_plain_number(value)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan

@@ -1,0 +1,287 @@
+"""The rows of a user's WebDataset shards: the files of one key are a row, and an archive is read to its end or refused.
+
+tarfile takes a damaged header for the end of an archive, and WebDataset of `datasets` begins a new row wherever the key
+changes: both give fewer or other rows without a word. Here every member is listed first.
+"""
+
+import json
+import re
+import tarfile
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import datasets
+import pyarrow as pa
+from datasets.packaged_modules.webdataset.webdataset import WebDataset
+
+from oochub.data.file_rows import FileRows, digest_files
+from oochub.errors import OochubError
+from oochub.storage.tar_member import check_tar_end
+
+_IMAGES = frozenset(WebDataset.IMAGE_EXTENSIONS)
+_NUMBERS = ("cls", "cls2", "index", "inx", "id")
+_TEXTS = ("txt", "text", "transcript")
+_RECORDS = ("json", "jsn")
+_ROWS = 100
+_BROKEN = (tarfile.TarError, OSError, EOFError, ValueError, IndexError, OverflowError, MemoryError, RecursionError)
+_AGAIN = "Write it again."
+_FIRST = re.compile(r"((?:.*/)?[^/.]+)\.([^/]+)")
+_LAST = re.compile(r"((?:.*/)?[^/]+)\.([^/.]+)")
+
+
+class _Member(NamedTuple):
+    name: str
+    archive: Path
+    header: int
+    offset: int
+    size: int
+
+    @property
+    def place(self) -> str:
+        return f"{self.name!r} at byte {self.header:,} of {self.archive}"
+
+
+class _Sample(NamedTuple):
+    """The files of a row."""
+
+    key: str
+    archive: Path
+    fields: dict[str, _Member]
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        return tuple(sorted(field for field in self.fields if _get_suffix(field) in _IMAGES))
+
+
+def find_tar_rows(name: str, splits: Mapping[str, Sequence[Path]]) -> tuple[FileRows | None, tuple[str, ...]]:
+    """The rows of shards, and notes of what was left out; no rows where they hold something else than images.
+
+    A key ends at the first dot of a name. If that gives no rows of one image each, it ends at the last.
+
+    Args:
+        name: What the data are called.
+        splits: Archives of each split.
+
+    Raises:
+        OochubError: An archive that is damaged or cut off, with the place; a link, a file that is there twice, a row
+            with several images or without one; a number or JSON that is none.
+    """
+    members = {split: [each for archive in own for each in _list_members(archive)] for split, own in splits.items()}
+    bare = [each for own in members.values() for each in own if not _LAST.fullmatch(each.name)]
+    notes = (_note_bare(bare),) if bare else ()
+    named = {split: [each for each in own if _LAST.fullmatch(each.name)] for split, own in members.items()}
+    samples = _group(named)
+    kinds = {_get_suffix(field) for own in samples.values() for each in own for field in each.fields}
+    if not kinds or not kinds & _IMAGES or kinds - _IMAGES - {*_NUMBERS, *_TEXTS, *_RECORDS}:
+        return None, notes
+    column = _find_image_columns(samples)
+    columns: list[str] = []
+    for field in (field for own in samples.values() for each in own for field in each.fields):
+        if column.get(field, field) not in columns:
+            columns.append(column.get(field, field))
+    records, pictures = {}, dict.fromkeys(column.values())
+    for field in (each for each in columns if each not in pictures):
+        read = {split: _read_all([each.fields.get(field) for each in own]) for split, own in samples.items()}
+        values = {
+            split: [
+                _read_value(content, each.fields.get(field), field)
+                for content, each in zip(read[split], own, strict=True)
+            ]
+            for split, own in samples.items()
+        }
+        records[field] = _make_arrays(values, field)
+    features = datasets.Features(
+        {
+            each: datasets.Image()
+            if each in pictures
+            else datasets.features.features.generate_from_arrow_type(next(iter(records[each].values())).type)
+            for each in columns
+        }
+        | {"__key__": datasets.Value("string"), "__url__": datasets.Value("string")}
+    )
+
+    def tables(split: str) -> Iterator[pa.Table]:
+        own = samples[split]
+        for start in range(0, len(own), _ROWS):
+            some = own[start : start + _ROWS]
+            made: dict[str, pa.Array] = {each: records[each][split][start : start + len(some)] for each in records}
+            for each in pictures:
+                found = [next((sample.fields[f] for f in sample.images if column[f] == each), None) for sample in some]
+                made[each] = _read_images(found, features[each].pa_type)
+            made["__key__"] = pa.array([sample.key for sample in some], pa.string())
+            made["__url__"] = pa.array([str(sample.archive) for sample in some], pa.string())
+            yield pa.Table.from_arrays([made[each] for each in features], schema=features.arrow_schema)
+
+    files = [archive for own in splits.values() for archive in own]
+    made = {split: partial(tables, split) for split in splits}
+    return FileRows(name, "webdataset", features, made, state=digest_files(files, list(splits))), notes
+
+
+def _list_members(archive: Path) -> Iterator[_Member]:
+    """The files of an archive, after a look that it is whole and that each member can be a part of one row."""
+    try:
+        with tarfile.open(archive, "r:*") as opened:
+            names: dict[str, int] = {}
+            last = -1
+            for member in opened:
+                parts = member.name.removeprefix("./").split("/")
+                where = f"{member.name!r} at byte {member.offset:,}"
+                if member.name.startswith("/") or ".." in parts or "\\" in member.name:
+                    raise OochubError(f"{archive} holds {where}, a path that points outside it. {_AGAIN}")
+                if member.offset <= last or member.size < 0:
+                    raise OochubError(f"{archive} is damaged: the header of {where} points backwards. {_AGAIN}")
+                last = member.offset
+                if member.isdir() or any(part.startswith((".", "__")) for part in parts if part != "."):
+                    continue
+                if not member.isreg() or member.issparse():
+                    raise OochubError(f"{archive} holds {where}, which is no plain file. Pack plain files.")
+                name = "/".join(part for part in parts if part != ".")
+                if name in names:
+                    raise OochubError(
+                        f"{archive} holds {name!r} twice, at bytes {names[name]:,} and {member.offset:,}. Keep one."
+                    )
+                names[name] = member.offset
+                yield _Member(name, archive, member.offset, member.offset_data, member.size)
+            check_tar_end(opened, archive, again=_AGAIN)
+    except OochubError:
+        raise
+    except _BROKEN as error:
+        at = getattr(opened, "offset", 0) if "opened" in locals() else 0
+        raise OochubError(
+            f"{archive} is damaged or no tar archive: at byte {at:,}, {str(error).partition(':')[0]}. If it is "
+            "compressed, but not by gzip, bzip2 or xz, decompress it. Else write it again."
+        ) from error
+
+
+def _note_bare(bare: Sequence[_Member]) -> str:
+    is_one = len(bare) == 1
+    return (
+        f"{len(bare):,} file{'s' * (not is_one)} of the shards {'has' if is_one else 'have'} no suffix and "
+        f"{'is' if is_one else 'are'} left out: {bare[0].name}{'' if is_one else ', ...'}"
+    )
+
+
+def _get_suffix(field: str) -> str:
+    return field.rpartition(".")[2].lower()
+
+
+def _group(members: Mapping[str, Sequence[_Member]]) -> dict[str, list[_Sample]]:
+    """The samples of each split by the rule that gives one image for each key, else as many for each."""
+    first, last = ({split: _collect(own, rule) for split, own in members.items()} for rule in (_FIRST, _LAST))
+    every = [each for own in first.values() for each in own]
+    kinds = {each.images for each in every}
+    is_plain = _has_one_image(first) and all(each[0] in _IMAGES for each in kinds)
+    if is_plain or (len(kinds) == 1 and len(every) > 1 and not _are_keys(every)):
+        return first
+    if _has_one_image(last):
+        return last
+    if len(kinds) == 1:
+        return first
+    usual = max(kinds, key=lambda kind: sum(each.images == kind for each in every))
+    odd = next(each for each in every if each.images != usual)
+    member = next(iter(odd.fields.values()))
+    raise OochubError(
+        f"The key {odd.key!r}, with {member.place}, has {_list(odd.images)}, but other keys have {_list(usual)}: these "
+        "files are not one row per image. Give each key one image."
+    )
+
+
+def _has_one_image(samples: Mapping[str, Sequence[_Sample]]) -> bool:
+    """Whether each sample has one image, and nothing but a suffix tells their names apart from their keys."""
+    images = {each.images for own in samples.values() for each in own}
+    return all(len(each) == 1 for each in images) and len({each[0].rpartition(".")[0] for each in images}) == 1
+
+
+def _are_keys(samples: Sequence[_Sample]) -> bool:
+    """Whether the words before the suffixes of several images belong to keys: numbers, or those of other files too."""
+    words = {image.rpartition(".")[0] for each in samples for image in each.images}
+    others = {field.rpartition(".")[0] for each in samples for field in each.fields if field not in each.images}
+    return bool(words & (others - {""})) or all(word.replace(".", "").isdigit() for word in words)
+
+
+def _collect(members: Sequence[_Member], rule: "re.Pattern[str]") -> list[_Sample]:
+    samples: dict[tuple[Path, str], _Sample] = {}
+    for member in members:
+        found = rule.fullmatch(member.name)
+        key, field = (found[1], found[2].lower()) if found else (member.name, "")
+        sample = samples.setdefault((member.archive, key), _Sample(key, member.archive, {}))
+        if field in sample.fields:
+            raise OochubError(f"{member.place} is the second {field} of the key {key!r}. Keep one.")
+        sample.fields[field] = member
+    return list(samples.values())
+
+
+def _list(images: Sequence[str]) -> str:
+    return f"{len(images)} images ({', '.join(images[:4])})" if images else "no image"
+
+
+def _find_image_columns(samples: Mapping[str, Sequence[_Sample]]) -> dict[str, str]:
+    """Field to column of images: one column where each row has one image, whatever its suffix."""
+    images = {each.images for own in samples.values() for each in own}
+    fields = sorted({field for each in images for field in each})
+    if all(len(each) == 1 for each in images) and len(fields) > 1:
+        return dict.fromkeys(fields, "image")
+    return {field: field for field in fields}
+
+
+def _read_value(content: bytes | None, member: _Member | None, field: str) -> object:
+    if content is None or member is None:
+        return None
+    try:
+        text = content.decode("utf-8")
+        if _get_suffix(field) in _NUMBERS:
+            return int(text)
+        return text if _get_suffix(field) in _TEXTS else json.loads(text)
+    except (ValueError, RecursionError) as error:
+        what = "a number" if _get_suffix(field) in _NUMBERS else "text" if _get_suffix(field) in _TEXTS else "JSON"
+        raise OochubError(f"{member.place} is not {what}: {str(error)[:120]}. {_AGAIN}") from error
+
+
+class _Reader:
+    """Reads members of archives, each of which is opened once for members that follow each other."""
+
+    def __init__(self) -> None:
+        self._archive: Path | None = None
+        self._opened: tarfile.TarFile | None = None
+
+    def __enter__(self) -> "_Reader":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._opened is not None:
+            self._opened.close()
+
+    def read(self, member: _Member) -> bytes:
+        if self._opened is None or self._archive != member.archive:
+            self.__exit__()
+            self._opened, self._archive = tarfile.open(member.archive, "r:*"), member.archive
+        assert self._opened.fileobj is not None  # noqa: S101  it is open
+        self._opened.fileobj.seek(member.offset)
+        return self._opened.fileobj.read(member.size)
+
+
+def _read_all(members: Sequence[_Member | None]) -> list[bytes | None]:
+    with _Reader() as reader:
+        return [None if member is None else reader.read(member) for member in members]
+
+
+def _make_arrays(values: Mapping[str, Sequence[object]], field: str) -> dict[str, pa.Array]:
+    try:
+        every = pa.array([value for own in values.values() for value in own])
+    except (pa.ArrowException, OverflowError) as error:
+        raise OochubError(
+            f"The files .{field} of the shards do not have values of one kind: {str(error)[:160]}. {_AGAIN}"
+        ) from error
+    made, start = {}, 0
+    for split, own in values.items():
+        made[split] = every[start : start + len(own)]
+        start += len(own)
+    return made
+
+
+def _read_images(members: Sequence[_Member | None], kind: pa.DataType) -> pa.Array:
+    content = _read_all(members)
+    paths = [None if member is None else member.name for member in members]
+    return pa.StructArray.from_arrays([pa.array(content, pa.binary()), pa.array(paths, pa.string())], fields=list(kind))
