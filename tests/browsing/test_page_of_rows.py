@@ -71,6 +71,15 @@ def test_a_filter_is_a_link_that_restores_it(browser, folder):
     assert _count(browser).startswith(f"{(predictions.column('context') == 'grass').sum()} of 240")
 
 
+def test_both_ends_of_a_range_of_confidence_belong_to_it(browser, folder):
+    """Ends that are the confidence of a row. Planted faults seen: either end left out."""
+    confidence = browsed_predictions(240).summary.confidence
+    low, high = np.sort(confidence)[[60, 180]].tolist()
+    assert len({*confidence.tolist()}) == 240
+    open_rows(browser, folder, f"#confidence={low!r}..{high!r}")
+    assert _count(browser).startswith("121 of 240")
+
+
 def test_what_was_looked_at_widens_the_intervals_and_is_said(browser, folder):
     """Bonferroni over distinct selections, however often and in whatever words each was asked for."""
     open_rows(browser, folder)

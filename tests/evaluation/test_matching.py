@@ -268,6 +268,19 @@ def test_a_stratum_of_one_side_is_left_out_and_said():
     assert f"covers the {100 * found.share_out:.1f}% of the out-of-context examples that have a counterpart" in said
 
 
+def test_labels_keep_their_weight_where_a_stratum_is_left_out():
+    """By hand: no small object in context. In: (20 + 20 * .5) / 40; out: (20 + 20 * .2) / 40, .2 of the large ones.
+
+    Planted fault seen: a stratum of one side takes weight from its label, and the gap is -10 points.
+    """
+    label = np.repeat([0, 1], 20)
+    inside = {"label": label, "prediction": np.where(np.arange(40) < 30, label, 0), "area": label * 0.9}
+    outside = {"label": label, "prediction": np.where(np.arange(40) < 22, label, 0), "area": label * 0.9}
+    outside["area"][30:] = 0.1
+    found = estimate_matched_gap("accuracy", inside, outside, column="area", resamples=100)
+    assert found.estimate == pytest.approx(0.6 - 0.75, abs=1e-12) and found.share_out == 0.75
+
+
 def test_rows_without_a_value_are_left_out_and_count_as_unmatched():
     inside, outside = sides(context=0.5, size=0.7)
     blank = outside | {"area": np.where(np.arange(1200) % 4 == 0, np.nan, outside["area"])}

@@ -57,7 +57,7 @@ def by_hand(gains, p_values, names):
 
 
 def test_places_are_those_of_mcnemar_and_holm():
-    """On the rows out of context. Planted faults: all rows; a model that no pair has."""
+    """On the rows out of context. Planted faults: all rows; a model that no pair has; whole widths for half."""
     given = models()
     ranking = oochub.compare(*given, metric="accuracy")
     out = np.arange(300) % 3 == 0
@@ -70,6 +70,9 @@ def test_places_are_those_of_mcnemar_and_holm():
     assert ranking.tables[0].n == 100 and places(ranking) == by_hand(gains, p_values, ranking.names)
     assert [pair.p_value for pair in ranking.tables[0].pairs] == pytest.approx(list(p_values.values()))
     assert {place for place in places(ranking).values()} > {(5, 5)}
+    widths = [pair.difference.high - pair.difference.low for pair in ranking.tables[0].pairs]
+    error = np.median(widths) / (2 * stats.norm.isf(0.025))  # found 8 times in 10 at a tenth of 5%
+    assert ranking.tables[0].smallest == pytest.approx(error * (stats.norm.isf(0.025 / 10) + stats.norm.ppf(0.8)))
 
 
 def test_of_a_metric_where_lower_is_better_the_lowest_is_first():

@@ -183,10 +183,24 @@ _FAULTS = {
     "image unknown": ([{**_GOOD, "image_id": 41}], "1 image is not in these data, first '41'; an image goes by its"),
     "class unknown": ([{**_GOOD, "category_id": 4}], r"category_id that is none of 2 \(0 head, 1 hand\), first 4 in"),
     "outside": ([{**_GOOD, "bbox": [50, 2, 4, 4]}], r"1 box does not lie in the image, first \[50.0, .* 40 x 20 pix"),
+    "beyond to the right": ([{**_GOOD, "bbox": [1, 2, 79.5, 4]}], r"not lie in .* first \[1.0, 2.0, 80.5, 6.0\]"),
+    "beyond below": ([{**_GOOD, "bbox": [1, 2, 4, 38.5]}], r"not lie in .* first \[1.0, 2.0, 5.0, 40.5\]"),
+    "beyond to the left": ([{**_GOOD, "bbox": [-40.5, 2, 50, 4]}], "1 box does not lie in the image"),
+    "beyond above": ([{**_GOOD, "bbox": [1, -20.5, 4, 30]}], "1 box does not lie in the image"),
+    "ends at the edge": ([{**_GOOD, "bbox": [-4, 2, 4, 4]}], "1 box does not lie in the image"),
+    "begins at the edge": ([{**_GOOD, "bbox": [1, 20, 4, 4]}], "1 box does not lie in the image"),
     "absurd": ([{**_GOOD, "bbox": [1, 2, 4e6, 4]}], "1 box does not lie in the image"),
     "a class of text": ([{**_GOOD, "category_id": "head"}], "whole number as category_id, got 'head'"),
     "no image": ([{**_GOOD, "image_id": None}], "whole number or a text as image_id, got None"),
 }
+
+
+def test_a_box_may_reach_as_far_beyond_an_image_as_it_is_large(data, tmp_path):
+    """40 x 20 pixels: just within what the faults below lie beyond."""
+    boxes = [[-40.0, -20.0, 120.0, 60.0], [39.5, 19.5, 40.5, 20.5], [-4.0, -4.0, 4.5, 4.5]]
+    (made,) = open_parts([_write(tmp_path, [{**_GOOD, "bbox": box} for box in boxes])], benchmark=data)
+    corners = [[x, y, x + width, y + height] for x, y, width, height in boxes]
+    assert [each.tolist() for each in made.to_pandas()["detected_boxes"][0]] == corners
 
 
 @pytest.mark.parametrize("name", _FAULTS)

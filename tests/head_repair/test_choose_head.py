@@ -62,7 +62,10 @@ def test_a_floor_that_nothing_keeps():
 
 
 def test_it_is_fitted_again_on_both_parts(rows, made):
-    """The head is the chosen method's on the rows of both parts, over the temperature."""
+    """The head is the chosen method's on the rows of both parts, over the temperature.
+
+    Planted fault seen: the bias as it is.
+    """
     from oochub import catalog
     from oochub.head_repair.head_method import HeadRows
 
@@ -74,6 +77,8 @@ def test_it_is_fitted_again_on_both_parts(rows, made):
     )
     expected = catalog.get("repair", made.chosen.method)(**made.chosen.settings).fit(own, seed=0)
     np.testing.assert_allclose(made.head.weight * made.temperature, expected.weight, rtol=1e-6)
+    np.testing.assert_allclose(made.head.bias * made.temperature, expected.bias, rtol=1e-6)
+    assert np.abs(expected.bias).min() > 1e-3 and abs(np.log(made.temperature)) > 0.1
 
 
 def test_unseen_rows_are_tried_alone():

@@ -1,6 +1,7 @@
 """Learning curves: the cell that lacks rows gains most, about what is promised, and no row that proves is read."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,16 @@ from scipy.optimize import curve_fit
 from oochub.head_repair.cell_rows import list_cells
 from oochub.head_repair.head_method import HeadRows
 from oochub.head_repair.head_methods.retrain_weighted import RetrainWeighted
-from oochub.head_repair.learning_curves import _FOLDS, _divide, draw_learning_curves, fit_curve, measure_worse
+from oochub.head_repair.learning_curves import (
+    _FOLDS,
+    _CountedCell,
+    _divide,
+    _measure_gain,
+    _resample,
+    draw_learning_curves,
+    fit_curve,
+    measure_worse,
+)
 from oochub.head_repair.repair_rows import RepairRows
 from oochub.head_repair.row_parts import RowParts, divide_rows
 
@@ -106,6 +116,47 @@ def test_the_cell_that_lacks_rows_gains_most_and_about_what_is_promised():
     first = "cat in unusual contexts"
     assert gained[first] == max(gained.values()) > 0.005
     assert promised[first].low <= gained[first] <= promised[first].high
+
+
+def _curves_by_hand(shares, *, cell=10, repeats=1, cluster=None):
+    """Heads on 4 and on 16 rows of a cell, which answer so many of each class and side; and a cell of 16 rows."""
+    places = np.arange(cell)
+    right = np.stack([np.tile(np.repeat(places < round(share * cell), repeats), 4) for share in shares]).astype(float)
+    side = np.repeat(np.arange(4), cell * repeats)
+    rows = SimpleNamespace(is_out=side % 2 == 1, groups={"side": side}, cluster=cluster)
+    drawn = np.array([4.0, 16.0]), right
+    curves = SimpleNamespace(rows=rows, scored=np.arange(len(side)), seed=0, draw=lambda has: drawn)
+    return curves, _CountedCell(SimpleNamespace(has=None, name="cat", side="out"), False, 16, 0.5)
+
+
+def test_the_promise_of_more_rows_is_that_of_the_curve():
+    """By hand: .5 with 4 rows and .7 with 16 is .9 - .8 / sqrt(n), followed from 16 rows to 24 and at most to 32.
+
+    Planted faults seen: twice the rows; the interval of the curve at another number of rows.
+    """
+    curves, cell = _curves_by_hand((0.5, 0.7), cell=200)
+    for asked, more in ((8, 8), (16, 16), (100, 16)):
+        found = _measure_gain(curves, cell, more=asked)
+        assert (found.level, found.fall, found.more) == (pytest.approx(0.9), pytest.approx(0.8), more)
+        assert found.gain == pytest.approx(0.8 * (16**-0.5 - (16 + more) ** -0.5))
+        assert found.gain.low < found.gain < found.gain.high
+
+
+def test_rows_of_a_cluster_are_one_row_to_the_promise():
+    """Four copies of each row in a cluster have the interval of one row each. Planted fault seen: clusters ignored."""
+    single = _measure_gain(*_curves_by_hand((0.5, 0.7)), more=8).gain
+    clusters = np.arange(40).repeat(4)
+    curves, _ = _curves_by_hand((0.5, 0.7), repeats=4, cluster=clusters)
+    fourfold = _resample(curves, *curves.draw(None), rows=16, more=8)
+    assert fourfold == pytest.approx((single.low, single.high))
+
+
+def test_a_promise_of_nothing_is_as_wide_as_rows_allow():
+    """By hand: no row of 20 on a side changed, so Wilson's z² / (20 + z²) may have, over a curve from 4 to 16 rows."""
+    found = _measure_gain(*_curves_by_hand((1.0, 1.0)), more=8).gain
+    reach = (16**-0.5 - 24**-0.5) / (4**-0.5 - 16**-0.5)
+    half = 1.959963984540054**2 / (20 + 1.959963984540054**2) * reach
+    assert (float(found), found.low, found.high) == pytest.approx((0, -half, half))
 
 
 @pytest.mark.slow

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from leaderboard_entries import made_predictions, sent_entry
 
+import oochub
 from oochub.leaderboard.board import Board
 from oochub.leaderboard.checked_entry import CheckedEntry
+from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
 from oochub.leaderboard.leaderboard_pages import make_board_page
 from oochub.prediction.predictions import Predictions
 from oochub.stats.delong import paired_delong
-from oochub.stats.paired_values import pack_values
+from oochub.stats.paired_values import PairedValues, pack_values
 
 SENT = (
     (0.9, {"model": "a"}),
@@ -93,6 +95,43 @@ def test_the_line_is_through_ranked_entries_and_says_of_others_too(checked):
         expected = float(row.report.headline("out")) - norm.cdf(slope * place(row, "in") + intercept)
         assert row.off_the_line == pytest.approx(expected, abs=1e-9), row.entry.model
     assert math.isnan(board.tracks["standard"][0].off_the_line)
+
+
+def test_where_lower_is_better_the_lowest_number_is_first():
+    """By hand: errors on 60 rows out of context, each model's twice as large as those of the one before.
+
+    Planted faults seen: the highest number first; the worse model clearly better; the distance from the line turned
+    round; a model chosen on the test rows with a place.
+    """
+    rng = np.random.default_rng(0)
+    label, is_hard, noise = rng.normal(size=120), np.arange(120) % 2 == 0, rng.normal(size=120)
+    sizes = {"d": 2.0, "a": 0.25, "e": 4.0, "b": 0.5, "oracle": 0.1, "c": 1.0}
+    found, errors = [], {}
+    for name, size in sizes.items():
+        value = label + size * noise * np.where(is_hard, 1.2 + 0.1 * (name in "bd"), 1.0)
+        errors[name] = (value - label) ** 2
+        made = Predictions.from_arrays(value=value, label=label, challenge=np.where(is_hard, "hard", "easy"))
+        report = oochub.evaluate(made, resamples=100)
+        about = replace(report.benchmark, primary_metric="mean_squared_error", metric_direction="lower")
+        entry = LeaderboardEntry(
+            model=name, track="open", selection="oracle" if name == "oracle" else "hard", supervision="labels",
+            date="2026-11-20", predictions=("preds.parquet",),
+        )  # fmt: skip
+        number = report["hard/mean_squared_error"]
+        values = PairedValues(kind="means", values=errors[name][is_hard], number=number, n=60)
+        report = replace(report, benchmark=about)
+        found.append(CheckedEntry(name=name, entry=entry, report=report, reason="", is_sent=False, values=values))
+    (board,) = Board.all_of(found)
+    assert [row.name for row in board.rows] == ["oracle", "a", "b", "c", "d", "e"]
+    assert [row.rank for row in board.rows] == [None, *((place, place) for place in range(1, 6))]
+    assert [sorted(row.behind) for row in board.rows[1:]] == [["a", "b", "c", "d", "e"][:k] for k in range(5)]
+    means = {name: [each[~is_hard].mean(), each[is_hard].mean()] for name, each in errors.items()}
+    slope, intercept = np.polyfit(*np.array([means[name] for name in "abcde"]).T, 1)
+    for row in board.rows:
+        inside, outside = means[row.name]
+        assert row.off_the_line == pytest.approx(slope * inside + intercept - outside, abs=1e-9)
+    tests = board.tests["open"]
+    assert (tests.test, tests.n, tests.pairs, tests.clear) == ("sign flips", 60, 10, 10)
 
 
 def _other_rows(checked, tmp_path, model):

@@ -108,6 +108,20 @@ def test_normalized_and_calibrated(folder: Any) -> None:
     assert by_tokens.metadata.normalization == "tokens" and "calibration" in json.loads(pq_metadata(by_tokens))
 
 
+def test_every_token_of_an_answer_counts_for_its_length(monkeypatch: Any) -> None:
+    """By hand: 6 nats over two tokens, one and three; token 0 is one. Planted fault seen: token 0 left out."""
+    model = torch.nn.Module()
+    model.config = transformers.LlamaConfig()
+    monkeypatch.setattr(model, "forward", lambda input_ids: None)
+    monkeypatch.setattr(AnswerScores, "_score_together", lambda self, prompt, answers: torch.full((3,), -6.0))
+    answers = torch.tensor([[[5, 0, -1], [0, -1, -1], [7, 8, 9]]])
+    lengths = torch.tensor([[4, 1, 12]])
+    batch = {"input_ids": torch.ones(1, 2, dtype=torch.long), "answer_ids": answers, "answer_lengths": lengths}
+    expected = {"none": [-6, -6, -6], "tokens": [-3, -6, -2], "characters": [-1.5, -6, -0.5]}
+    for normalize, values in expected.items():
+        assert AnswerScores(model, rows=4, normalize=normalize)(**batch).logits.tolist() == [values]
+
+
 def pq_metadata(predictions: Any) -> bytes:
     """The JSON under the key `oochub` of the file."""
     import pyarrow.parquet as pq

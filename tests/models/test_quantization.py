@@ -54,6 +54,16 @@ def predict(model, data, **how):
     return oochub.predict(model, data, **{"cache": False, "images": False, "dtype": "int8", **how})
 
 
+def test_images_to_calibrate_on_are_drawn_from_all_of_a_sorted_split():
+    """400 rows by class: 192 of them, each once, about half of each class. Planted fault seen: the first 192."""
+    grays = [Pictures.new("L", (1, 1), k // 2) for k in range(400)]  # black to 199: the class is the half
+    part = Dataset.from_dict({"image": grays}, Features({"image": Image()}))
+    drawn = choose_calibration_rows("train", DatasetDict(train=part, test=images(2, 3)), {}, "image").rows
+    values = [image.getpixel((0, 0)) for image in drawn["image"]]
+    assert len(values) == 192 and max(np.bincount(values)) <= 2
+    assert 192 / 2 - 20 < sum(value < 100 for value in values) < 192 / 2 + 20
+
+
 def cached():
     return sorted(Path(os.environ["OOCHUB_CACHE"], "runtimes").glob("*.onnx"))
 
