@@ -1,56 +1,98 @@
 """Plants small faults where numbers are made and names those that no test sees: `python tests/helpers/mutants.py`.
 
-A fault is one changed operator, number, condition or keyword of a line that is drawn from `evaluation/`, `stats/` and
-`context_finding/`. Each runs in a clone of the repository, so that the work tree stays as it is. A survivor is to be
-looked at: some change nothing that anybody could see.
+A fault is one changed operator, number, condition or keyword of a line. The rooms take turns, and in a room files weigh
+alike. Each fault runs in a clone of the last commit, so that the work tree stays as it is: the everyday tests that are
+named like its file, then those of its room and those that import it. A survivor is to be looked at: some change nothing
+that anybody could see. With `--out` a run goes on where it was stopped, and what survived before is tried again.
 """
 
 import argparse
 import ast
 import copy
+import json
 import os
 import random
 import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("src/oochub/stats", "src/oochub/evaluation", "src/oochub/context_finding")
+CORE = Path("src/oochub")
+
+
+class Room(NamedTuple):
+    """Files of the core, and the tests that should see their faults, each as patterns."""
+
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+ROOMS = {
+    "evaluation": Room(("evaluation/**/*.py",), ("evaluation",)),
+    "stats": Room(("stats/**/*.py",), ("stats",)),
+    "leaderboard": Room(("leaderboard/**/*.py",), ("leaderboard",)),
+    "head_repair": Room(("head_repair/**/*.py",), ("head_repair", "test_repairing.py")),
+    "checking": Room(("checking.py", "report/check*.py"), ("test_checking.py", "*/test_check*.py")),
+    "exchange": Room(("exchange/**/*.py",), ("exchange",)),
+    "browsing": Room(("browsing/**/*.py",), ("browsing",)),
+    "scripts": Room(("report/templates/**/*.js",), ("browsing", "*/test_*in_browser.py")),
+    "models": Room(("models/**/*.py",), ("models",)),
+    "context_finding": Room(("context_finding/**/*.py",), ("context_finding",)),
+}
 _NONE_CHOSEN = 5
 """What pytest says where every test of its files is a slow one."""
+_LONGEST = 900  # seconds of tests: what takes longer hangs by the fault
 _OTHER: dict[type, type] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Lt: ast.LtE, ast.LtE: ast.Lt,
     ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.And: ast.Or, ast.Or: ast.And,
     ast.Is: ast.IsNot, ast.IsNot: ast.Is,
 }  # fmt: skip
+_TOKEN = re.compile(
+    r"""(?P<text>//.*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)"""
+    r"|(?P<comparison>===|!==|<=|>=|(?<= )[<>](?= ))|(?P<operator>&&|\|\||(?<= )[-+*/](?= )|[-+*/](?==))"
+    r"|(?P<condition>\bif \(|(?<= )\? )|(?P<flag>\btrue\b|\bfalse\b)|(?P<number>(?<![\w.$])\d+(?:\.\d+)?(?![\w.]))"
+)
+"""What may be changed in a line of a script, and strings and comments, which may not."""
+_OTHER_IN_SCRIPT = {
+    "===": "!==", "!==": "===", "<=": "<", ">=": ">", "<": "<=", ">": ">=", "&&": "||", "||": "&&", "+": "-",
+    "-": "+", "*": "/", "/": "*", "true": "false", "false": "true", "if (": "if (!", "? ": "=== null ? ",
+}  # fmt: skip
 
 
 class Mutant(NamedTuple):
-    """One fault: the file, its line, what it does, and the file's text with it."""
+    """One fault: the file, its line, what it does, and what makes the file's text with it."""
 
     path: str
     line: int
     what: str
-    text: str
+    plant: Callable[[], str]
 
 
 def mutants_of(path: Path, source: str) -> Iterator[Mutant]:
     """Every fault that can be planted into a file; docstrings, annotations and messages stay as they are."""
+    if path.suffix != ".py":
+        yield from _change_script(path, source)
+        return
     tree = ast.parse(source)
     skipped = {id(inner) for node in ast.walk(tree) for part in _unseen(node) for inner in ast.walk(part)}
     for number, node in enumerate(ast.walk(tree)):
         if id(node) in skipped:
             continue
         for what, change in _changes(node):
-            other = copy.deepcopy(tree)
-            change(next(each for k, each in enumerate(ast.walk(other)) if k == number))
             line = getattr(node, "lineno", 0)
-            text = ast.unparse(ast.fix_missing_locations(other))
-            yield Mutant(str(path), line, f"{what}: {ast.unparse(node)[:90]}", text)
+            plant = partial(_change_tree, tree, number, change)
+            yield Mutant(str(path), line, f"{what}: {ast.unparse(node)[:90]}", plant)
+
+
+def _change_tree(tree: ast.AST, number: int, change: Callable[[ast.AST], object]) -> str:
+    other = copy.deepcopy(tree)
+    change(next(each for k, each in enumerate(ast.walk(other)) if k == number))
+    return ast.unparse(ast.fix_missing_locations(other))
 
 
 def _unseen(node: ast.AST) -> Iterator[ast.AST]:
@@ -87,59 +129,119 @@ def _near(number: float) -> float:
     return number + 1 if number in (0, 1) or isinstance(number, int) else number * 0.9
 
 
+def _change_script(path: Path, source: str) -> Iterator[Mutant]:
+    """The faults of a script."""
+    first = 0
+    for number, line in enumerate(source.split("\n"), 1):
+        for found in _TOKEN.finditer(line):
+            kind, token = str(found.lastgroup), found[0]
+            if kind != "text":
+                other = _OTHER_IN_SCRIPT.get(token) or (str(int(token) + 1) if token.isdigit() else f"{token}1")
+                start, end = first + found.start(), first + found.end()
+                what = f"{kind} {token.strip()} at {found.start()}: {line.strip()[:90]}"
+                yield Mutant(
+                    str(path), number, what, lambda start=start, end=end, o=other: source[:start] + o + source[end:]
+                )
+        first += len(line) + 1
+
+
 def main() -> int:
     """Draws faults, runs the everyday tests on each, prints the survivors; their number is the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=None, help="Draws the same faults again.")
     parser.add_argument("--count", type=int, default=40, help="How many faults.")
+    parser.add_argument("--rooms", nargs="+", default=list(ROOMS), choices=ROOMS, help="Where.")
+    parser.add_argument("--out", type=Path, help="File of outcomes, one JSON object a line.")
     given = parser.parse_args()
     seed = given.seed if given.seed is not None else random.SystemRandom().randrange(10**6)
-    say = sys.stdout.write
-    say(f"seed {seed}\n")
-    generator, survivors = random.Random(seed), []
-    files = [path.relative_to(ROOT) for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))]
+    say = partial(print, flush=True)
+    say(f"seed {seed}")
+    lines = given.out.read_text("utf-8").splitlines() if given.out and given.out.exists() else []
+    known = {(each["seed"], each["number"]): each["seen_by"] for each in map(json.loads, lines)}
+    survived = 0
     with tempfile.TemporaryDirectory() as folder:
         clone = Path(folder) / "clone"
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
         for number in range(given.count):
-            every: list[Mutant] = []
-            while not every:  # files weigh alike, then their faults
-                path = generator.choice(files)
-                every = list(mutants_of(path, (ROOT / path).read_text("utf-8")))
-            fault = generator.choice(every)
-            seen_by = _seen_by(clone, fault)
-            say(f"{number + 1:3} {fault.path}:{fault.line} {fault.what}\n    {seen_by or 'SURVIVED'}\n")
-            sys.stdout.flush()
-            survivors += [] if seen_by else [fault]
-    say(f"{len(survivors)} of {given.count} survived, seed {seed}\n")
-    return len(survivors)
+            room = given.rooms[number % len(given.rooms)]
+            fault = _draw(clone, ROOMS[room], random.Random(f"{seed} {number}"))
+            seen_by = known.get((seed, number)) or _seen_by(clone, ROOMS[room], fault)
+            say(f"{number + 1:3} {room} {fault.path}:{fault.line} {fault.what}\n    {seen_by or 'SURVIVED'}")
+            survived += not seen_by
+            if given.out:
+                row = {"seed": seed, "number": number, "room": room, "path": fault.path, "line": fault.line}
+                with given.out.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps({**row, "what": fault.what, "seen_by": seen_by}) + "\n")
+    say(f"{survived} of {given.count} survived, seed {seed}")
+    return survived
 
 
-def _seen_by(clone: Path, fault: Mutant) -> str | None:
-    """The first everyday test that fails with the fault, None if all pass; those named for its file run first."""
+def _draw(clone: Path, room: Room, generator: random.Random) -> Mutant:
+    """A fault of a room; files weigh alike, then their faults."""
+    files = sorted({path for pattern in room.files for path in (clone / CORE).glob(pattern)})
+    every: list[Mutant] = []
+    while not every:
+        path = generator.choice(files)
+        every = list(mutants_of(path.relative_to(clone), path.read_text("utf-8")))
+    return generator.choice(every)
+
+
+def _seen_by(clone: Path, room: Room, fault: Mutant) -> str | None:
+    """The first everyday test that fails with the fault and not without it; None if there is none."""
     place = clone / fault.path
     before = place.read_text("utf-8")
-    place.write_text(fault.text, "utf-8")
-    name = re.compile(rf"\b{place.stem}\b")
+    module = ".".join(Path(fault.path).with_suffix("").parts[1:])
     every = {str(path.relative_to(clone)): path for path in sorted((clone / "tests").rglob("test_*.py"))}
-    named = [test for test, path in every.items() if place.stem in path.stem]
-    mention = [test for test, path in every.items() if test not in named and name.search(path.read_text("utf-8"))]
-    several = ["-n", "logical", "--dist", "loadfile"]
-    environment = {**os.environ, "PYTHONPATH": str(clone / "src"), "OMP_NUM_THREADS": "1"}
-    words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not campaign"]
-    try:
-        for tests in (named, mention and [*mention, *several], ["tests", *several]):
-            if not tests:
-                continue
-            run = subprocess.run(
-                [*words, *tests], cwd=clone, env=environment, capture_output=True, text=True, check=False
-            )
-            if run.returncode not in (0, _NONE_CHOSEN):
-                failed = (line for line in run.stdout.splitlines() if line.startswith(("FAILED", "ERROR")))
-                return next(failed, (run.stdout + run.stderr)[-300:])[:200]
+    own = [path for pattern in room.tests for path in (clone / "tests").glob(pattern)]
+    named = [test for test, path in every.items() if place.stem in path.stem and place.stem != "__init__"]
+    others = [
+        test
+        for test, path in every.items()
+        if test not in named
+        and ({path, *path.parents} & {*own} or re.search(rf"\b{module}\b", path.read_text("utf-8")))
+    ]
+    left_out: set[str] = set()
+    for tests in (named, others):
+        while True:
+            place.write_text(fault.plant(), "utf-8")
+            try:
+                failed = _find_failure(clone, tests, left_out)
+            finally:
+                place.write_text(before, "utf-8")
+            if failed is None or failed in left_out:
+                break
+            if _passes(clone, failed):
+                return failed
+            left_out.add(failed)  # it fails without the fault too
+    return None
+
+
+def _find_failure(clone: Path, tests: Iterable[str], left_out: Iterable[str] = ()) -> str | None:
+    """The first test that fails, or what else ended the run; None if all pass, or none is an everyday test."""
+    if not tests:
         return None
-    finally:
-        place.write_text(before, "utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(clone / "src"), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not campaign"]
+    words += [word for test in left_out for word in ("--deselect", test)]
+    how = {"cwd": clone, "env": environment, "capture_output": True, "text": True, "check": False}
+    try:
+        run = subprocess.run([*words, *tests], **how, timeout=_LONGEST)
+    except subprocess.TimeoutExpired:
+        return f"hangs for {_LONGEST} seconds"
+    if run.returncode in (0, _NONE_CHOSEN):
+        return None
+    failed = (
+        line.split(" - ")[0].split(maxsplit=1)[1]
+        for line in run.stdout.splitlines()
+        if line.startswith(("FAILED", "ERROR"))
+    )
+    return next(failed, (run.stdout + run.stderr)[-300:])
+
+
+@cache
+def _passes(clone: Path, test: str) -> bool:
+    """Whether a test passes without any fault; what is no test, such as a run that was ended, counts as one."""
+    return not test.startswith("tests/") or _find_failure(clone, [test]) is None
 
 
 if __name__ == "__main__":
