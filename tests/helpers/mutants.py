@@ -158,7 +158,7 @@ def main() -> int:
     say(f"seed {seed}")
     lines = given.out.read_text("utf-8").splitlines() if given.out and given.out.exists() else []
     known = {(each["seed"], each["number"]): each["seen_by"] for each in map(json.loads, lines)}
-    survived = 0
+    survived, seen = 0, set[str]()
     with tempfile.TemporaryDirectory() as folder:
         clone = Path(folder) / "clone"
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
@@ -168,10 +168,14 @@ def main() -> int:
             seen_by = known.get((seed, number)) or _seen_by(clone, ROOMS[room], fault)
             say(f"{number + 1:3} {room} {fault.path}:{fault.line} {fault.what}\n    {seen_by or 'SURVIVED'}")
             survived += not seen_by
+            seen.add(str(seen_by))
             if given.out:
                 row = {"seed": seed, "number": number, "room": room, "path": fault.path, "line": fault.line}
                 with given.out.open("a", encoding="utf-8") as file:
                     file.write(json.dumps({**row, "what": fault.what, "seen_by": seen_by}) + "\n")
+        clean = sorted(each.partition("::")[0] for each in seen if each.startswith("tests/"))
+        if doubtful := _find_failures(clone, dict.fromkeys(clean), "--maxfail=1000"):
+            say(f"These fail without a fault too: {doubtful}")
     say(f"{survived} of {given.count} survived, seed {seed}")
     return survived
 
@@ -187,61 +191,62 @@ def _draw(clone: Path, room: Room, generator: random.Random) -> Mutant:
 
 
 def _seen_by(clone: Path, room: Room, fault: Mutant) -> str | None:
-    """The first everyday test that fails with the fault and not without it; None if there is none."""
+    """The first everyday test that fails with the fault; None if all pass."""
     place = clone / fault.path
     before = place.read_text("utf-8")
-    module = ".".join(Path(fault.path).with_suffix("").parts[1:])
-    every = {str(path.relative_to(clone)): path for path in sorted((clone / "tests").rglob("test_*.py"))}
-    own = [path for pattern in room.tests for path in (clone / "tests").glob(pattern)]
-    named = [test for test, path in every.items() if place.stem in path.stem and place.stem != "__init__"]
-    others = [
-        test
-        for test, path in every.items()
-        if test not in named
-        and ({path, *path.parents} & {*own} or re.search(rf"\b{module}\b", path.read_text("utf-8")))
-    ]
-    left_out: set[str] = set()
-    for tests in (named, others):
-        while True:
-            place.write_text(fault.plant(), "utf-8")
-            try:
-                failed = _find_failure(clone, tests, left_out)
-            finally:
-                place.write_text(before, "utf-8")
-            if failed is None or failed in left_out:
-                break
-            if _passes(clone, failed):
-                return failed
-            left_out.add(failed)  # it fails without the fault too
-    return None
+    place.write_text(fault.plant(), "utf-8")
+    try:
+        return next(
+            (failed for tests in _choose_tests(clone, room, place) if (failed := _find_failures(clone, tests))), None
+        )
+    finally:
+        place.write_text(before, "utf-8")
 
 
-def _find_failure(clone: Path, tests: Iterable[str], left_out: Iterable[str] = ()) -> str | None:
-    """The first test that fails, or what else ended the run; None if all pass, or none is an everyday test."""
+def _choose_tests(clone: Path, room: Room, place: Path) -> Iterator[list[str]]:
+    """Tests in the order in which they should see a fault: named like its file, near those that import it, its room."""
+    module = re.compile(rf"\b{'.'.join(place.relative_to(clone / 'src').with_suffix('').parts)}\b")
+    importing = [path for path in _list_python_files(clone) if module.search(path.read_text("utf-8"))]
+    stems = {path.stem for path in importing} - {"__init__"}
+    left = [path for path in _list_python_files(clone) if path.name.startswith("test_")]
+    own = {path for pattern in room.tests for path in (clone / "tests").glob(pattern)}
+    for is_chosen in (
+        lambda path: f"_{place.stem}_" in f"{path.stem}_",
+        lambda path: path in importing or any(path.stem.endswith(f"_{stem}") for stem in stems),
+        lambda path: own & {path, *path.parents},
+    ):
+        chosen = [path for path in left if is_chosen(path)]
+        left = [path for path in left if path not in chosen]
+        yield [str(path.relative_to(clone)) for path in chosen]
+
+
+@cache
+def _list_python_files(clone: Path) -> list[Path]:
+    names = subprocess.run(["git", "ls-files", "*.py"], cwd=clone, capture_output=True, text=True, check=True).stdout
+    return [clone / name for name in names.splitlines()]
+
+
+def _find_failures(clone: Path, tests: Iterable[str], *options: str) -> str | None:
+    """The first tests that fail, or what else ended the run; None if all pass, or none is an everyday test."""
     if not tests:
         return None
     environment = {**os.environ, "PYTHONPATH": str(clone / "src"), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-    words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not campaign"]
-    words += [word for test in left_out for word in ("--deselect", test)]
-    how = {"cwd": clone, "env": environment, "capture_output": True, "text": True, "check": False}
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow and not campaign"]
+    words += [*(options or ["-x"]), *tests]
     try:
-        run = subprocess.run([*words, *tests], **how, timeout=_LONGEST)
+        run = subprocess.run(
+            words, cwd=clone, env=environment, capture_output=True, text=True, check=False, timeout=_LONGEST
+        )
     except subprocess.TimeoutExpired:
         return f"hangs for {_LONGEST} seconds"
     if run.returncode in (0, _NONE_CHOSEN):
         return None
-    failed = (
-        line.split(" - ")[0].split(maxsplit=1)[1]
+    failed = [
+        line.split(maxsplit=1)[1].split(" - ")[0]
         for line in run.stdout.splitlines()
         if line.startswith(("FAILED", "ERROR"))
-    )
-    return next(failed, (run.stdout + run.stderr)[-300:])
-
-
-@cache
-def _passes(clone: Path, test: str) -> bool:
-    """Whether a test passes without any fault; what is no test, such as a run that was ended, counts as one."""
-    return not test.startswith("tests/") or _find_failure(clone, [test]) is None
+    ]
+    return " ".join(failed) or (run.stdout + run.stderr)[-300:]
 
 
 if __name__ == "__main__":
