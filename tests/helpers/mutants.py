@@ -1,8 +1,8 @@
 """Plants small faults where numbers are made and names those that no test sees: `python tests/helpers/mutants.py`.
 
 A fault is one changed operator, number, condition or keyword of a line. The rooms take turns, and in a room files weigh
-alike. Each fault runs in a clone of the last commit, so that the work tree stays as it is: the everyday tests that are
-named like its file, then those of its room and those that import it. A survivor is to be looked at: some change nothing
+alike. Each fault runs in a clone of the last commit, so that the work tree stays as it is: its examples, the everyday
+tests that are named like its file, those near what imports it, and those of its room. A survivor is to be looked at: some change nothing
 that anybody could see. With `--out` a run goes on where it was stopped, and what survived before is tried again.
 """
 
@@ -204,8 +204,11 @@ def _seen_by(clone: Path, room: Room, fault: Mutant) -> str | None:
 
 
 def _choose_tests(clone: Path, room: Room, place: Path) -> Iterator[list[str]]:
-    """Tests in the order in which they should see a fault: named like its file, near those that import it, its room."""
-    module = re.compile(rf"\b{'.'.join(place.relative_to(clone / 'src').with_suffix('').parts)}\b")
+    """Tests in the order in which they should see a fault: its examples, named like it, near what imports it, its room."""
+    name = ".".join(place.relative_to(clone / "src").with_suffix("").parts)
+    if ">>>" in place.read_text("utf-8"):
+        yield [f"tests/test_readme.py::test_docstring_examples[{name}]"]
+    module = re.compile(rf"\b{name}\b")
     importing = [path for path in _list_python_files(clone) if module.search(path.read_text("utf-8"))]
     stems = {path.stem for path in importing} - {"__init__"}
     left = [path for path in _list_python_files(clone) if path.name.startswith("test_")]
