@@ -1,9 +1,10 @@
 """Plants small faults where numbers are made and names those that no test sees: `python tests/helpers/mutants.py`.
 
 A fault is one changed operator, number, condition or keyword of a line. The rooms take turns, and in a room files weigh
-alike. Each fault runs in a clone of the last commit, so that the work tree stays as it is: its examples, the everyday
-tests that are named like its file, those near what imports it, and those of its room. A survivor is to be looked at: some change nothing
-that anybody could see. With `--out` a run goes on where it was stopped, and what survived before is tried again.
+alike. Each fault runs in a clone of the last commit, so that the work tree stays as it is: first the examples of its
+file and the everyday tests that are named like it, then those near what imports it, then those of its room. A survivor
+is to be looked at: some change nothing that anybody could see. With `--out` a run goes on where it was stopped, and what
+survived before is tried again.
 """
 
 import argparse
@@ -204,7 +205,7 @@ def _seen_by(clone: Path, room: Room, fault: Mutant) -> str | None:
 
 
 def _choose_tests(clone: Path, room: Room, place: Path) -> Iterator[list[str]]:
-    """Tests in the order in which they should see a fault: its examples, named like it, near what imports it, its room."""
+    """Sets of tests, those first that should see a fault in the file."""
     name = ".".join(place.relative_to(clone / "src").with_suffix("").parts)
     if ">>>" in place.read_text("utf-8"):
         yield [f"tests/test_readme.py::test_docstring_examples[{name}]"]
