@@ -356,7 +356,7 @@ def _discordant(old: Path, new: Path) -> tuple[int, int, int]:
 def test_a_paired_change_by_hand(models):
     """The wider of Bonett and Price 2012 and of two exact shares, from the rows that one model alone answers right.
 
-    Faults planted: new and old exchanged; the unpaired difference.
+    Faults planted: new and old exchanged; the unpaired difference; for errors, what is fixed taken for broken.
     """
     old, new = models
     rules = one_rule(metric="accuracy", at_most_worse=0.02)
@@ -374,6 +374,7 @@ def test_a_paired_change_by_hand(models):
     assert outcome.state == "pass"
     (mirrored,) = oochub.check(new, one_rule(metric="error_rate", at_most_worse=0.02), baseline=old).outcomes
     assert mirrored.state == "pass" and mirrored.change.value == pytest.approx(-outcome.change.value)
+    assert (-mirrored.change.high, -mirrored.change.low) == pytest.approx(expected)
     (worse,) = oochub.check(old, rules, baseline=new).outcomes
     assert worse.state == "fail" and worse.change.value == pytest.approx(-outcome.change.value)
     assert worse.change.high < -0.02

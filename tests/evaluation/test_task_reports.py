@@ -5,7 +5,9 @@ import sys
 from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from datasets import ClassLabel, Features, Value
 
 from oochub.errors import OochubError
 from oochub.evaluation import tasks as task_reports
@@ -52,3 +54,33 @@ def test_a_bar_counts_the_tasks_of_several(tasks, bar, monkeypatch, tmp_path):
     out = tmp_path / ("out" if bar else "out.json")
     assert list(task_reports.evaluate_tasks(["p.parquet"], tasks, out)) == tasks
     assert ("Evaluating" in terminal.getvalue()) == bar
+
+
+def test_rows_of_all_tasks_become_rows_of_one():
+    """By hand: the class is a number, its logit stands beside 0, and what is a number of a name becomes the name.
+
+    Planted fault seen: the label written twice, and nothing else.
+    """
+    rows = pa.table({"example_id": ["a", "b"], "labels": [[1], []], "label": [7, 7], "logits": [[1.0, 2.0]] * 2})
+    features = Features(
+        label=ClassLabel(names=["no_car", "car"]),
+        challenge=ClassLabel(names=["easy", "hard_positive"]),
+        group=ClassLabel(names=["car/road", "no_car/road"]),
+        cosine=Value("float32"),
+    )
+    columns = {
+        "label": np.array([1, 0]),
+        "challenge": np.array([1, 0]),
+        "group": np.array(["car/road", "no_car/road"]),
+        "cosine": np.array([0.5, -0.25]),
+    }
+    made = task_reports._replace_columns(rows, columns, features, np.array([2.0, -3.0], np.float32))
+    assert made.to_pydict() == {
+        "example_id": ["a", "b"],
+        "label": [1, 0],
+        "logits": [[0.0, 2.0], [0.0, -3.0]],
+        "challenge": ["hard_positive", "easy"],
+        "group": ["car/road", "no_car/road"],
+        "cosine": [0.5, -0.25],
+    }
+    assert made.schema.field("cosine").type == pa.float32()

@@ -3,7 +3,7 @@
 A fault is one changed operator, number, condition or keyword of a line. The rooms take turns, and in a room files weigh
 alike. Each fault runs in a clone of the last commit, so that the work tree stays as it is: first the examples of its
 file and the everyday tests that are named like it, then those near what imports it, then those of its room. A survivor
-is to be looked at: some change nothing that anybody could see. With `--out` a run goes on where it was stopped, and what
+is to be looked at: some change nothing that anybody could see. With `--out` a run goes on where it stopped, and what
 survived before is tried again.
 """
 

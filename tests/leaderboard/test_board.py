@@ -12,7 +12,7 @@ import oochub
 from oochub.leaderboard.board import Board
 from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
-from oochub.leaderboard.leaderboard_pages import make_board_page
+from oochub.leaderboard.leaderboard_pages import make_board_page, make_entry_page
 from oochub.prediction.predictions import Predictions
 from oochub.stats.delong import paired_delong
 from oochub.stats.paired_values import PairedValues, pack_values
@@ -130,6 +130,8 @@ def test_where_lower_is_better_the_lowest_number_is_first():
     for row in board.rows:
         inside, outside = means[row.name]
         assert row.off_the_line == pytest.approx(slope * inside + intercept - outside, abs=1e-9)
+    pages = [make_entry_page(row, board) for row in board.rows[:2]]
+    assert "none: chosen on test groups" in pages[0] and ">1 of the open track<" in pages[1]
     tests = board.tests["open"]
     assert (tests.test, tests.n, tests.pairs, tests.clear) == ("sign flips", 60, 10, 10)
 
@@ -201,6 +203,7 @@ def test_the_order_of_the_rows_is_no_other_rows(tmp_path):
     assert not any(row.reason for row in board.rows) and not board.undecided
     assert pack_values(both[0].values) == pack_values(both[1].values)  # planted fault seen: in the order of the file
     assert [row.rank for row in board.rows] == [(1, 2), (1, 2)]
+    assert "1 to 2 of the open track" in make_entry_page(board.rows[0], board)
 
 
 @pytest.mark.slow

@@ -171,6 +171,13 @@ def test_a_badge_says_the_state_and_loads_nothing(numbers, options, words):
     assert not addresses and "@import" not in text
     fills = {each.attrib.get("fill") for each in root.iter(f"{space}rect")}
     assert {"#1a7f37", "#c2202c", "#57606a"} & fills, fills
+    assert root.attrib["height"] == "20"  # as badges of shields.io, which it stands beside
+    ends = [
+        float(each.attrib["x"]) + float(each.attrib["width"])
+        for each in root.iter(f"{space}rect")
+        if "x" in each.attrib
+    ]
+    assert ends == [float(root.attrib["width"])]
 
 
 @pytest.mark.parametrize("name", ["<script>alert(1)</script>", "a|b\n# c", "a\x00b\x1b[31m", "\u202egnp", "]]>&amp;"])
