@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import datasets
@@ -145,6 +146,35 @@ def test_a_rare_group_is_named_and_enough_rows_are_enough(tuning: FineTuning, ro
     few = RowParts(fit=rare, choose=parts.choose, prove=parts.prove, seen=parts.seen)
     counted = int(np.bincount(rows.groups["side"][rare]).min())
     assert f"the rarest has {counted}." in tuning.explain_absence(rows, few) and counted < 20
+
+
+def test_each_objective_runs_at_each_rate_as_the_guide_says(
+    tuning: FineTuning, rows: RepairRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rates, epochs and what keeps an epoch by docs/repair.md, the seed as given, in a folder each.
+
+    Planted faults seen: the seed left out; another rate.
+    """
+    parts, seen = divided(rows), []
+
+    def stand_in(network: Any, arguments: Any, **given: Any) -> Any:
+        assert sorted(given["train_dataset"]["label"]) == sorted(rows.label[parts.fit].tolist())
+        assert sorted(given["eval_dataset"]["label"]) == sorted(rows.label[parts.choose].tolist())
+        seen.append((type(given["objective"]).__name__, arguments))
+        return SimpleNamespace(train=lambda: None)
+
+    monkeypatch.setattr("oochub.trainers.robust_trainer.RobustTrainer", stand_in)
+    monkeypatch.setattr(FineTuning, "_answer", lambda self, folder, rows, numbers: np.zeros((len(numbers), 2)))
+    made = list(tuning.train(rows, parts, rows.predictions.head, seed=7))
+    assert [(name, each.learning_rate) for name, each in seen] == [
+        ("Erm", 0.0001), ("Erm", 0.001), ("GroupDro", 0.0001), ("GroupDro", 0.001),
+    ]  # fmt: skip
+    for network, (_, arguments) in zip(made, seen, strict=True):
+        assert (arguments.seed, arguments.num_train_epochs, Path(arguments.output_dir)) == (7, 5, network.folder)
+        assert arguments.metric_for_best_model == "worst_group.accuracy"
+        assert network.settings == {"learning_rate": arguments.learning_rate}
+        assert (len(network.choose), len(network.prove)) == (len(parts.choose), len(parts.prove))
+    assert len({network.folder for network in made}) == 4
 
 
 def network(name: str, choose: np.ndarray[Any, Any]) -> FineTunedNetwork:

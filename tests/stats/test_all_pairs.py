@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from oochub.errors import OochubError
 from oochub.stats import all_pairs
@@ -91,6 +92,17 @@ def test_models_that_are_alike_are_tested_once(kind, monkeypatch):
         assert found.p_value[i, j] == pytest.approx(p_value, rel=1e-9, nan_ok=True)
         assert found.error[i, j] == pytest.approx((change.high - change.low) / (2 * Z), abs=1e-12, nan_ok=True)
     assert np.isnan(np.diag(found.gain)).all()
+
+
+def test_a_few_rows_that_flip_are_tested_as_scipy_does():
+    """None, one, two or six rows against the first model, and all pairs of these: exact McNemar, by binomtest."""
+    models = [contribute("shares", np.arange(12) >= flipped) for flipped in (0, 0, 1, 2, 6)]
+    found = compare_all_pairs(models)
+    for (i, one), (j, other) in itertools.permutations(enumerate((0, 0, 1, 2, 6)), 2):
+        flips = abs(one - other)
+        expected = stats.binomtest(0, flips).pvalue if flips else 1.0
+        assert found.p_value[i, j] == pytest.approx(expected), (one, other)
+        assert found.gain[i, j] == pytest.approx((one - other) / 12)
 
 
 @pytest.mark.parametrize("kind", ["t", "percentiles", "intervals"])
