@@ -80,6 +80,24 @@ def test_both_ends_of_a_range_of_confidence_belong_to_it(browser, folder):
     assert _count(browser).startswith("121 of 240")
 
 
+def test_each_field_is_a_filter_with_its_counts(browser, tmp_path):
+    """Found contexts are folded away, and no other field. Planted faults seen: the fold left out; counts of no row."""
+    predictions = predictions_of(rows(60))
+    open_rows(browser, write_browsed(tmp_path, predictions))
+    said = json.loads(
+        browser.evaluate("""JSON.stringify([...document.querySelectorAll("#filters select")].map(field => [field.name,
+        field.closest("details.found") !== null, [...field.options].map(option => option.textContent)]))""")
+    )
+    shown = {name: (is_folded, words) for name, is_folded, words in said}
+    wrong = int((predictions.prediction != predictions.label).sum())
+    assert set(shown["outcome"][1]) == {"all", f"right ({60 - wrong})", f"wrong ({wrong})"}
+    grass = [each is not None and 0 in each for each in rows(60)["contexts"]]
+    unknown = sum(each is None for each in rows(60)["contexts"])
+    is_folded, words = shown["has grass"]
+    assert is_folded and f"with ({sum(grass)})" in words and f"without ({60 - sum(grass) - unknown})" in words
+    assert {name for name, (is_folded, _) in shown.items() if is_folded} == {n for n in shown if n.startswith("has ")}
+
+
 def test_what_was_looked_at_widens_the_intervals_and_is_said(browser, folder):
     """Bonferroni over distinct selections, however often and in whatever words each was asked for."""
     open_rows(browser, folder)

@@ -280,7 +280,7 @@ def test_rows_of_another_kind(folder: Any) -> None:
     with pytest.raises(OochubError, match="no column 'image'"):
         oochub.predict(str(folder("llava")), texts, mode="multiple_choice")
     numbers = rows().map(lambda row: {"label": 0.5}, remove_columns="label")
-    with pytest.raises(OochubError, match="gives one class to each row, but these rows have number"):
+    with pytest.raises(OochubError, match=r"gives one class to each row, but these rows have number\. Use"):
         oochub.predict(str(folder("llava")), numbers, mode="multiple_choice")
 
 
