@@ -128,6 +128,14 @@ def test_the_numbers_of_mistakes_are_of_the_rows_they_are_mistakes_of(browser, f
     assert "right or wrong" in browser.evaluate("document.getElementById('about').textContent")
 
 
+def test_a_card_is_as_high_as_what_it_says(browser, folder):
+    """The last line ends within its card, with less than a line below it. Planted fault seen: room for a line more."""
+    open_rows(browser, folder)
+    below = browser.evaluate("""[...document.querySelectorAll(".card")].map(card => card.getBoundingClientRect().bottom
+        - [...card.querySelectorAll(".line")].at(-1).getBoundingClientRect().bottom)""")
+    assert len(below) > 4 and all(0 <= each < 16 for each in below), below
+
+
 def test_the_export_is_the_selection_as_split_and_id(browser, folder, tmp_path):
     """Through the button, as a file; the first line is the rule."""
     predictions = browsed_predictions(240)

@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,9 +13,10 @@ import oochub
 from oochub.leaderboard.board import Board
 from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
-from oochub.leaderboard.leaderboard_pages import make_board_page, make_entry_page
+from oochub.leaderboard.leaderboard_pages import _scale, make_board_page, make_entry_page
 from oochub.prediction.predictions import Predictions
 from oochub.stats.delong import paired_delong
+from oochub.stats.estimate import Estimate
 from oochub.stats.paired_values import PairedValues, pack_values
 
 SENT = (
@@ -134,6 +136,24 @@ def test_where_lower_is_better_the_lowest_number_is_first():
     assert "none: chosen on test groups" in pages[0] and ">1 of the open track<" in pages[1]
     tests = board.tests["open"]
     assert (tests.test, tests.n, tests.pairs, tests.clear) == ("sign flips", 60, 10, 10)
+
+
+@pytest.mark.parametrize(
+    ("ends", "is_share", "expected"),
+    [
+        ((0.93, 1.0), True, (0.9, 1.0)),  # full ticks of .05
+        ((0.0, 0.97), True, (0.0, 1.0)),
+        ((-3.5, 8.2), False, (-5.0, 10.0)),
+        ((0.5, 0.5), True, (0.45, 0.55)),  # no width: 5 points on either side
+    ],
+)
+def test_a_scale_ends_at_full_ticks_and_a_share_at_0_and_1(ends, is_share, expected):
+    """By hand. Planted fault seen: shares beyond 1."""
+    low, high = ends
+    number = Estimate((low + high) / 2, low=low, high=high, n=50, method="")
+    row = SimpleNamespace(report=SimpleNamespace(headline=lambda side: number if side == "out" else None))
+    scale = _scale([row], is_share=is_share)
+    assert (scale.low, scale.high) == pytest.approx(expected)
 
 
 def _other_rows(checked, tmp_path, model):
