@@ -270,6 +270,10 @@ def test_words_of_a_report_that_was_only_sent_are_not_the_boards(checked):
     sent = replace(checked[0], reason="edited", report=replace(report, benchmark=about, metrics=metrics))
     (board,) = Board.all_of([sent])
     assert board.benchmark.metric_direction == "higher" and board.described.title == "AUC"
+    for metric in ("error_rate", "error_rate.of_one_class"):  # planted fault seen: any metric is better higher
+        about = replace(report.benchmark, primary_metric=metric, metric_direction="higher")
+        other = replace(sent, report=replace(report, benchmark=about))
+        assert Board.all_of([other])[0].benchmark.metric_direction == "lower"
     page = make_board_page(board, source="here")
     assert "buy" not in page and "javascript" not in page
 
