@@ -15,6 +15,7 @@ import oochub
 from oochub.browsing.row_map import make_row_map
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.row_selection import find_half
+from oochub.prediction.predictions import Predictions
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
 
@@ -56,6 +57,19 @@ def _mouse(browser, kind, x, y, *, held=1):
 def _inside(rows, left, low, right, high):
     x, y = make_row_map(rows, "pca").places.T
     return (x >= np.float32(left)) & (x <= right) & (y >= low) & (y <= high)
+
+
+def test_a_dot_is_five_pixels_wide_and_three_on_a_phone(browser, tmp_path):
+    """Twelve rows that lie apart: what is painted is their area. Planted fault seen: the same size everywhere."""
+    grid = np.stack(np.meshgrid([0.0, 1, 2, 3], [0.0, 1, 2]), axis=-1).reshape(-1, 2)
+    rows = Predictions.from_arrays(logits=np.tile([1.0, 0.0], (12, 1)), label=np.zeros(12, int), features=grid)
+    folder = write_browsed(tmp_path, rows, row_map="pca")
+    for width, size in ((1280, 5), (420, 3)):
+        _open(browser, folder, width=width)
+        painted = browser.evaluate("""(canvas => canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height)
+            .data.filter((_, at) => at % 4 === 3).reduce((sum, alpha) => sum + alpha / 255, 0))
+            (document.querySelector(".frame canvas"))""")
+        assert painted == pytest.approx(12 * size**2, rel=0.1), width
 
 
 def test_a_rectangle_selects_the_rows_in_it_and_is_a_link(browser, folder, rows):
