@@ -172,6 +172,31 @@ def _own(seed, n=400, right=0.8, **columns):
     return Predictions.from_arrays(logits=np.stack([np.zeros(n), score], 1), label=label, model=f"m{seed}", **columns)
 
 
+def test_rows_without_sides_have_the_groups_of_the_evaluation_split_alone():
+    """Planted fault seen: each group once more, of another split."""
+    rng, label = np.random.default_rng(0), np.arange(80) % 2
+    columns = {
+        "group": np.array(["landbird/land", "waterbird/land", "landbird/water", "waterbird/water"])[np.arange(80) % 4],
+        "split": np.where(np.arange(80) < 40, "validation", "test").tolist(),
+        "class_names": ["landbird", "waterbird"],
+    }
+    both = [
+        oochub.Predictions.from_arrays(
+            logits=rng.normal(size=(80, 2)),
+            label=label,
+            benchmark="waterbirds",
+            config="default",
+            model=name,
+            **columns,
+        )
+        for name in "ab"
+    ]
+    groups = oochub.compare(*both).groups
+    assert [(each.name, each.split, each.n) for each in groups] == [
+        (name, "test", 10) for name in sorted(set(columns["group"]))
+    ]
+
+
 def test_the_worst_groups_of_two_models_are_not_paired():
     """By hand of both intervals, and it covers. Planted fault: a bootstrap of the difference of both minima, 0.73."""
     group = [f"g{k % 7}" for k in range(400)]
