@@ -142,6 +142,9 @@ def test_rows_that_would_decide():
     """The half of the interval is twice the distance to the bound: four times the rows. Fault planted: twice them."""
     (outcome,) = oochub.check(report_of(0.75, 0.65, 0.85), one_rule(metric="accuracy", at_least=0.7)).outcomes
     assert outcome.needed == 400
+    for value, bound in ((0.75, "at_least"), (0.65, "at_most")):  # 100 (.107 / .05)² = 457.96, two digits of it
+        report = report_of(value, value - 0.107, value + 0.107)
+        assert oochub.check(report, one_rule(metric="accuracy", **{bound: 0.7})).outcomes[0].needed == 460
     (outcome,) = oochub.check(report_of(0.7, 0.65, 0.85), one_rule(metric="accuracy", at_least=0.7)).outcomes
     assert outcome.needed is None  # at the bound no number of rows decides
 
