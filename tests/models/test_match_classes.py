@@ -104,6 +104,14 @@ def test_a_data_set_that_names_a_part_of_the_model_s_classes_as_the_model_does()
     assert found.outputs == ((726,), (162,)) and not found.details
 
 
+def test_two_classes_are_enough_to_tell_apart_and_one_is_not():
+    """Planted fault seen: three are wanted."""
+    own = ["red", "green", "blue", "black"]
+    assert match_classes(own, ["green", "yeti", "red"], restrict=True).outputs == ((1,), (0,))
+    with pytest.raises(OochubError, match="does not know 2 of these"):
+        match_classes(own, ["green", "yeti", "unicorn"], restrict=True)
+
+
 @pytest.mark.slow
 def test_all_that_does_not_fit_is_in_one_message():
     with pytest.raises(OochubError) as caught:
