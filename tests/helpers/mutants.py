@@ -105,6 +105,8 @@ def _unseen(node: ast.AST) -> Iterator[ast.AST]:
         yield node
     if isinstance(node, ast.ClassDef):
         yield from node.bases
+    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        yield node
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, object]]:
