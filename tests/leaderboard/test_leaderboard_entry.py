@@ -1,11 +1,13 @@
 """What an entry says: what is refused, in words, and that what is written is read again."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from oochub.errors import OochubError
 from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
+from oochub.leaderboard.write_entry import _find_predictions
 
 SAID = {
     "model": "m", "track": "standard", "selection": "hard", "supervision": "labels", "date": "2026-11-22",
@@ -43,3 +45,19 @@ def test_what_is_wrong_is_named_with_its_file(tmp_path, changed, words):
     with pytest.raises(OochubError, match=words) as raised:
         LeaderboardEntry.load(tmp_path)
     assert "entry.json" in str(raised.value)
+
+
+def test_the_files_behind_a_report_stand_beside_it(tmp_path):
+    """A file whose name has a space is one file; several are divided by spaces. Planted fault seen: the other way."""
+
+    def find(names):
+        report = SimpleNamespace(provenance=SimpleNamespace(predictions=SimpleNamespace(file=names)))
+        return [file.name for file in _find_predictions(tmp_path / "report.json", report)]
+
+    for name in ("my model.parquet", "a.parquet", "b.parquet"):
+        (tmp_path / name).touch()
+    assert find("my model.parquet") == ["my model.parquet"]
+    assert find("a.parquet b.parquet") == ["a.parquet", "b.parquet"]
+    for elsewhere in ("in memory", "other/a.parquet"):
+        with pytest.raises(OochubError, match="made from predictions in memory"):
+            find(elsewhere)
