@@ -1,5 +1,7 @@
 """The proof on rows never used: paired, with an interval that an independent bootstrap gives too."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from repair_rows_by_hand import OWN, rows_by_hand
@@ -7,6 +9,7 @@ from repair_rows_by_hand import OWN, rows_by_hand
 from oochub.head_repair.prove_repair import compare_proof, prove_repair
 from oochub.head_repair.row_parts import divide_rows
 from oochub.prediction.predictions_file import StoredHead
+from oochub.records.build_record import BuildFacts
 
 BETTER = StoredHead(weight=np.array([[-1.0, -0.2], [1.0, 0.2]]), bias=np.array([0.1, 0.0]))
 
@@ -32,6 +35,20 @@ def test_the_interval_is_that_of_a_paired_bootstrap(proof, side):
     low, high = np.percentile(drawn, [2.5, 97.5])
     assert number.difference.low == pytest.approx(low, abs=0.012)
     assert number.difference.high == pytest.approx(high, abs=0.012)
+
+
+def test_the_seed_is_that_of_random_signs():
+    """60 clusters on each side: p-values by random signs are near each other, and the same for the same seed alone."""
+    rows = rows_by_hand({"train": (20, 5), "test": (60, 60)}, seed=2, patient=[f"p{k % 60}" for k in range(290)])
+    facts = BuildFacts(cluster="patient")
+    metadata = replace(rows.predictions.metadata, facts=facts)
+    rows = replace(rows, predictions=replace(rows.predictions, metadata=metadata))
+    numbers = divide_rows(rows, trained=["train"]).prove
+    near = StoredHead(weight=np.array([[-0.8, -0.5], [0.8, 0.5]]), bias=np.zeros(2))  # right in few rows more
+    found = [prove_repair(rows, numbers, rows.logits(near, numbers), seed=seed).outside for seed in (0, 0, 1)]
+    assert found[0].test == "sign flips" and 0.0005 < found[0].p_value < 0.2
+    assert found[0].p_value == found[1].p_value != found[2].p_value
+    assert found[0].p_value == pytest.approx(found[2].p_value, abs=0.05)
 
 
 def test_the_comparison_is_of_the_same_rows(proof):

@@ -286,5 +286,13 @@ def test_models_whose_names_look_alike_are_counted_together(checked):
     assert sorted(row.entries for row in board.rows) == [1, 3, 3, 3]
 
 
+def test_of_many_sets_of_rows_the_smallest_are_counted_together(checked):
+    """By hand: six sets are listed; of eight the five largest, and the other three as one number."""
+    for sets, said in ((6, "3, 2, 1, 1, 1 and 1"), (8, "3, 2, 1, 1, 1 and 3")):
+        places = [0, 0, 0, 1, 1, *range(2, sets)]
+        some = [replace(checked[0], name=f"entry {k}", rows=f"rows {place}") for k, place in enumerate(places)]
+        assert f"Sets of {said} entries have different rows" in Board.all_of(some)[0].undecided
+
+
 def test_no_entries_no_boards():
     assert Board.all_of([]) == []

@@ -2,6 +2,7 @@
 
 import io
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from sklearn.metrics import roc_auc_score
 
 import oochub
 from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
+from oochub.models.modes.head import _NextTokens
 
 NAMES = ["cat", "bird", "dog"]
 OWN = ["beagle", "tabby", "jay", "pug", "lynx", "jeep"]
@@ -180,3 +182,20 @@ def test_a_network_that_has_seen_the_world_knows_things_by_wordnet(real_classifi
     for column, name in enumerate(names):
         is_there = [(name, file.stem) in present for file in files]
         assert roc_auc_score(is_there, made.logits[:, column]) > 0.85, name
+
+
+def test_rows_of_tokens_are_as_long_as_the_model_reads():
+    """Four of ten tokens; a config that says nothing of it reads any length. Planted fault seen: any length is read."""
+    logits = torch.zeros(1, 5, 10)
+    model = torch.nn.Module()
+    model.forward = lambda input_ids, attention_mask: SimpleNamespace(logits=logits[:, : input_ids.shape[1]])
+    model.config = SimpleNamespace(vocab_size=10, max_position_embeddings=4)
+    ids, mask = torch.full((1, 5), 9), torch.ones(1, 5, dtype=torch.long)
+    short = _NextTokens(model)
+    assert short(input_ids=ids[:, :4], attention_mask=mask[:, :4]).logits.shape == (1, 4)
+    with pytest.raises(oochub.OochubError, match="A row has 5 tokens, but the model reads at most 4"):
+        short(input_ids=ids, attention_mask=mask)
+    with pytest.raises(oochub.OochubError, match="the token 10, but the model knows only those from 0 to 9"):
+        short(input_ids=ids + 1, attention_mask=mask)
+    model.config = SimpleNamespace(vocab_size=10)
+    assert _NextTokens(model)(input_ids=ids, attention_mask=mask).logits.shape == (1, 5)
