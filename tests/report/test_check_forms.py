@@ -81,6 +81,11 @@ def test_table_and_markdown_say_each_outcome():
     rows = [row for row in rows if row[0].startswith("accuracy, ")]
     assert [[row[0], re.sub(r"[^a-z]", "", row[1]), *row[2:]] for row in rows] == expected
     assert check.to_markdown().startswith(f"### {check.sentence}\n")
+    signs = [re.sub(r"[\w* ]", "", row[1]) for row in rows]
+    assert all(signs) and len(set(signs)) == 3 and "**" in rows[1][1]  # seen from afar, without color
+    places = [[line.index(cell) for cell in row[:2]] for line, row in zip(lines[1:5], expected, strict=True)]
+    ends = [[line.index(cell) + len(cell) for cell in row[2:]] for line, row in zip(lines[1:5], expected, strict=True)]
+    assert len(set(map(tuple, places))) == len(set(map(tuple, ends))) == 1  # words to the left, numbers to the right
 
 
 @pytest.mark.parametrize(
@@ -178,6 +183,8 @@ def test_a_badge_says_the_state_and_loads_nothing(numbers, options, words):
         if "x" in each.attrib
     ]
     assert ends == [float(root.attrib["width"])]
+    lengths = [float(each.attrib["textLength"]) for each in root.iter(f"{space}text")]
+    assert sum(lengths) + 4 * 8 == ends[0]  # pixels on each side of both words
 
 
 @pytest.mark.parametrize("name", ["<script>alert(1)</script>", "a|b\n# c", "a\x00b\x1b[31m", "\u202egnp", "]]>&amp;"])
