@@ -152,7 +152,6 @@ def test_a_number_has_the_interval_of_t(browser, tmp_path):
     assert numbers.keys() & by_name.keys()
 
 
-@pytest.mark.slow
 def test_quantiles_are_those_of_scipy(browser, tmp_path):
     """Of the normal, Student's and beta laws, far into the tails and for many rows."""
     browser.show(At(write_browsed(tmp_path, browsed_predictions(6, images=False))), width=1280)
