@@ -6,12 +6,14 @@ signs of the tested rows; a null list as no contexts; a class that has rows of o
 
 from dataclasses import replace
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from found_rows import CLASSES, COUNTS, NAMES, SIGNS, predictions_of, rows
 
 import oochub
+from oochub.evaluation.context_findings import _explain_untold
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import ContextCheck
 from oochub.report.verdict import verdict
@@ -232,3 +234,26 @@ def test_wrong_labels_give_the_gap_bounds():
         shares.append(np.mean(rates))
     assert sand.bounds == pytest.approx(sand.gap / (1 - sum(shares)), rel=1e-3)
     assert oochub.evaluate(predictions_of(made), resamples=100).contexts.contexts[0].bounds is None
+
+
+@pytest.mark.parametrize(
+    ("way", "settings", "said"),
+    [
+        ("clusters", {"region": "picture", "model": "abc"}, "come from the model under audit"),
+        ("clusters", {"region": "picture", "model": "other", "knows_classes": 1.0}, "itself separates these classes"),
+        ("clusters", {"region": "picture", "model": "other"}, "nearly match the answers of the model"),
+        ("clusters", {"region": "rim", "model": "abc"}, None),
+        ("captions", {"region": "picture", "model": "abc"}, None),
+    ],
+)
+def test_clusters_of_whole_images_by_the_model_itself_tell_nothing(way, settings, said):
+    """Planted fault seen: other ways in place of clusters."""
+    answered = np.repeat([0, 1], 10)
+    tested = SimpleNamespace(
+        facts=SimpleNamespace(way=way, settings=settings, model="an encoder"),
+        predictions=SimpleNamespace(metadata=SimpleNamespace(model=SimpleNamespace(revision="abc"))),
+        rows=np.arange(20),
+        has=np.eye(2, dtype=bool)[answered],
+    )
+    found = _explain_untold(tested, answered)
+    assert found is None if said is None else said in found

@@ -152,3 +152,15 @@ def test_the_command_has_every_form(tmp_path, capsys, monkeypatch):
     assert "run-0" in page.words and "3 models on custom/default" in page.words and page.headings.count(1) == 1
     assert len((tmp_path / "out.csv").read_text().splitlines()) == 1 + 3
     assert "\\toprule" in (tmp_path / "out.tex").read_text()
+
+
+def test_a_metric_that_a_side_does_not_have_ranks_nothing_there():
+    """The worst group is of the rows out of context. Planted fault seen: it is tested in context too."""
+    given = models(rows=60, sizes=(0.5, 1.0, 1.5), group=np.array(["0/a", "1/a", "0/b"])[np.arange(60) % 3])
+    with pytest.raises(OochubError, match="worst_group cannot be measured on these rows"):
+        oochub.compare(*given, metric="worst_group", slice="in_context")
+    tables = {table.metric: table for table in oochub.compare(*given, metric="worst_group").tables}
+    assert set(tables) == {"worst_group.accuracy", "worst_group.error_rate", "worst_group.nll"}
+    for table in tables.values():  # the lowest error is first, and the highest accuracy
+        values = [each.number.value for each in table.models]
+        assert values == sorted(values, reverse=table.metric == "worst_group.accuracy")

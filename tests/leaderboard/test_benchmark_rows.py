@@ -1,6 +1,7 @@
 """The benchmark's own rows decide between senders: what is scored is their answers, under its labels and sides."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,8 +16,10 @@ from oochub.app import app
 from oochub.errors import OochubError, OochubWarning
 from oochub.evaluation.answers_file import AnswersFile, join_answers
 from oochub.leaderboard.benchmark_rows import BenchmarkRows
+from oochub.leaderboard.recomputation import digest_compared_rows
 from oochub.leaderboard.site import Site
 from oochub.prediction.predictions import Predictions
+from oochub.records.build_record import BuildFacts
 
 ROWS = 120
 
@@ -112,7 +115,6 @@ def test_other_rows_are_not_the_benchmarks(birds, tmp_path, change, words):
     made = _predictions(birds, 1)
     if not words:
         table = made.table.set_column(1, "split", pa.array(["other"] * len(made)))
-        from dataclasses import replace
 
         changed, words = Predictions(table, replace(made.metadata, rows={"other": len(made)})), "has no split other"
     else:
@@ -124,8 +126,6 @@ def test_other_rows_are_not_the_benchmarks(birds, tmp_path, change, words):
 @pytest.mark.slow
 def test_any_order_of_rows_and_classes_is_fine(birds):
     """Answers of a model that numbers the classes the other way round, row by row from the end."""
-    from dataclasses import replace
-
     made = _predictions(birds, 1)
     turned = made.take(np.arange(len(made))[::-1])
     table = turned.table.set_column(
@@ -178,3 +178,13 @@ def test_rows_of_which_there_is_no_entry_are_said(birds, tmp_path):
         Site.write(tmp_path / "results", tmp_path / "site", truth=[birds])
     with pytest.raises(OochubError, match="are named twice"):
         Site.write(tmp_path / "results", tmp_path / "site", truth=[birds, birds])
+
+
+def test_names_of_classes_tell_rows_apart_only_where_sides_are_named_by_them():
+    """Planted fault seen: names that no side needs, and none where they do."""
+    rows = {"logits": [[1.0, 0.0]] * 2, "label": [0, 1], "example_id": ["a", "b"], "group": ["cat/sofa", "dog/sofa"]}
+    both = [Predictions.from_arrays(**rows, class_names=names) for names in (["cat", "dog"], ["dog", "cat"])]
+    assert len({digest_compared_rows(each) for each in both}) == 1
+    facts = BuildFacts(usual_contexts={"cat": ("sofa",), "dog": ("lawn",)})
+    named = [Predictions(each.table, replace(each.metadata, facts=facts)) for each in both]
+    assert len({digest_compared_rows(each) for each in (*both, *named)}) == 3

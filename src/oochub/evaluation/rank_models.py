@@ -28,6 +28,7 @@ from oochub.stats.paired_places import Pair, PairedGain, clear_pairs, find_rank_
 
 MOST = 50
 """Models that are ranked together: 1,225 pairs."""
+_RANKED = ("higher", "lower")  # directions of numbers of which one is better
 
 
 def rank_models(
@@ -62,7 +63,7 @@ def rank_models(
     described = describe_metrics(chosen)
     for name, metric in chosen.items():
         check_metric(name, metric, first)
-        if described[name].direction not in ("higher", "lower"):
+        if not any(each.direction in _RANKED for key, each in described.items() if key.partition(".")[0] == name):
             raise OochubError(f"Neither a high nor a low {name} is better, so it ranks no model. Name another metric.")
     tables = [
         table
@@ -123,8 +124,13 @@ def _rank(rows: RowSet, name: str, metric: Callable[..., Any], models: Sequence[
             found = compute_numbers(name, metric, members, pair, own)
         for key, number in found.items():
             numbers.setdefault(key, {})[i, j] = number
-    direction = describe_metrics({name: metric})[name].direction
-    return [_make_table(rows, key, of, len(models), direction) for key, of in numbers.items()]
+    described = describe_metrics({name: metric})
+    directions = {key: (described.get(key) or described[name]).direction for key in numbers}
+    return [
+        _make_table(rows, key, of, len(models), directions[key])
+        for key, of in numbers.items()
+        if directions[key] in _RANKED
+    ]
 
 
 def _make_table(
