@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from oochub.errors import OochubError, OochubWarning
 from oochub.evaluation.answers_file import AnswersFile, join_answers
 from oochub.leaderboard.benchmark_rows import BenchmarkRows
 from oochub.leaderboard.recomputation import digest_compared_rows
-from oochub.leaderboard.site import Site
+from oochub.leaderboard.site import Site, _own
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts
 
@@ -188,3 +189,12 @@ def test_names_of_classes_tell_rows_apart_only_where_sides_are_named_by_them():
     facts = BuildFacts(usual_contexts={"cat": ("sofa",), "dog": ("lawn",)})
     named = [Predictions(each.table, replace(each.metadata, facts=facts)) for each in both]
     assert len({digest_compared_rows(each) for each in (*both, *named)}) == 3
+
+
+def test_each_benchmark_has_its_own_rows_once(monkeypatch):
+    """Planted fault seen: rows that are named are not read."""
+    rows = {name: SimpleNamespace(key=(name[0], "one"), source=name) for name in ("a1", "a2", "b1")}
+    monkeypatch.setattr(BenchmarkRows, "load", rows.get)
+    assert _own([]) == {} and _own(["a1", "b1"]) == {("a", "one"): rows["a1"], ("b", "one"): rows["b1"]}
+    with pytest.raises(OochubError, match="a/one are named twice: a1 and a2"):
+        _own(["a1", "a2"])
