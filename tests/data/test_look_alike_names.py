@@ -53,8 +53,8 @@ def test_hidden_labels_of_minus_one_are_no_class(form, tmp_path):
 
     By hand: in train a is usual on x, b on y; the test rows have no group and no challenge.
     """
-    label = {"classes": [0, 0, 1, 1, 0], "numbers": [3, 3, 5, 5, 3], "text": ["a", "a", "b", "b", "a"]}[form]
-    place = ["x", "x", "y", "y", "y"]
+    label = {"classes": [0, 0, 1, 1, 0], "numbers": [3, 3, 5, 5, 3], "text": ["a", "a", "b", "b", "a"]}[form] * 10
+    place = ["x", "x", "y", "y", "y"] * 10
     kind = datasets.ClassLabel(names=["a", "b"]) if form == "classes" else None
     features = datasets.Features({"label": kind, "context": datasets.Value("string")}) if kind else None
     none = "-1" if form == "text" else -1
@@ -64,9 +64,9 @@ def test_hidden_labels_of_minus_one_are_no_class(form, tmp_path):
     data = oochub.load(tmp_path / "rows")
     assert data["test"]["label"][:] == data["test"]["group"][:] == data["test"]["challenge"][:] == [-1] * 3
     names = data["train"].features["challenge"].names
-    assert [names[k] == "easy" for k in data["train"]["challenge"]] == [True] * 4 + [False]
+    assert [names[k] == "easy" for k in data["train"]["challenge"]] == ([True] * 4 + [False]) * 10
     assert "the label is -1, no class, in 3 of test: these rows have no group and no challenge" in _notes(data)
-    assert oochub.load(tmp_path / "rows", split="train")["train"].num_rows == 5
+    assert oochub.load(tmp_path / "rows", split="train")["train"].num_rows == 50
     assert len(data["train"].features["group"].names) == 3
 
 
