@@ -13,7 +13,8 @@ from oochub.errors import OochubError
 from oochub.records.parameters import parse_options
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
-from oochub.storage.files import FileKind, check_writable
+from oochub.storage.file_kind import FileKind
+from oochub.storage.files import check_writable
 from oochub.storage.reading import check_regular_file
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def writes(kind: FileKind) -> Callable[[Path | None], Path | None]:
             check_writable(path, kind=kind)
         return path
 
+    check.kind = kind  # type: ignore[attr-defined]  # marks the option as one of an output
     return check
 
 
