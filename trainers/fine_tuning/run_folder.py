@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 from oochub.errors import OochubError, choose_wording
 from oochub.storage.artifacts import RUN
 from oochub.storage.files import check_writable, lock_target, take_place, write_whole
-from oochub.storage.ownership import MANIFEST, FolderManifest, make_manifest, remove
+from oochub.storage.ownership import MANIFEST, FolderManifest, make_manifest, may_overwrite, remove
 from oochub.storage.reading import read_json
 
 _SETTINGS, _PROGRESS, _RECIPE, _LOG = "settings.json", "progress.json", "recipe.json", "training_log.json"
@@ -88,8 +88,11 @@ class RunFolder:
 
     @property
     def is_finished(self) -> bool:
-        """Whether a run with these settings is complete."""
-        return self._has_recipe and self._read_earlier_settings() == self._settings
+        """Whether a run with these settings is complete; one whose files were edited is not, if it may be replaced."""
+        if not (self._has_recipe and self._read_earlier_settings() == self._settings):
+            return False
+        manifest = FolderManifest.at(self.path)
+        return not (may_overwrite() and manifest is not None and manifest.list_edited())
 
     @property
     def history(self) -> list[dict[str, Any]]:

@@ -170,6 +170,10 @@ class FolderManifest:
         is_direct = _is_regular(path) and not any(each.is_symlink() for each in self._list_way(path))
         return is_direct and self.lists(path) and not self.owns(path)
 
+    def list_edited(self) -> list[Path]:
+        """The files that are listed and are others by now."""
+        return [path for name in self._files if self.is_edited(path := self.root / name)]
+
     def _list_way(self, path: Path) -> list[Path]:
         """The folders between this one and a path."""
         parts = self.name(path).split("/")[:-1]
