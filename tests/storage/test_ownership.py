@@ -133,6 +133,24 @@ def test_a_folder_that_is_filled_file_by_file(tmp_path):
     assert _read(out) == {"two.txt": "mine"}
 
 
+@pytest.mark.parametrize("allowed", [False, True])
+def test_no_link_inside_a_folder_leads_a_writer_out(tmp_path, allowed):
+    """To a file that is there or not, for a file or a folder. Planted fault seen: `check_way` left out."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "one.txt").write_text("mine")
+    with overwriting(allowed), lock_target(tmp_path / "out", kind=THINGS):
+        (tmp_path / "out" / "a").symlink_to(outside)
+        for name in ("a/one.txt", "a/two.txt"):
+            with pytest.raises(OochubError, match="out/a: it is a link"), write_whole(tmp_path / "out" / name):
+                raise AssertionError("nothing is made")
+        for name in ("a", "a/b"):
+            with pytest.raises(OochubError, match="it is a link"), write_whole_folder(tmp_path / "out" / name):
+                raise AssertionError("nothing is made")
+        assert not remove(tmp_path / "out" / "a") and not remove(tmp_path / "out" / "a" / "one.txt")
+    assert _read(outside) == {"one.txt": "mine"} and (tmp_path / "out" / "a").is_symlink()
+
+
 def test_a_block_that_fails_before_its_first_file_leaves_nothing(tmp_path):
     with pytest.raises(ValueError), lock_target(tmp_path / "new" / "out", kind=THINGS):
         raise ValueError
