@@ -41,6 +41,10 @@ def check_pairs(option: typer.CallbackParam, pairs: list[str] | None) -> list[st
     return pairs
 
 
+OUTPUT_CHECKS: set[Callable[[Path | None], Path | None]] = set()
+"""What `writes` gave: by these a command is known to write, so that it takes `--overwrite`."""
+
+
 def writes(kind: FileKind) -> Callable[[Path | None], Path | None]:
     """What checks the path of an option that is written, before the command does anything."""
 
@@ -49,7 +53,7 @@ def writes(kind: FileKind) -> Callable[[Path | None], Path | None]:
             check_writable(path, kind=kind)
         return path
 
-    check.kind = kind  # type: ignore[attr-defined]  # marks the option as one of an output
+    OUTPUT_CHECKS.add(check)
     return check
 
 

@@ -12,10 +12,11 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
+from oochub.commands._options import OUTPUT_CHECKS
 from oochub.records.parameters import list_kinds
 from oochub.settings.option import Option, Settings, get_default, list_options, type_of
 from oochub.settings.output_settings import OutputSettings
-from oochub.storage.ownership import overwriting
+from oochub.storage.ownership import allow_overwriting
 
 MORE = "More"
 """The panel of a command's own options that `--help-all` alone shows; "More: Speed" is that of a record's."""
@@ -135,7 +136,7 @@ _OVERWRITE = "overwrite"
 def _is_output(parameter: inspect.Parameter) -> bool:
     """Whether a parameter is the path of something that is written, see `oochub.commands._options.writes`."""
     about = get_args(parameter.annotation)[1:]
-    return any(hasattr(getattr(each, "callback", None), "kind") for each in about)
+    return any(getattr(each, "callback", None) in OUTPUT_CHECKS for each in about)
 
 
 def _make_eager(parameter: inspect.Parameter) -> None:
@@ -143,7 +144,7 @@ def _make_eager(parameter: inspect.Parameter) -> None:
 
     def allow(context: typer.Context, given: bool) -> bool:
         if not context.resilient_parsing:
-            context.with_resource(overwriting(given))
+            allow_overwriting(given)
         return given
 
     about = get_args(parameter.annotation)[1]

@@ -64,7 +64,7 @@ class RepairedFolder:
         Raises:
             OochubError: It cannot be written, holds something else, or holds the given model.
         """
-        path = check_writable(out, kind=REPAIR)
+        path = Path(out).expanduser()
         if isinstance(given, str | Path) and Path(given).exists():
             real = Path(given).expanduser().resolve()
             if real in (path.resolve(), (path / _MODEL).resolve()):
@@ -72,7 +72,7 @@ class RepairedFolder:
                     f"{out} holds the model that is to be repaired, and a repair never changes it. Choose another "
                     "output folder."
                 )
-        return cls(path)
+        return cls(check_writable(out, kind=REPAIR))
 
     @contextmanager
     def runs(self, key: str | None) -> Iterator[Path]:

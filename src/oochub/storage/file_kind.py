@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from oochub.errors import OochubError, choose_wording
@@ -107,4 +108,5 @@ class FileKind:
 
 def _is_folder_for(path: Path, name: str, names: Sequence[str]) -> bool:
     """Whether it is an empty folder where one of the patterns has a folder."""
-    return path.is_dir() and not path.is_symlink() and any(each.startswith(f"{name}/") for each in names)
+    heads = [parent.as_posix() for each in names for parent in Path(each).parents]
+    return path.is_dir() and not path.is_symlink() and any(fnmatchcase(name, each) for each in heads)

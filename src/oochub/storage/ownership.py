@@ -11,12 +11,12 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from oochub.errors import OochubError, choose_wording
 
@@ -44,6 +44,11 @@ def overwriting(allowed: bool = True) -> Iterator[None]:
         yield
     finally:
         _overwrites.reset(token)
+
+
+def allow_overwriting(allowed: bool) -> None:
+    """From here on `may_overwrite` says so; for a command line, which is over before a block could end."""
+    _overwrites.set(allowed)
 
 
 def may_overwrite() -> bool:
@@ -117,7 +122,7 @@ class FolderManifest:
 
     def _take(self, line: bytes) -> None:
         try:
-            said: Any = json.loads(line) if line else {}
+            said = json.loads(line) if line else {}
             if "oochub" in said:
                 self.kind = str(said["oochub"])
             if "gone" in said:
@@ -204,7 +209,7 @@ class FolderManifest:
         if name in self._folders:
             self._append({"gone": name})
 
-    def _append(self, said: dict[str, Any]) -> None:
+    def _append(self, said: Mapping[str, object]) -> None:
         line = f"\n{json.dumps(said, ensure_ascii=False)}\n".encode(errors="surrogatepass")
         handle = os.open(self.root / MANIFEST, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
         try:
@@ -214,7 +219,7 @@ class FolderManifest:
         self.refresh()
 
 
-def _describe(name: str, content: Path | None) -> dict[str, Any]:
+def _describe(name: str, content: Path | None) -> dict[str, object]:
     if content is None:
         return {"path": name}
     state = content.stat()
@@ -357,7 +362,7 @@ def match(name: str, patterns: Sequence[str]) -> bool:
     (True, True, False)
     """
     parts = [pattern.split("/") for pattern in patterns]
-    heads = ["/".join(each[:end]) for each in parts for end in range(1, len(each))]
+    heads = ["/".join(each[:end]) for each in parts for end in range(1, len(each)) if each[end - 1] != "*"]
     return any(fnmatchcase(name, each) for each in (*patterns, *heads))
 
 
