@@ -33,7 +33,7 @@ from oochub.dataset_cards.card import card
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
 from oochub.storage.artifacts import REPOSITORY
-from oochub.storage.files import check_writable, lock_target, write_whole, write_whole_folder
+from oochub.storage.files import check_writable, claim_folder, lock_target, write_whole, write_whole_folder
 from oochub.storage.parquet_file import seal
 
 _PATIENCE = 60.0  # seconds
@@ -90,7 +90,7 @@ def _build_repository(
     builder = make_benchmark_builder(benchmark, config, data_dir=data_dir, options=options)
     builder.stores_record = True
     folder = target / builder.config.name
-    with lock_target(folder):
+    with claim_folder(target, REPOSITORY), lock_target(folder):
         with write_whole_folder(folder) as draft:
             built = draft / "built"
             builder.download_and_prepare(str(built), file_format="parquet", num_proc=num_proc)

@@ -144,8 +144,7 @@ class AlteredAnswers:
             return None
         try:
             return read_parquet(file).table
-        except OochubError:  # damaged: made again
-            file.unlink(missing_ok=True)
+        except OochubError:  # damaged: made again, and replaced
             return None
 
     def _keep(self, start: int, table: pa.Table) -> None:

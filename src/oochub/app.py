@@ -16,6 +16,7 @@ from oochub import catalog
 from oochub.commands._options import out_console
 from oochub.commands._signature import is_more, shows_all, with_options
 from oochub.errors import OochubError, word_for_shell
+from oochub.storage.ownership import allow_overwriting
 
 PANELS = {
     "Start": ("demo", "example", "list", "show"),
@@ -114,6 +115,7 @@ class _Command(typer.core.TyperCommand):
         try:
             parsed: list[str] = super().parse_args(context, ["", *words] if has_file else words)
         except Exception as error:  # those of typer have other places in other versions
+            allow_overwriting(False)
             kind, missing = type(error).__name__, getattr(error, "param", None)
             is_short = kind == "MissingParameter" and getattr(missing, "param_type_name", "") == "argument"
             if takes_file and (is_short or (has_file and "unexpected extra argument" in str(error))):
@@ -221,8 +223,11 @@ def _refuse_infinite(command: Callable[..., None]) -> Callable[..., None]:
         for name, value in given.items():
             if isinstance(value, float) and not math.isfinite(value):
                 raise OochubError(f"--{name.replace('_', '-')} must be a finite number, got {value}.")
-        with word_for_shell():
-            command(**given)
+        try:
+            with word_for_shell():
+                command(**given)
+        finally:
+            allow_overwriting(False)
 
     return run
 

@@ -195,7 +195,7 @@ def audit_source(
         return replace(report, background=altered.run(model, loaded, predictions, how, asked, **place))
 
     file = None if folder is None else folder / "predictions.parquet"
-    with nullcontext() if folder is None else lock_target(folder):
+    with nullcontext() if folder is None else lock_target(folder, kind=AUDIT):
         predictions = predict_splits(model, loaded, how, asked, out=file, recall=recall)
         kept = None if folder is None else read_kept_report(folder / "report.json", predictions, intervals)
         report = _evaluate(predictions, file or predictions, intervals) if kept is None else kept

@@ -66,6 +66,7 @@ from oochub.settings.data_settings import DataSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.repair_settings import RepairSettings
+from oochub.storage.artifacts import REPAIR
 from oochub.storage.files import lock_target
 
 
@@ -235,7 +236,7 @@ def repair_source(
     images = None if settings.unlabeled is None else UnlabeledImages.open(settings.unlabeled)
     command = _write_command(model, source, (data, how, asked, found, settings), out)
     asked = replace(asked, features=True, splits=tuple(asked.splits or splits))
-    with nullcontext() if folder is None else lock_target(folder.prepare()):
+    with nullcontext() if folder is None else lock_target(folder.path, kind=REPAIR):
         predictions = predict_splits(model, splits, how, asked, out=None if folder is None else folder.features)
         key = _make_key(predictions, found, settings)
         answers = None

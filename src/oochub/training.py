@@ -17,6 +17,7 @@ from oochub.settings.data_settings import DataSettings
 from oochub.settings.training_settings import TrainingSettings
 from oochub.storage.artifacts import RUN
 from oochub.storage.files import check_writable
+from oochub.storage.ownership import overwriting
 
 DEFAULTS: Mapping[str, Any] = {
     "num_train_epochs": 12,
@@ -95,7 +96,7 @@ def train(
         hold_out: If the rows that choose the epoch are also in the report, let half of them choose it, by a hash of
             their ids, and report on the others. This is so in Spawrious, for the validation split. The run says which;
             `evaluate` reads it.
-        overwrite: Replace another run in the folder.
+        overwrite: Replace another run in the folder, and files there that were edited or that oochub did not write.
         callbacks: Callbacks of transformers, see `RobustTrainer`.
 
     Returns:
@@ -105,7 +106,9 @@ def train(
         OochubError: An unknown name, hyperparameter or argument, an output that cannot be written, broken data.
     """
     given = locals()
-    return train_source(str(source), out, DataSettings.of(given), TrainingSettings.of(given), callbacks=callbacks)
+    asked = TrainingSettings.of(given)
+    with overwriting(asked.overwrite):
+        return train_source(str(source), out, DataSettings.of(given), asked, callbacks=callbacks)
 
 
 def train_source(

@@ -44,7 +44,7 @@ def demo(out: str | Path, *, seed: int = 0, size: str | int | None = None, conso
     for column in ("benchmark", "objective", "in context", "out of context", "gap, points"):
         table.add_column(column, no_wrap=column != "objective")
     pages = []
-    with lock_target(folder):
+    with lock_target(folder, kind=file_kinds.DEMO):
         _render_worlds(folder / "raw", size)
         for number, row in enumerate(DEMO, 1):
             printer.print(f"[{number}/{len(DEMO)}] {row.benchmark}: {row.title} ...", markup=False)

@@ -32,7 +32,7 @@ def example(out: str | Path, *, size: str | int = "small", correlation: float | 
     """
     folder = check_writable(out, kind=EXAMPLE)
     arguments = {"seed": seed, "num_train_epochs": _EPOCHS}
-    with lock_target(folder):
+    with lock_target(folder, kind=EXAMPLE):
         pictures = toy_pictures(folder / "pictures", size=size, seed=seed, correlation=correlation)
         train(str(pictures), folder / "model", label="breed", context="background", arguments=arguments)
     return Example(pictures, folder / "model")

@@ -13,6 +13,7 @@ import numpy as np
 from oochub.data.load import load, make_benchmark_builder, split_name
 from oochub.errors import OochubError
 from oochub.storage.files import write_whole
+from oochub.storage.ownership import remove
 from oochub.studies.imagenet_ood.model_list import StudiedModel, model_state
 
 TRAINING = "train"
@@ -141,7 +142,7 @@ class Extractor:
             rows = np.sort(np.random.default_rng(0).permutation(len(part[item.split]))[: item.rows])
             part = datasets.DatasetDict({item.split: part[item.split].select(rows)})
         file = self._name_file(model, item)
-        _note(file).unlink(missing_ok=True)
+        remove(_note(file))
         predict(
             source,
             part,

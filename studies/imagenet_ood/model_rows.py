@@ -10,6 +10,7 @@ from oochub.evaluation.present_classes import Classes
 from oochub.process.ranks import Ranks
 from oochub.records.finding_records import DetectionRow
 from oochub.storage.files import write_whole
+from oochub.storage.ownership import remove
 from oochub.storage.parquet_file import read_parquet, write_parquet
 from oochub.studies.imagenet_ood.extractor import TRAINING, Extractor, SetFile
 from oochub.studies.imagenet_ood.model_list import StudiedModel
@@ -84,7 +85,7 @@ def model_rows(
     frame["model"], frame["classes"] = model.name.removesuffix(f"-random-{model.seed}"), plan.classes
     frame["seed"] = pd.array([model.seed] * len(frame), dtype="Int64")
     frame = frame[list(COLUMNS)]
-    note.unlink(missing_ok=True)
+    remove(note)
     write_parquet(pa.Table.from_pandas(frame, preserve_index=False), rows)
     with write_whole(note) as draft:
         draft.write_text(json.dumps(now, indent=1, sort_keys=True) + "\n", "utf-8")

@@ -132,7 +132,7 @@ def study(
     from safetensors import SafetensorError
 
     frames, failed = [], {}
-    with lock_target(folder) if is_first else nullcontext():
+    with lock_target(folder, kind=STUDY) if is_first else nullcontext():
         for kind, several in work.items():
             for model in several:
                 try:

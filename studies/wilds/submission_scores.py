@@ -23,7 +23,8 @@ from oochub.prediction.predictions import Predictions
 from oochub.records.sides import GroupsOfRows, WorstOfGroups
 from oochub.records.table import Table
 from oochub.storage.artifacts import format_csv
-from oochub.storage.files import FileKind, lock_target, write_whole_folder
+from oochub.storage.file_kind import FileKind
+from oochub.storage.files import lock_target, write_whole_folder
 from oochub.studies.wilds.official_replicates import official_replicates
 from oochub.studies.wilds.result_tables import Replicates
 from oochub.studies.wilds.submission_file import SubmissionFile

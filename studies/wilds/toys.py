@@ -20,7 +20,8 @@ from oochub.process.program import program
 from oochub.report.comparison_page import comparison_page
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
-from oochub.storage.files import check_writable, write_whole_folder
+from oochub.storage.artifacts import PAGE
+from oochub.storage.files import check_writable, lock_target, write_whole, write_whole_folder
 from oochub.studies import file_kinds
 from oochub.studies.wilds.best_constant import best_constant
 from oochub.studies.wilds.result_tables import result_tables
@@ -102,7 +103,7 @@ def toy_result(config: str, folder: Path, *, seed: int = 0) -> ToyResult:
     predictions = oochub.predict(str(run), rows, splits=sorted(sides))
     report = oochub.evaluate(predictions, resamples=200)
     report.save(run / "report.json")
-    (run / "report.html").write_text(report.to_html(), "utf-8")
+    report.to_html(run / "report.html")
     return ToyResult(report, best_constant(predictions, declared), time.monotonic() - started)
 
 
@@ -129,7 +130,8 @@ def main(
     for number, config in enumerate(configs, 1):
         printer.print(f"[{number}/{len(configs)}] wilds/{config} ...", markup=False)
         try:
-            results[config] = toy_result(config, out, seed=seed)
+            with lock_target(out, kind=file_kinds.DEMO):
+                results[config] = toy_result(config, out, seed=seed)
         except OochubError as error:
             failed[config] = str(error)
             printer.print(f"    {error}", markup=False)
@@ -145,7 +147,8 @@ def main(
     if results:
         page, reports = out / "wilds.html", [result.report for result in results.values()]
         tables = [(each.text, each.notes) for each in result_tables(reports)]
-        page.write_text(comparison_page(reports, tables), "utf-8")
+        with write_whole(page, kind=PAGE) as draft:
+            draft.write_text(comparison_page(reports, tables), "utf-8")
         printer.print(f"The page over all: {page}", markup=False)
     worse = [config for config, result in results.items() if not result.is_better]
     if failed or worse:

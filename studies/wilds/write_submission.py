@@ -11,7 +11,8 @@ import numpy as np
 from oochub.data.load import load
 from oochub.errors import OochubError, choose_wording
 from oochub.prediction.predictions import Predictions
-from oochub.storage.files import write_whole
+from oochub.storage.files import lock_target, write_whole
+from oochub.studies.file_kinds import SUBMISSION
 
 
 def write_submission(
@@ -36,16 +37,17 @@ def write_submission(
         raise OochubError(f"{name} must be seed:0, seed:1, ..., got {replicate!r}.")
     checked = [(each, *_check_predictions(each, replicate)) for each in predictions]
     written = []
-    for each, data_set, run in checked:
-        data = load(f"wilds/{each.metadata.config}", data_dir=data_dir)
-        for split in dict.fromkeys(each.split.tolist()):
-            rows = _order_officially(each, split, data[split])
-            suffix = "jsonl" if each.metadata.kind == "boxes" else "csv"
-            path = folder / data_set / f"{data_set}_split:{split}_{run}_epoch:best_pred.{suffix}"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with write_whole(path) as draft:
-                draft.write_text("".join(f"{line}\n" for line in _format_lines(each, rows)), "utf-8")
-            written.append(path)
+    with lock_target(folder, kind=SUBMISSION):
+        for each, data_set, run in checked:
+            data = load(f"wilds/{each.metadata.config}", data_dir=data_dir)
+            for split in dict.fromkeys(each.split.tolist()):
+                rows = _order_officially(each, split, data[split])
+                suffix = "jsonl" if each.metadata.kind == "boxes" else "csv"
+                path = folder / data_set / f"{data_set}_split:{split}_{run}_epoch:best_pred.{suffix}"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with write_whole(path) as draft:
+                    draft.write_text("".join(f"{line}\n" for line in _format_lines(each, rows)), "utf-8")
+                written.append(path)
     return written
 
 

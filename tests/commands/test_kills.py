@@ -23,10 +23,11 @@ from writing_commands import COMMANDS, INPUTS, PUSHING, READING, Inputs, command
 
 import oochub
 from oochub.records.provenance import drop_when_and_where
+from oochub.storage.ownership import MANIFEST
 from oochub.storage.parquet_file import read_parquet
 
 _SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
-_UNEQUAL = ("cache/", "pixels/", "/logs/", "checkpoints", "/.lock")
+_UNEQUAL = ("cache/", "pixels/", "/logs/", "checkpoints", "/.lock", MANIFEST)
 _MOMENT = re.compile(rb"20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?")
 _KEY = re.compile(rb'"key": ?"[0-9a-f]{40}",?')
 _COUNTS: dict[str, Counter[str]] = {}
@@ -118,7 +119,7 @@ def _outcome(end: End, number: signal.Signals, case: str) -> str:
 def _left(folder: Path, scratch: Path) -> list[Path]:
     """Drafts, locks and temporary folders that nobody holds any more."""
     hidden = [path for path in folder.rglob(".*") if "cache" not in path.parts or "draft-" in path.name]
-    return [path for path in (*hidden, *left_in(scratch)) if path.name not in (".gitattributes",)]
+    return [path for path in (*hidden, *left_in(scratch)) if path.name not in (".gitattributes", MANIFEST)]
 
 
 _FEW = ("build", "train", "predict", "evaluate")

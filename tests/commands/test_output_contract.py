@@ -1,17 +1,21 @@
 """Contract tests over every option that names an output: what cannot be written is said before anything else."""
 
 import os
+import re
 import sys
+from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pytest
 from declared_in_tests import declared_in_tests
+from foreign_files import FOREIGN
 
 from oochub import catalog
 from oochub.app import every_command
 from oochub.cli import main
 from oochub.commands._signature import with_options
 from oochub.storage import artifacts
+from oochub.storage.ownership import make_manifest
 from oochub.studies import file_kinds
 
 COMMANDS = every_command()
@@ -97,11 +101,11 @@ def path_options() -> set[tuple[str, str]]:
 
 
 @pytest.fixture
-def refused(monkeypatch, capsys, tmp_path):
-    """Runs a command whose inputs are not there, with one output; it must be refused for the output."""
-    monkeypatch.chdir(tmp_path)
+def typed(monkeypatch, capsys, tmp_path_factory):
+    """Runs a command whose inputs are not there, with one output, and gives what it says."""
+    monkeypatch.chdir(tmp_path_factory.mktemp("here"))
 
-    def call(name: str, option: str, path: object) -> str:
+    def call(name: str, option: str, path: object, *more: str) -> str:
         words = []
         for parameter in COMMANDS[name].params:
             if parameter.required and option not in parameter.opts:
@@ -109,12 +113,35 @@ def refused(monkeypatch, capsys, tmp_path):
                 suffixes = KINDS[name, parameter.opts[0]].suffixes if (name, parameter.opts[0]) in KINDS else ()
                 words += ["nowhere"] if is_argument else [parameter.opts[0], f"nowhere{''.join(suffixes[:1])}"]
         value = f"gap={path}" if option == "--plot" else str(path)
-        monkeypatch.setattr(sys, "argv", ["oochub", *name.split(), *words, option, value])
+        monkeypatch.setattr(sys, "argv", ["oochub", *name.split(), *words, option, value, *more])
         with pytest.raises(SystemExit) as stopped:
             main()
         error = capsys.readouterr().err
-        assert stopped.value.code == 2 and "Cannot write" in error, f"{name} {option} {path}: {error}"
+        assert stopped.value.code == 2, f"{name} {option} {path}: {error}"
         return " ".join(error.split())
+
+    return call
+
+
+@pytest.fixture
+def refused(typed):
+    """Runs a command that must be refused for its output."""
+
+    def call(name: str, option: str, path: object, *more: str) -> str:
+        error = typed(name, option, path, *more)
+        assert "Cannot write" in error, f"{name} {option} {path}: {error}"
+        return error
+
+    return call
+
+
+@pytest.fixture
+def passed(typed):
+    """Runs a command that must not be refused for its output; its inputs are not there."""
+
+    def call(name: str, option: str, path: object, *more: str) -> None:
+        error = typed(name, option, path, *more)
+        assert "Cannot write" not in error, f"{name} {option} {path}: {error}"
 
     return call
 
@@ -122,6 +149,12 @@ def refused(monkeypatch, capsys, tmp_path):
 def test_every_path_is_an_output_or_read():
     """A new option of a path says which it is. Planted fault: an output that is not listed."""
     assert path_options() | {("report", "--plot")} == set(KINDS) | READ and not set(KINDS) & READ
+
+
+def test_every_command_that_writes_takes_overwrite():
+    """Planted fault seen: `writes` without its kind, by which a command is known to write."""
+    lacking = {name for name, _ in KINDS if not any("--overwrite" in each.opts for each in COMMANDS[name].params)}
+    assert not lacking and not any("--overwrite" in each.opts for each in COMMANDS["show"].params)
 
 
 @pytest.mark.parametrize(("name", "option"), KINDS)
@@ -159,3 +192,66 @@ def test_a_suffix_fits(refused, tmp_path, name, option):
         if suffix not in kind.suffixes:
             assert "its name must end in" in refused(name, option, tmp_path / f"out{suffix}")
     assert not list(tmp_path.iterdir())
+
+
+def _snapshot(folder: Path) -> dict[str, object]:
+    """Each entry below a folder: where a link leads, and what a file holds and when it was written."""
+    entries = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
+    return {
+        name: str(path.readlink()) if path.is_symlink() else path.is_dir() or (path.read_bytes(), path.stat().st_mtime)
+        for name, path in entries.items()
+    }
+
+
+def _sample(pattern: str) -> str:
+    """A path of a pattern: "000.a/a" of "[0-2][0-9][0-9].*/*"."""
+    return re.sub(r"\[([0-9a-z]).*?\]", r"\1", pattern).replace("*", "a")
+
+
+@pytest.mark.parametrize(("name", "option"), [pair for pair, kind in KINDS.items() if kind.names and kind.is_folder])
+def test_what_stands_where_a_folder_needs_a_place_is_named_first(refused, passed, tmp_path, name, option):
+    """A file of somebody else, an edited one of ours, and a link, at a path that the command wants.
+
+    Planted faults seen: `names` of a kind left out, `owns` that says yes, links not looked at.
+    """
+    kind = KINDS[name, option]
+    for number, pattern in enumerate(kind.names[:4]):
+        folder = tmp_path / str(number)
+        manifest = make_manifest(folder, kind.name)
+        place = folder / _sample(pattern)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        (folder / "notes.txt").write_text("mine")
+        passed(name, option, folder)  # it is in nobody's way
+        place.write_text("mine")
+        before = _snapshot(tmp_path)
+        assert f"{place}: it was not written by oochub" in refused(name, option, folder)
+        passed(name, option, folder, "--overwrite")
+        place.write_text("ours")
+        manifest.add(place, place)
+        passed(name, option, folder)
+        place.write_text("ours, and then mine")
+        assert f"{place}: it was changed after oochub wrote it" in refused(name, option, folder)
+        passed(name, option, folder, "--overwrite")
+        place.unlink()
+        (tmp_path / f"outside-{number}").write_text("mine")
+        place.symlink_to(tmp_path / f"outside-{number}")
+        before = _snapshot(tmp_path)
+        assert f"{place}: it is a link" in refused(name, option, folder)
+        assert f"{place}: it is a link" in refused(name, option, folder, "--overwrite")
+        assert _snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize(("name", "option"), [pair for pair, kind in KINDS.items() if not kind.is_folder])
+def test_a_file_of_somebody_else_is_taken_with_overwrite_alone(refused, passed, tmp_path, name, option):
+    """Text, a page, a table of others; also through a link never. Planted fault: a `recognizes` that says yes."""
+    for suffix in KINDS[name, option].suffixes:
+        place, link = tmp_path / f"mine{suffix}", tmp_path / f"link{suffix}"
+        place.write_bytes(FOREIGN[suffix])
+        link.symlink_to(place)
+        before = _snapshot(tmp_path)
+        assert str(place) in refused(name, option, place)
+        passed(name, option, place, "--overwrite")
+        for more in ((), ("--overwrite",)):
+            assert f"{link}: it is a link" in refused(name, option, link, *more)
+        assert _snapshot(tmp_path) == before
+        link.unlink()

@@ -175,8 +175,8 @@ def test_a_repository_is_loaded_with_its_contexts(tmp_path):
     assert "| bright | gray above 63.3 | 2 | 1 |" in (tmp_path / "found/README.md").read_text()
     oochub.contexts(data, by=Bright(), out=tmp_path / "found")  # in place of the first
     (tmp_path / "found/notes.txt").write_text("mine")
-    with pytest.raises(OochubError, match="exists and is neither an empty folder nor data with contexts"):
-        oochub.contexts(data, by=Bright(), out=tmp_path / "found")
+    oochub.contexts(data, by=Bright(), out=tmp_path / "found")  # which stays
+    assert (tmp_path / "found/notes.txt").read_text() == "mine"
 
 
 def test_what_cannot_be_done_is_said_first(tmp_path):

@@ -42,7 +42,7 @@ def test_it_is_replaced_and_nothing_else_is(tmp_path):
     out = write_user_repository(str(folder), tmp_path / "out", settings=COLUMNS)
     write_user_repository(str(folder), out, settings=DataSettings(label="place"))
     assert oochub.load(out)["train"].features["label"].names == ["beach", "grass", "sofa", "street"]
-    with pytest.raises(OochubError, match="is neither an empty folder nor a repository of own data"):
+    with pytest.raises(OochubError, match="what stands there is not a Parquet repository that oochub wrote"):
         write_user_repository(str(out), folder)
 
 

@@ -11,6 +11,7 @@ from oochub import catalog
 from oochub.errors import OochubError
 from oochub.exchange.bridge import Bridge, find_bridge, get_bridge
 from oochub.exchange.export import export
+from oochub.storage.ownership import overwriting
 
 BRIDGES = catalog.names("bridge")
 EXAMPLES = declared_in_tests("BRIDGE_EXAMPLES", "exchange")
@@ -76,8 +77,9 @@ def test_what_it_writes_is_whole_and_the_same_again(name, kind, tmp_path):
     out, other = tmp_path / f"out{suffix}", tmp_path / f"other{suffix}"
     digests = []
     for _ in range(2):
-        assert export(predictions, name, out, data=data) == out
-        files = [out] if out.is_file() else sorted(file for file in out.rglob("*") if file.is_file())
+        with overwriting(name == "coco_results"):  # a list of JSON has no place for a mark
+            assert export(predictions, name, out, data=data) == out
+        files = [out] if out.is_file() else sorted(file for file in out.rglob("[!.]*") if file.is_file())
         digests.append({str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files})
     assert digests[0] and digests[0] == digests[1]
     assert [file.name for file in tmp_path.iterdir()] == [out.name]

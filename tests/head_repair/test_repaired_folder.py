@@ -17,6 +17,8 @@ from oochub.records.schema import to_json
 from oochub.report.repair import Repair
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
+from oochub.storage.artifacts import REPAIR
+from oochub.storage.files import lock_target, write_whole
 
 
 @pytest.fixture
@@ -63,8 +65,8 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
 def test_what_stands_there_is_taken_if_it_is_the_same_and_whole(made, tmp_path):
     """By its key. Planted faults seen: the key not compared; a model that is gone not missed."""
     folder = RepairedFolder.at(tmp_path / "out", given="model")
-    folder.prepare()
-    write(folder, made)
+    with lock_target(folder.path, kind=REPAIR):
+        write(folder, made)
     assert to_json(folder.read(made.key)) == to_json(made)
     assert folder.read("other") is None and folder.read(None) is None
     replace(made, model="model").save(tmp_path / "out" / "repair.json")
@@ -80,8 +82,8 @@ def test_what_stands_there_is_taken_if_it_is_the_same_and_whole(made, tmp_path):
 def test_weights_that_are_damaged_or_gone_are_made_again(fault, made, tmp_path):
     """By the digest in the record, here by hand. Planted faults seen: config.json alone looked for; sizes compared."""
     folder = RepairedFolder.at(tmp_path / "out", given="model")
-    folder.prepare()
-    write(folder, made)
+    with lock_target(folder.path, kind=REPAIR):
+        write(folder, made)
     model, content = tmp_path / "out" / "model", bytes(range(256)) * 40
     model.mkdir()
     (model / "config.json").write_text("{}")
@@ -104,13 +106,17 @@ def test_weights_that_are_damaged_or_gone_are_made_again(fault, made, tmp_path):
 def test_nothing_of_other_settings_is_left(made, tmp_path):
     """Planted fault seen: the model of the run before left beside a record that says none was written."""
     folder = RepairedFolder.at(tmp_path / "out", given="model")
-    folder.prepare()
-    (tmp_path / "out" / "model").mkdir()
-    for name in ("model/config.json", "before.parquet", "after.parquet", "features.parquet"):
-        (tmp_path / "out" / name).write_text("{}")
-    write(folder, made)
+    with lock_target(folder.path, kind=REPAIR):
+        for name in ("model/config.json", "before.parquet", "after.parquet", "features.parquet"):
+            with write_whole(folder.path / name) as draft:
+                draft.write_text("{}")
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    with lock_target(folder.path, kind=REPAIR):
+        write(folder, made)
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [
+        ".oochub.jsonl",
         "features.parquet",
+        "notes.txt",
         "repair.html",
         "repair.json",
     ]

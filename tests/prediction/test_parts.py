@@ -325,7 +325,7 @@ def test_a_folder_that_is_not_whole_is_named(folder, fault, words):
 def test_another_folder_is_not_replaced(tmp_path, model, data):
     (tmp_path / "p.parquet").mkdir()
     (tmp_path / "p.parquet" / "thesis.txt").write_text("mine")
-    with pytest.raises(OochubError, match="is not predictions, and is not replaced"):
+    with pytest.raises(OochubError, match="is not predictions that oochub wrote, and is not replaced"):
         predicted(model, data, out=tmp_path / "p.parquet")
     assert (tmp_path / "p.parquet" / "thesis.txt").read_text() == "mine"
 

@@ -5,32 +5,18 @@ import stat
 
 import numpy as np
 import pytest
+from foreign_files import FOREIGN
 from reports import nooch_report, read
 
 import oochub
 from oochub.report.report import Report
 from oochub.storage import artifacts
-from oochub.storage.files import FileKind, check_writable, write_whole
+from oochub.storage.file_kind import FileKind
+from oochub.storage.files import check_writable, write_whole
+from oochub.storage.ownership import overwriting
 from oochub.studies import file_kinds
 
 KINDS = {name: kind for name, kind in {**vars(artifacts), **vars(file_kinds)}.items() if isinstance(kind, FileKind)}
-FOREIGN = {  # suffix: what somebody else's file of that suffix holds
-    ".parquet": b"PAR1 no footer",
-    ".json": b'{"schema_version": 1, "name": "package"}',
-    ".html": b"<!doctype html><title>My page</title>",
-    ".htm": b"<!doctype html><title>My page</title>",
-    ".md": b"\0\0",
-    ".markdown": b"\0\0",
-    ".latex": b"\0",
-    ".tex": b"\xff\xfe\0",
-    ".csv": b"PK\3\4\0",
-    ".txt": b"\0",
-    ".png": b"GIF89a",
-    ".pdf": b"<html>",
-    ".svg": b"\x89PNG\r\n",
-    ".xml": b"<html></html>",
-    ".toml": b"\0",
-}
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +41,9 @@ def test_something_else_is_not_replaced(tmp_path, name):
             (target / "thesis.docx").write_bytes(b"PK")
         else:
             target.write_bytes(FOREIGN[suffix])
-        with pytest.raises(oochub.OochubError, match=f"what stands there is not {kind.name}, and is not replaced"):
+        with pytest.raises(
+            oochub.OochubError, match=f"what stands there is not {kind.name} that oochub wrote, and is not replaced"
+        ):
             check_writable(target, kind=kind)
 
 
@@ -96,16 +84,18 @@ def test_a_report_never_takes_the_place_of_another_json(tmp_path, report):
         assert target.read_bytes() == FOREIGN[target.suffix]
 
 
-def test_a_link_is_followed_and_a_mode_kept(tmp_path, predictions):
-    """Of the issue: a link was replaced and its target kept the old text; 640 came back as 644."""
+def test_no_link_is_followed_and_a_mode_kept(tmp_path, predictions):
+    """A link to our own file is refused, with `--overwrite` too; 640 came back as 644."""
     predictions.save(tmp_path / "real.parquet")
     (tmp_path / "real.parquet").chmod(0o640)
     (tmp_path / "link.parquet").symlink_to("real.parquet")
     before = (tmp_path / "real.parquet").stat().st_ino
-    predictions.save(tmp_path / "link.parquet")
-    state = (tmp_path / "real.parquet").stat()
-    assert (tmp_path / "link.parquet").is_symlink() and state.st_ino != before
-    assert stat.S_IMODE(state.st_mode) == 0o640
+    for allowed in (False, True):
+        with overwriting(allowed), pytest.raises(oochub.OochubError, match=r"link\.parquet: it is a link"):
+            predictions.save(tmp_path / "link.parquet")
+    assert (tmp_path / "real.parquet").stat().st_ino == before
+    predictions.save(tmp_path / "real.parquet")
+    assert stat.S_IMODE((tmp_path / "real.parquet").stat().st_mode) == 0o640
 
 
 def test_what_is_no_file_is_refused_and_the_null_device_is_not(tmp_path, predictions):

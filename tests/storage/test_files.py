@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from oochub.errors import OochubError
+from oochub.storage.file_kind import FileKind
 from oochub.storage.files import (
-    FileKind,
     check_writable,
     lock_target,
     write_whole,
@@ -75,9 +75,12 @@ def test_path_below_a_file(tmp_path):
         check_writable(tmp_path / "file" / "out.json")
 
 
+THINGS = FileKind("things", (), lambda folder: False, is_folder=True)
+
+
 def test_folder_takes_the_place_of_the_old_one(tmp_path):
     for text in ("first", "second"):
-        with write_whole_folder(tmp_path / "run") as draft:
+        with write_whole_folder(tmp_path / "run", kind=THINGS) as draft:
             (draft / "a.txt").write_text(text)
     assert (tmp_path / "run" / "a.txt").read_text() == "second"
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
@@ -135,7 +138,11 @@ def test_a_living_writer_is_left_alone(tmp_path):
 NOTE = FileKind("a note", (".txt",), lambda path: path.read_bytes().startswith(b"note"))
 NOT_REPLACED = {
     "another suffix": ("a.json", None, "must end in .txt"),
-    "another content": ("a.txt", lambda path: path.write_text("mine"), "not a note, and is not replaced"),
+    "another content": (
+        "a.txt",
+        lambda path: path.write_text("mine"),
+        "not a note that oochub wrote, and is not replaced",
+    ),
     "a folder": ("a.txt", lambda path: path.mkdir(), "it is a folder"),
     "a pipe": ("a.txt", os.mkfifo, "pipe, socket or device"),
     "a link to a pipe": (
@@ -147,7 +154,7 @@ NOT_REPLACED = {
     "a link to another content": (
         "a.txt",
         lambda path: (path.with_suffix(".md").write_text("mine"), path.symlink_to(path.with_suffix(".md"))),
-        "must end in .txt",
+        "it is a link",
     ),
     "a name of 300 letters": (f"{'a' * 300}.txt", None, "too long"),
 }
@@ -190,16 +197,17 @@ def test_a_folder_of_another_kind_is_not_replaced(tmp_path):
     assert (tmp_path / "photos" / "cat.jpg").read_text() == "cat"
 
 
-def test_a_link_is_followed(tmp_path):
-    """Planted fault seen: the link itself replaced. A link to nothing makes what it points to."""
-    for name in ("there", "absent"):
-        real, link = tmp_path / f"{name}.txt", tmp_path / f"{name}-link.txt"
-        link.symlink_to(real)
-        if name == "there":
-            real.write_text("old")
-        with write_whole(link) as draft:
-            draft.write_text("new")
-        assert link.is_symlink() and real.read_text() == "new"
+def test_no_link_is_followed_to_something(tmp_path):
+    """Planted fault seen: the file behind it replaced. A link to nothing makes what it points to."""
+    there, absent = tmp_path / "there.txt", tmp_path / "absent.txt"
+    there.write_text("old")
+    for real in (there, absent):
+        real.with_suffix(".link").symlink_to(real)
+    with pytest.raises(OochubError, match=r"there\.link: it is a link"), write_whole(there.with_suffix(".link")):
+        raise AssertionError("nothing is made")
+    with write_whole(absent.with_suffix(".link")) as draft:
+        draft.write_text("new")
+    assert there.read_text() == "old" and absent.read_text() == "new" and absent.with_suffix(".link").is_symlink()
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o077, 0o007])
@@ -214,7 +222,7 @@ def test_modes(tmp_path, umask):
             with write_whole(file) as draft:
                 draft.write_text("x")
         for mode in (None, 0o604):
-            with write_whole_folder(folder) as draft:
+            with write_whole_folder(folder, kind=THINGS) as draft:
                 (draft / "model.safetensors").touch(mode=0o600)
             mode_of_file = (folder / "model.safetensors").stat().st_mode & 0o777
             assert mode_of_file == (mode or 0o666 & ~umask)

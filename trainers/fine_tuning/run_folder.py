@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -13,7 +12,9 @@ from typing import Any, NamedTuple
 from safetensors import SafetensorError
 
 from oochub.errors import OochubError, choose_wording
-from oochub.storage.files import check_writable, lock_target, write_whole
+from oochub.storage.artifacts import RUN
+from oochub.storage.files import check_writable, lock_target, take_place, write_whole
+from oochub.storage.ownership import MANIFEST, FolderManifest, make_manifest, may_overwrite, remove
 from oochub.storage.reading import read_json
 
 _SETTINGS, _PROGRESS, _RECIPE, _LOG = "settings.json", "progress.json", "recipe.json", "training_log.json"
@@ -83,11 +84,15 @@ class RunFolder:
         self._settings: dict[str, Any] = json.loads(json.dumps(settings))
         self._overwrite = overwrite
         self._check()
+        check_writable(self.path, kind=RUN)
 
     @property
     def is_finished(self) -> bool:
-        """Whether a run with these settings is complete."""
-        return self._has_recipe and self._read_earlier_settings() == self._settings
+        """Whether a run with these settings is complete; one whose files were edited is not, if it may be replaced."""
+        if not (self._has_recipe and self._read_earlier_settings() == self._settings):
+            return False
+        manifest = FolderManifest.at(self.path)
+        return not (may_overwrite() and manifest is not None and manifest.list_edited())
 
     @property
     def history(self) -> list[dict[str, Any]]:
@@ -112,7 +117,7 @@ class RunFolder:
         if os.environ.get("RANK", "0") != "0":
             yield
             return
-        with lock_target(self.path):
+        with lock_target(self.path, kind=RUN):
             try:
                 yield
             except BaseException:
@@ -121,8 +126,12 @@ class RunFolder:
 
     def begin(self) -> None:
         """Makes the folder ready: settings written, leftovers gone, and with `overwrite` the earlier run too."""
+        manifest = make_manifest(self.path, RUN.name)
+        if manifest.owns(self._checkpoints / _SETTINGS):  # also of an earlier version
+            manifest.add_folder(self._checkpoints, again=True)
         if self._read_earlier_settings() != self._settings:
             self._remove(self._checkpoints)
+        manifest.add_folder(self._checkpoints)
         self._checkpoints.mkdir(parents=True, exist_ok=True)
         with write_whole(self._checkpoints / _SETTINGS) as draft:
             draft.write_text(_encode_json(self._settings))
@@ -173,14 +182,15 @@ class RunFolder:
         """Yields a folder for the model's files; when the block ends well they and the recipe stand in the run's."""
         draft = self.path / ".draft"
         with self.writing():
+            make_manifest(self.path, RUN.name).add_folder(draft)
             draft.mkdir(exist_ok=True)
             yield draft
             (draft / _LOG).write_text(_encode_json(history))
             (draft / _RECIPE).write_text(_encode_json({**recipe, "settings": self._settings}))
             names = sorted(file.name for file in draft.iterdir())
             for name in [*(name for name in names if name not in _LAST), *_LAST]:
-                (draft / name).replace(self.path / name)
-            draft.rmdir()
+                take_place(draft / name, self.path / name)
+            remove(draft)
 
     def clear(self) -> None:
         """Removes the checkpoints of a finished run."""
@@ -204,14 +214,18 @@ class RunFolder:
         return [Checkpoint(file.parent, Progress(**_record(file))) for file in files]
 
     def _remove(self, target: Path) -> None:
-        if target.is_dir():
+        manifest = FolderManifest.above(target)
+        is_ours = manifest is not None and target.is_dir() and manifest.owns_folder(target)
+        if is_ours and target != self._checkpoints and not self._checkpoints.is_symlink():
             hidden = target.with_name(f".{target.name.lstrip('.')}.old")  # half a folder must not look like a whole one
             if target != hidden:
-                shutil.rmtree(hidden, ignore_errors=True)
+                remove(hidden)
                 target.replace(hidden)
-            shutil.rmtree(hidden)
-        else:
-            target.unlink(missing_ok=True)
+            target = hidden
+        elif is_ours and not target.is_symlink():
+            for each in target.iterdir():
+                self._remove(each)
+        remove(target)
 
     def _sweep(self) -> None:
         """Removes what a killed process left under names with a dot, and nothing of the user's."""
@@ -229,7 +243,7 @@ class RunFolder:
         if earlier is None:
             files = self.path.iterdir() if self.path.is_dir() else ()
             foreign = [file.name for file in files if not file.name.lstrip(".").startswith("checkpoints")]
-            if foreign:
+            if foreign and MANIFEST not in foreign:
                 raise OochubError(
                     f"{self.path} holds other files ({', '.join(sorted(foreign)[:5])}) but no training run. Choose "
                     "another --out."

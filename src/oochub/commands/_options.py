@@ -13,7 +13,8 @@ from oochub.errors import OochubError
 from oochub.records.parameters import parse_options
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
-from oochub.storage.files import FileKind, check_writable
+from oochub.storage.file_kind import FileKind
+from oochub.storage.files import check_writable
 from oochub.storage.reading import check_regular_file
 
 if TYPE_CHECKING:
@@ -40,6 +41,10 @@ def check_pairs(option: typer.CallbackParam, pairs: list[str] | None) -> list[st
     return pairs
 
 
+OUTPUT_CHECKS: set[Callable[[Path | None], Path | None]] = set()
+"""What `writes` gave: by these a command is known to write, so that it takes `--overwrite`."""
+
+
 def writes(kind: FileKind) -> Callable[[Path | None], Path | None]:
     """What checks the path of an option that is written, before the command does anything."""
 
@@ -48,6 +53,7 @@ def writes(kind: FileKind) -> Callable[[Path | None], Path | None]:
             check_writable(path, kind=kind)
         return path
 
+    OUTPUT_CHECKS.add(check)
     return check
 
 

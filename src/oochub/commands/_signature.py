@@ -12,8 +12,11 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
+from oochub.commands._options import OUTPUT_CHECKS
 from oochub.records.parameters import list_kinds
 from oochub.settings.option import Option, Settings, get_default, list_options, type_of
+from oochub.settings.output_settings import OutputSettings
+from oochub.storage.ownership import allow_overwriting
 
 MORE = "More"
 """The panel of a command's own options that `--help-all` alone shows; "More: Speed" is that of a record's."""
@@ -87,6 +90,7 @@ def with_options(command: Callable[..., None], name: str) -> Callable[..., None]
     """
     signature, hints = inspect.signature(command), get_type_hints(command, include_extras=True)
     records: dict[str, tuple[type[Settings], dict[str, Option]]] = {}
+    dropped: set[str] = set()  # what the command itself does not take
     parameters: list[inspect.Parameter] = []
     for each in signature.parameters.values():
         found = _record(hints[each.name])
@@ -98,13 +102,21 @@ def with_options(command: Callable[..., None], name: str) -> Callable[..., None]
         records[each.name] = kind, about
         parameters += [_make_parameter(kind, field, one, shows) for field, one in about.items()]
 
+    if any(map(_is_output, parameters)):
+        if _OVERWRITE not in {each.name for each in parameters}:
+            about = {_OVERWRITE: list_options(OutputSettings)[_OVERWRITE]}
+            parameters.append(_make_parameter(OutputSettings, _OVERWRITE, about[_OVERWRITE], _Shown()))
+            dropped = {_OVERWRITE}
+        _make_eager(next(each for each in parameters if each.name == _OVERWRITE))
+
     panels = (getattr(about, "rich_help_panel", None) for each in parameters for about in get_args(each.annotation)[1:])
     if any(map(is_more, panels)):
         parameters.append(_HELP_ALL)
 
     @wraps(command)
     def run(**typed: Any) -> None:
-        typed.pop(_HELP_ALL.name, None)  # it was printed
+        for each in (_HELP_ALL.name, *dropped):
+            typed.pop(each, None)
         made = {}
         for place, (kind, about) in records.items():
             words = {field: typed.pop(_name_variable(one)) for field, one in about.items()}
@@ -116,6 +128,27 @@ def with_options(command: Callable[..., None], name: str) -> Callable[..., None]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     del run.__wrapped__
     return run
+
+
+_OVERWRITE = "overwrite"
+
+
+def _is_output(parameter: inspect.Parameter) -> bool:
+    """Whether a parameter is the path of something that is written, see `oochub.commands._options.writes`."""
+    about = get_args(parameter.annotation)[1:]
+    return any(getattr(each, "callback", None) in OUTPUT_CHECKS for each in about)
+
+
+def _make_eager(parameter: inspect.Parameter) -> None:
+    """Lets the option of what may be replaced hold before the paths are checked, and until the command ends."""
+
+    def allow(context: typer.Context, given: bool) -> bool:
+        if not context.resilient_parsing:
+            allow_overwriting(given)
+        return given
+
+    about = get_args(parameter.annotation)[1]
+    about.is_eager, about.callback = True, allow
 
 
 def records_of(command: Callable[..., None]) -> Iterator[tuple[type[Settings], _Shown]]:

@@ -106,7 +106,7 @@ def _open_report(key: str, out: Path, intervals: IntervalSettings) -> "Report | 
     from oochub.report.kept_report import read_kept_report
 
     folder = check_writable(out, kind=AUDIT)
-    with lock_target(folder):
+    with lock_target(folder, kind=AUDIT):
         predictions = PredictionCache(key).found(folder / _FILES["predictions"])
         kept = None if predictions is None else read_kept_report(folder / _FILES["report"], predictions, intervals)
         if kept is None or kept.background is not None:

@@ -4,9 +4,9 @@ The caches of the hub are what can be made again and is kept to be had at once, 
 """
 
 import json
-import shutil
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +17,7 @@ from oochub import catalog
 from oochub.commands._options import AsJson, out_console
 from oochub.errors import OochubError, unknown_name
 from oochub.storage.cache_folder import cache_folder, datasets_folder
+from oochub.storage.ownership import MANIFEST, FolderManifest, remove
 from oochub.storage.reading import read_json
 
 PANEL = "Data"
@@ -70,9 +71,9 @@ def cache(
             typer.echo("  ".join([*words, *numbers, path]))
         return
     entries = [entry for each in found for entry in each.entries if entry.age >= (older_than or 0)]
-    size = sum(entry.size for entry in entries)
     if not dry_run:
-        _remove(entries)
+        entries = _remove(entries)
+    size = sum(entry.size for entry in entries)
     if as_json:
         paths = [str(entry.path) for entry in entries]
         out_console.print_json(json.dumps({"cleared": not dry_run, "bytes": size, "paths": paths}))
@@ -123,11 +124,13 @@ class _CacheEntry:
         path: Path of the file or folder.
         size: Bytes.
         age: Days since it was written or, of predictions and features, last used.
+        is_old: Whether it lies where nobody else writes and is in no list, as an earlier version left it.
     """
 
     path: Path
     size: int
     age: float
+    is_old: bool = False
 
 
 @dataclass(frozen=True)
@@ -172,30 +175,60 @@ def _list_caches(kind: str | None = None) -> list[_Cache]:
     for each in _WHAT if kind is None else (kind,):
         folders = [datasets_folder()] if each == "builds" else [cache_folder(each), datasets_folder() / "oochub" / each]
         for number, folder in enumerate(dict.fromkeys(folders)):
-            paths = _find_builds(folder) if each == "builds" else _find_files(folder, _PATTERNS[each])
+            is_ours = folder == datasets_folder() / "oochub" / each  # also what an earlier version left there
+            paths = _find_builds(folder) if each == "builds" else _find_files(folder, _PATTERNS[each], is_ours)
             entries = sorted(filter(_is_free, map(_describe_entry, paths)), key=lambda entry: -entry.age)
             if entries or number == 0:  # the second is where it lay before $OOCHUB_CACHE was set
                 found.append(_Cache(each, _WHAT[each], folder, tuple(entries)))
     return found
 
 
-def _remove(entries: list[_CacheEntry]) -> None:
+def _remove(entries: list[_CacheEntry]) -> list[_CacheEntry]:
     """Removes entries; what another process has open stays readable to it.
 
     Args:
         entries: Entries that `_list_caches` gives.
+
+    Returns:
+        Those that are gone; one that was changed after oochub wrote it stays.
     """
+    gone = []
     for entry in entries:
         if entry.path.is_dir():
-            shutil.rmtree(entry.path, ignore_errors=True)
-        else:
-            entry.path.unlink(missing_ok=True)
-            Path(f"{entry.path}.lock").unlink(missing_ok=True)
+            _remove_build(entry.path)
+            gone.append(entry)
+        elif remove(entry.path) or (entry.is_old and _unlink(entry.path)):
+            gone.append(entry)
+            lock = Path(f"{entry.path}.lock")
+            if lock.is_file() and not lock.stat().st_size:
+                _unlink(lock)
+    return gone
 
 
-def _find_files(folder: Path, patterns: tuple[str, ...]) -> Iterator[Path]:
-    for pattern in patterns:
-        yield from (path for path in folder.glob(pattern) if path.is_file() and not path.is_symlink())
+def _unlink(path: Path) -> bool:
+    if path.is_symlink() or not path.is_file():
+        return False
+    path.unlink()
+    return True
+
+
+def _remove_build(folder: Path) -> None:
+    """Removes what `datasets` writes into the folder of a build, and the folder if nothing else is in it."""
+    for pattern in ("*.arrow", "*.parquet", "dataset_info.json", "LICENSE", "state.json"):
+        for file in folder.glob(pattern):
+            _unlink(file)
+    with suppress(OSError):  # it holds something else
+        folder.rmdir()
+
+
+def _find_files(folder: Path, patterns: tuple[str, ...], is_ours: bool) -> Iterator[Path]:
+    """The files of a cache that a manifest lists; where nobody else writes, also those of an earlier version."""
+    for path in (path for pattern in patterns for path in folder.glob(pattern)):
+        ways = [each for each in (path, *path.parents) if folder in each.parents]
+        if path.is_file() and path.name != MANIFEST and not any(each.is_symlink() for each in ways):
+            manifest = FolderManifest.above(path)
+            if is_ours or (manifest is not None and manifest.has_size(path)):
+                yield path
 
 
 def _find_builds(folder: Path) -> Iterator[Path]:
@@ -208,7 +241,8 @@ def _find_builds(folder: Path) -> Iterator[Path]:
             about = read_json(record)
         except OochubError:
             continue
-        if isinstance(about, dict) and about.get("builder_name") in names:
+        ways = [each for each in (record, *record.parents) if folder in each.parents]
+        if isinstance(about, dict) and about.get("builder_name") in names and not any(map(Path.is_symlink, ways)):
             yield record.parent
 
 
@@ -221,4 +255,6 @@ def _describe_entry(path: Path) -> _CacheEntry:
     files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
     states = [file.stat() for file in files]
     last = max((state.st_mtime for state in states), default=path.stat().st_mtime)
-    return _CacheEntry(path, sum(state.st_size for state in states), max(0.0, (time.time() - last) / _DAY))
+    above = FolderManifest.above(path)
+    is_old = datasets_folder() / "oochub" in path.parents and not (above is not None and above.lists(path))
+    return _CacheEntry(path, sum(state.st_size for state in states), max(0.0, (time.time() - last) / _DAY), is_old)

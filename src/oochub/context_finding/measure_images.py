@@ -198,8 +198,8 @@ class _Measuring(AbstractContextManager["_Measuring"]):
         if self._cache and file.is_file():
             try:
                 return read_parquet(file).table
-            except OochubError:  # damaged: measured again
-                file.unlink(missing_ok=True)
+            except OochubError:  # damaged: measured again, and replaced
+                pass
         if self._is_cached:
             raise OochubError(
                 f"{file}, which another process measured, is not there. All machines of torchrun share their measures "

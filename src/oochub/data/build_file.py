@@ -116,9 +116,12 @@ class FileDigest:
         """Notes in the cache that every byte of the file was compared; where it cannot be written, nothing is lost."""
         try:
             mark = self._mark(folder / self.path)
-            mark.parent.mkdir(parents=True, exist_ok=True)
-            mark.touch()
-        except OSError:
+            if mark.exists():
+                mark.touch()
+            else:
+                with write_whole(mark):
+                    pass
+        except (OSError, OochubError):
             return
 
     def _mark(self, file: Path) -> Path:

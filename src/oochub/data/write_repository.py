@@ -6,7 +6,6 @@ challenge set (`write_challenge_repository`).
 
 import dataclasses
 import hashlib
-import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -22,9 +21,9 @@ from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCardData
 
 from oochub.data.benchmark_file import BenchmarkFile
-from oochub.data.build_file import RECORDS, ConfigFiles, store_record
+from oochub.data.build_file import ConfigFiles, store_record
 from oochub.data.challenge import KINDS, Arguments, ChallengeSet, challenge, check_arguments, check_columns
-from oochub.data.croissant import CROISSANT, write_croissant
+from oochub.data.croissant import write_croissant
 from oochub.data.embedded_images import EmbeddedImages
 from oochub.data.load import is_benchmark, load_benchmark, load_columns
 from oochub.data.open_source import name_source, open_source
@@ -36,12 +35,12 @@ from oochub.process.follow import follow
 from oochub.records.build_record import BUILD_COLUMN, OWN, BuildRecord
 from oochub.records.own_declaration import OwnDeclaration
 from oochub.settings.data_settings import DataSettings
+from oochub.storage.artifacts import REPOSITORY
 from oochub.storage.files import check_writable, lock_target, write_whole_folder
 from oochub.storage.parquet_file import seal
 from oochub.storage.picture_file import check_inside
 from oochub.storage.reading import read_text
 
-_DATA_FILE = re.compile(r".+-\d{5}-[0-9a-f]{12}\.(parquet|tar)|index\.json")
 _ROWS = 100  # of a table for shards
 _FILE = 500_000_000  # bytes after which a new file begins, as `datasets` does
 
@@ -73,7 +72,7 @@ def write_repository(
     Warns:
         OochubWarning: Images stand in two splits, byte for byte; the card says it too.
     """
-    with write_whole_folder(target) as draft:
+    with write_whole_folder(target, kind=REPOSITORY) as draft:
         (draft / "data").mkdir()
         features = record.beside(next(iter(dataset.values())).features)
         images = EmbeddedImages()
@@ -142,22 +141,13 @@ def check_replaceable(out: str | Path, *, title: str, what: str) -> Path:
     Raises:
         OochubError: The folder holds something else, or cannot be written.
     """
-    target = check_writable(out)
-    if target.exists() and not (target.is_dir() and _is_replaceable(target, title)):
+    target = check_writable(out, kind=REPOSITORY)
+    card = target / "README.md"
+    if card.is_file() and title not in read_text(card):
         raise OochubError(
-            f"{target} exists and is neither an empty folder nor {what} alone. Choose another one, or remove it first."
+            f"{target} exists and is neither an empty folder nor {what}. Choose another one, or remove it first."
         )
     return target
-
-
-def _is_replaceable(folder: Path, title: str) -> bool:
-    """Whether a folder is empty or holds a repository of ours and no file of anyone else."""
-    names = {path.name for path in folder.iterdir()}
-    return not names or (
-        names - {RECORDS, CROISSANT} == {"README.md", "data"}
-        and title in read_text(folder / "README.md")
-        and all(_DATA_FILE.fullmatch(path.name) for path in (folder / "data").iterdir())
-    )
 
 
 def _iterate_tables(

@@ -212,7 +212,7 @@ def evaluate_tasks(
     reports: dict[str, Report] = {name: evaluate(task(loaded, name), **options) for name in bar}
     if single:
         return {name: report.save(out) for name, report in reports.items()}
-    with lock_target(out):
+    with lock_target(out, kind=REPORTS):
         return {name: report.save(Path(out) / f"{name}.json") for name, report in reports.items()}
 
 

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -33,6 +32,7 @@ from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.artifacts import REPAIR
 from oochub.storage.files import check_writable, write_whole
+from oochub.storage.ownership import remove
 
 _MODEL, _RECORD, _PAGE, _RUNS = "model", "repair.json", "repair.html", "fine_tuning"
 _RANKING, _IMAGES = "collect.csv", "unlabeled.parquet"
@@ -64,7 +64,7 @@ class RepairedFolder:
         Raises:
             OochubError: It cannot be written, holds something else, or holds the given model.
         """
-        path = check_writable(out, kind=REPAIR)
+        path = Path(out).expanduser()
         if isinstance(given, str | Path) and Path(given).exists():
             real = Path(given).expanduser().resolve()
             if real in (path.resolve(), (path / _MODEL).resolve()):
@@ -72,7 +72,7 @@ class RepairedFolder:
                     f"{out} holds the model that is to be repaired, and a repair never changes it. Choose another "
                     "output folder."
                 )
-        return cls(path)
+        return cls(check_writable(out, kind=REPAIR))
 
     @contextmanager
     def runs(self, key: str | None) -> Iterator[Path]:
@@ -85,9 +85,9 @@ class RepairedFolder:
         own = whole / str(key)
         for left in whole.iterdir() if whole.is_dir() else ():
             if key is None or left != own:
-                shutil.rmtree(left)
+                remove(left)
         yield own
-        shutil.rmtree(whole, ignore_errors=True)
+        remove(whole)
 
     @property
     def features(self) -> Path:
@@ -103,11 +103,6 @@ class RepairedFolder:
     def ranking(self) -> Path:
         """The ranking of images without labels."""
         return self.path / _RANKING
-
-    def prepare(self) -> Path:
-        """Makes the folder."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        return self.path
 
     def read(self, key: str | None) -> Repair | None:
         """The record that stands there, if it is of this model, data and settings; None if a weight is not its own."""
@@ -169,9 +164,8 @@ class RepairedFolder:
         Raises:
             OochubError: A file that cannot be written, or a model that cannot be opened again.
         """
-        for name in (_RECORD, _PAGE, _RANKING, *_PROOF):  # of other settings
-            (self.path / name).unlink(missing_ok=True)
-        shutil.rmtree(self.path / _MODEL, ignore_errors=True)
+        for name in (_RECORD, _PAGE, _RANKING, *_PROOF, _MODEL):  # of other settings
+            remove(self.path / name)
         if proof is not None and chosen is not None:
             inputs = open_inputs(source, how, asked, data)
             made = _add_images(made, inputs, data)

@@ -17,6 +17,7 @@ from oochub.remote.fetch import fetch_snapshot
 from oochub.remote.guard import hide_token
 from oochub.storage.artifacts import SITE
 from oochub.storage.files import make_scratch_folder
+from oochub.storage.ownership import MANIFEST
 
 _ON_HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
@@ -46,7 +47,7 @@ def push_entry(
     """
     if not _ON_HUB.fullmatch(results) or Path(results).is_dir():
         folder = write_entry(report, results, predictions=predictions, **said)
-        files = (path for path in folder.rglob("*") if path.is_file())
+        files = (path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST)
         return Pushed(
             url=str(folder), added={path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
         )

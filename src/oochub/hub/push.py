@@ -70,7 +70,7 @@ def push(
             `oochub.join_images`.
         private: Make the repository private.
         revision: Branch to push to, created if it does not exist; default main.
-        overwrite: Replace files that somebody else put into the repository.
+        overwrite: Replace files that somebody else put into the repository, or that were edited in the folder of --out.
         dry_run: Only say which files would change; needs no token.
         evaluation_framework: Benchmarks only: name the framework in eval.yaml; default none. The Hub marks eval.yaml as
             invalid if it does not know the name, and it does not know oochub yet.

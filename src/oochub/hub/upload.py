@@ -17,12 +17,13 @@ from oochub.errors import OochubError, choose_wording
 from oochub.remote.guard import hide_token
 from oochub.remote.hub_errors import Refusal, explain_refusals
 from oochub.remote.remote_repository import RemoteRepository, RepoType
+from oochub.storage.ownership import MANIFEST
 
 _TRIES = 5
 _WAIT = 1.0  # seconds after the first try; twice as long after each other one
 _PATIENCE = 120.0  # seconds of silence of a connection
 _SLOW = 20_000_000  # bytes that take two seconds or more: worth a bar
-_LEFT_OUT = (".git", ".cache", ".DS_Store", "__pycache__")
+_LEFT_OUT = (".git", ".cache", ".DS_Store", "__pycache__", MANIFEST)
 Content = bytes | Path
 
 

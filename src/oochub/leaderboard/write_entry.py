@@ -17,6 +17,7 @@ from oochub.records.schema import to_json
 from oochub.report.report import Report
 from oochub.storage.artifacts import ENTRY
 from oochub.storage.files import write_whole_folder
+from oochub.storage.ownership import MANIFEST
 
 _SAID = ("track", "selection", "supervision")
 
@@ -52,7 +53,10 @@ def write_entry(report: str | Path, folder: str | Path, *, predictions: Sequence
     with write_whole_folder(target, kind=ENTRY) as draft:
         shutil.copyfile(path, draft / "report.json")
         for file, stored in zip(files, entry.predictions, strict=True):
-            (shutil.copytree if file.is_dir() else shutil.copyfile)(file, draft / stored)
+            if file.is_dir():
+                shutil.copytree(file, draft / stored, ignore=shutil.ignore_patterns(MANIFEST))
+            else:
+                shutil.copyfile(file, draft / stored)
         entry.save(draft)
         checked = CheckedEntry.of(draft)
         if checked.reason:

@@ -23,7 +23,8 @@ from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub.errors import OochubError, OochubWarning, choose_wording
 from oochub.stats.logits import logit_difference
-from oochub.storage.cache_folder import cache_folder, keep_compiled
+from oochub.storage.cache_folder import cache_folder
+from oochub.storage.torch_folder import keep_compiled
 
 
 def choose_device(device: str | torch.device) -> torch.device:

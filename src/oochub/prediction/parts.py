@@ -5,9 +5,9 @@ of predictions from the moment when it has its name.
 """
 
 import json
-import shutil
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -24,6 +24,7 @@ from oochub.prediction.predictions_file import PartRecord
 from oochub.prediction.stored_rows import StoredRows
 from oochub.records.schema import from_json, to_json
 from oochub.stats.logits import SoftmaxSummary
+from oochub.storage.artifacts import PREDICTIONS
 from oochub.storage.files import take_place, write_whole
 from oochub.storage.parquet_file import read_seal
 from oochub.storage.reading import read_json
@@ -93,7 +94,7 @@ class Parts:
                     OochubWarning,
                     stacklevel=3,
                 )
-            shutil.rmtree(self.folder)
+            self.end()
 
     def share(self) -> None:
         """Makes the folder, for several processes that put parts into it."""
@@ -181,12 +182,21 @@ class Parts:
             digest=predictions.digest,
             thumbnails=None if pictures is None else save_thumbnails(self.folder, pictures),
         ).save(self.folder)
-        take_place(self.folder, self._target)
+        for file in self.folder.glob(_LAYOUT):
+            file.unlink()
+        take_place(self.folder, self._target, kind=PREDICTIONS)
 
     def end(self) -> None:
-        """Removes the folder."""
-        if self.folder is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        """Removes the parts, and their folder unless it holds something else; it is hidden, and its names are ours."""
+        if self.folder is None or self.folder.is_symlink() or not self.folder.is_dir():
+            return
+        for pattern in (_LAYOUT, "part-*.parquet", "part-*.head.safetensors", "_empty-*.json", "_thumbnails.parquet"):
+            for file in self.folder.glob(pattern):
+                file.unlink(missing_ok=True)
+        for file in self.folder.glob(".*.draft-*"):
+            file.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.folder.rmdir()
 
     def _name_file(self, number: int) -> Path:
         assert self.folder is not None  # noqa: S101

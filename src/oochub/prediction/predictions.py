@@ -26,6 +26,7 @@ from oochub.prediction.predictions_file import (
     find_stale_note,
     head_file,
     open_predictions,
+    remove_head,
     save_predictions,
 )
 from oochub.prediction.stored_rows import StoredRows, WithStoredRows
@@ -205,7 +206,7 @@ class Predictions(WithStoredRows):
         if Path(path).suffix.lower() == ".parquet":  # a stream has no place beside it
             check_writable(path, kind=PREDICTIONS)
             if self.head is None:
-                head_file(path).unlink(missing_ok=True)
+                remove_head(path)
             else:
                 self.head.save(head_file(path))
         summary = self.summary if self.output.has_confidence else None

@@ -30,7 +30,7 @@ from oochub.prediction.stored_rows import StoredRows, join_text
 from oochub.records.metadata import VECTORS, Metadata
 from oochub.records.schema import Count, from_json, optional, to_json
 from oochub.stats.logits import SoftmaxSummary
-from oochub.storage.artifacts import PREDICTIONS
+from oochub.storage.artifacts import HEAD, PREDICTIONS
 from oochub.storage.files import STREAMS, check_writable, write_whole, write_whole_folder
 from oochub.storage.parquet_file import Integrity, read_parquet, read_seal, write_tables
 from oochub.storage.reading import parse_json
@@ -333,8 +333,15 @@ class StoredHead:
 
     def save(self, file: Path) -> None:
         """Writes the arrays as safetensors with a digest, whole or not at all."""
-        with write_whole(file) as draft:
+        with write_whole(file, kind=HEAD) as draft:
             save_tensors({"weight": self.weight, "bias": self.bias}, draft)
+
+
+def remove_head(predictions: str | Path) -> None:
+    """Removes the head that lies beside predictions which have none, if it is ours."""
+    file = head_file(predictions)
+    if file.is_file() and not file.is_symlink() and HEAD.recognizes(file):
+        file.unlink(missing_ok=True)
 
 
 def head_file(predictions: str | Path) -> Path:

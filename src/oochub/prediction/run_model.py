@@ -35,7 +35,7 @@ from oochub.prediction.data_metadata import describe_data
 from oochub.prediction.extract_parts import extract_parts
 from oochub.prediction.parts import MadePart, Parts, count_part_rows
 from oochub.prediction.predictions import Predictions
-from oochub.prediction.predictions_file import StoredHead, head_file, is_one_file
+from oochub.prediction.predictions_file import StoredHead, head_file, is_one_file, remove_head
 from oochub.prediction.ray_engine import RayEngine
 from oochub.prediction.rows_with_contexts import RowsWithContexts
 from oochub.prediction.stored_rows import StoredRows
@@ -260,7 +260,7 @@ def _finish_parts(
     if parts.folder is not None and target is not None and not is_one_file(rows):
         parts.become(predictions, pictures)
         if stored is None:
-            head_file(target).unlink(missing_ok=True)
+            remove_head(target)
         else:
             stored.save(head_file(target))
     else:

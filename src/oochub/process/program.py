@@ -37,7 +37,7 @@ def program(work: Callable[[], object]) -> None:
     signals = StopSignals()
     try:
         signals.take()
-        from oochub.storage.cache_folder import torch_files
+        from oochub.storage.torch_folder import torch_files
 
         with torch_files():
             work()

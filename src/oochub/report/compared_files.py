@@ -76,7 +76,7 @@ def _parse_path(source: str | Path) -> Path:
 
 def _is_of_predictions(path: Path) -> bool:
     is_named = path.suffix.lower() in PREDICTIONS.suffixes
-    return is_named and (not path.is_dir() or PREDICTIONS.recognizes(path))  # or one of parts
+    return is_named and (not path.is_dir() or bool(PREDICTIONS.recognizes(path)))  # or one of parts
 
 
 def _describe_given(given: Any) -> str:

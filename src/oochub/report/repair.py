@@ -12,6 +12,7 @@ from oochub.records.schema import Count, Share, from_json, optional, to_json
 from oochub.report.collection import Collection
 from oochub.report.paired_report import PairedReport
 from oochub.stats.estimate import Estimate
+from oochub.storage.artifacts import RECORD
 from oochub.storage.files import write_whole
 from oochub.storage.reading import read_json
 
@@ -181,7 +182,7 @@ class Repair:
 
     def save(self, path: str | Path) -> Path:
         """Writes the record as JSON, whole or not at all."""
-        with write_whole(path) as draft:
+        with write_whole(path, kind=RECORD) as draft:
             draft.write_text(json.dumps(to_json(self), indent=2) + "\n", "utf-8")
         return Path(path)
 

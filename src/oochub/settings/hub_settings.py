@@ -88,7 +88,7 @@ class HubSettings(Settings):
     )
     overwrite: bool = option(
         False,
-        help="Replace files that somebody else put into the repository.",
+        help="Replace files that somebody else put into the repository, or that were edited in the folder of --out.",
         panel=_PANEL,
         flag="--overwrite",
     )

@@ -105,7 +105,11 @@ class TrainingSettings(Settings):
         more="This is so in Spawrious, for the validation split. The run says which; `evaluate` reads it.",
         panel=_PANEL,
     )
-    overwrite: bool = option(False, help="Replace another run in the folder.", panel="Output")
+    overwrite: bool = option(
+        False,
+        help="Replace another run in the folder, and files there that were edited or that oochub did not write.",
+        panel="Output",
+    )
 
     @property
     def of_trainer(self) -> dict[str, Any]:

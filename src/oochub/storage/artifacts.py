@@ -1,17 +1,17 @@
 """What the hub writes, each kind declared once: its name, its suffixes, and how one that is there already is known.
 
-An output never takes the place of anything else; see `oochub.storage.files.FileKind`. A table as CSV is one that a
+An output never takes the place of anything else; see `oochub.storage.ownership`. A table as CSV is one that a
 spreadsheet takes for data: text that would be a formula there is written as text (`format_csv`).
 """
 
 import re
 from collections.abc import Callable
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oochub.errors import OochubError
-from oochub.storage.files import FileKind
+from oochub.storage.file_kind import FileKind
+from oochub.storage.marks import read_mark
 from oochub.storage.reading import read_json
 
 if TYPE_CHECKING:
@@ -21,7 +21,22 @@ if TYPE_CHECKING:
 _HEAD = 4096  # bytes that tell what a text is
 _FOOT = 2**22  # bytes that hold the metadata of a Parquet file
 GROUP_TABLE_MARK = "oochub.groups"  # in the metadata of its schema
-_MAGIC = {".png": b"\x89PNG\r\n", ".pdf": b"%PDF-", ".svg": b"<?xml"}
+_FORMATS = (".png", ".pdf", ".svg")
+_PAGE_HEAD = (
+    b'<meta name="referrer" content="no-referrer">\n<meta name="color-scheme" content="light dark">',
+    b"oochub",
+)
+_CSV_HEADS = (  # the first columns of each table
+    "benchmark,config,metric,slice,method,reported,",
+    "example_id,label,context,model,answer,probability,",
+    "rank,task,gap,loss_all,loss_hard,",
+    "scope,id,decision,at",
+    "slice,role,split,n,metric,first,",
+    "slice,split,n,metric,first,second,",
+    "table,data_set,method,side,",
+    "track,rule,stage,task,method,objective,",
+    "wnid,name,kept,removed_by,why,published",
+)
 
 
 def _head(path: Path) -> bytes:
@@ -29,142 +44,248 @@ def _head(path: Path) -> bytes:
         return file.read(_HEAD)
 
 
-def _is_text(path: Path) -> bool:
-    head = _head(path)
-    return b"\0" not in head and "\ufffd" not in head.decode("utf-8", "replace")[:-1]  # the cut may halve a letter
-
-
-def _is_predictions(path: Path) -> bool:
+def _is_predictions(path: Path) -> bool | tuple[str, ...]:
     if path.is_dir():  # of parts
         return (path / "_manifest.json").is_file()
-    with path.open("rb") as file:  # not by its schema: one with a flipped bit may be made again
-        begin = file.read(4)
-        file.seek(max(0, path.stat().st_size - _FOOT))
-        return begin == b"PAR1" and b'"class_names"' in file.read()
+    return _has_footer(path, b'"class_names"')
 
 
 def _is_group_table(path: Path) -> bool:
+    return _has_footer(path, GROUP_TABLE_MARK.encode())
+
+
+def _has_footer(path: Path, words: bytes) -> bool:
+    """Whether it is Parquet that says so; not by its schema: one with a flipped bit may be made again."""
     with path.open("rb") as file:
         begin = file.read(4)
         file.seek(max(0, path.stat().st_size - _FOOT))
-        return begin == b"PAR1" and GROUP_TABLE_MARK.encode() in file.read()
+        return begin == b"PAR1" and words in file.read()
 
 
-def _is_report(path: Path) -> bool:
+def _has_keys(path: Path, *keys: str) -> bool:
+    """Whether it is a file of JSON, an object with these keys."""
+    if path.is_symlink() or not path.is_file():
+        return False
     try:
         content = read_json(path)
     except OochubError:
         return False
-    return isinstance(content, dict) and {"schema_version", "benchmark", "slices"} <= set(content)
+    return isinstance(content, dict) and set(keys) <= set(content)
+
+
+def _is_report(path: Path) -> bool:
+    return _has_keys(path, "schema_version", "benchmark", "slices")
+
+
+def _is_repair(path: Path) -> bool:
+    return _has_keys(path, "schema_version", "outcome", "reason", "command")
 
 
 def _is_page(path: Path) -> bool:
     content = path.read_bytes()
-    return content[:15].lower() == b"<!doctype html>" and b"oochub" in content
+    if (is_intact := read_mark(path)) is not None:
+        return is_intact
+    return content[:15].lower() == b"<!doctype html>" and all(each in content for each in _PAGE_HEAD)
 
 
-def _is_figure(path: Path) -> bool:
-    return _head(path).startswith(_MAGIC[path.suffix.lower()])
+def _is_marked(path: Path) -> bool:
+    return read_mark(path) is True
+
+
+def _is_table(path: Path) -> bool:
+    first = _head(path).decode("utf-8", "replace").partition("\n")[0].strip()
+    is_chosen = first.startswith("example_id,split,") and ",nll " in first  # of the figures of examples
+    return first.startswith(_CSV_HEADS) or is_chosen
 
 
 def _is_junit(path: Path) -> bool:
-    return b"<testsuites" in _head(path)
+    head = _head(path)
+    return _is_marked(path) or (read_mark(path) is None and b'<testsuites name="oochub check"' in head)
 
 
 def _is_badge(path: Path) -> bool:
     head = _head(path)
-    return head.startswith(b"<svg") and b"oochub check" in head
+    return _is_marked(path) or (
+        read_mark(path) is None and head.startswith(b"<svg") and b'aria-label="oochub check: ' in head
+    )
+
+
+def _is_head(path: Path) -> bool:
+    head = _head(path)
+    return b'"__metadata__":{"oochub"' in head
 
 
 def _is_never_replaced(path: Path) -> bool:
     return False
 
 
-def holds(*signs: str) -> Callable[[Path], bool]:
-    """Whether a folder has files of one of these patterns, or nothing but what a killed process left."""
+def when(sign: str, is_ours: Callable[[Path], bool | tuple[str, ...]]) -> Callable[[Path], bool]:
+    """Whether a folder has a file of this pattern, and what it holds is ours."""
 
     def recognizes(folder: Path) -> bool:
-        if all(entry.name.startswith(".") for entry in folder.iterdir()):
-            return True
-        return any(next(folder.glob(sign), None) is not None for sign in signs)
+        return any(not path.is_symlink() and bool(is_ours(path)) for path in folder.glob(sign))
 
     return recognizes
 
 
-def is_repository(folder: Path) -> bool:
-    """Whether a folder holds Parquet files or shards, or a card that begins with YAML."""
-    readme = folder / "README.md"
-    if readme.is_file() and not _head(readme).startswith(b"---"):
-        return False
-    return holds("*/*.parquet", "*/*.tar", "README.md")(folder)
+def has_keys(*keys: str) -> Callable[[Path], bool]:
+    """Whether a file is a JSON object with these keys."""
+    return lambda path: _has_keys(path, *keys)
 
 
-def holds_only(sign: str, *others: str) -> Callable[[Path], bool]:
-    """Whether a folder, which is replaced whole, has this file and no name but those of these patterns."""
-
-    def recognizes(folder: Path) -> bool:
-        names = {entry.name for entry in folder.iterdir() if not entry.name.startswith(".draft")}
-        is_known = all(any(fnmatchcase(name, known) for known in (sign, *others)) for name in names)
-        return is_known and (not names or sign in names)
-
-    return recognizes
+def holds(*words: str) -> Callable[[Path], bool]:
+    """Whether a text holds all of these words in its first 4,096 bytes."""
+    return lambda path: all(word.encode() in _head(path) for word in words)
 
 
-PREDICTIONS = FileKind("predictions", (".parquet",), _is_predictions, or_folder=True)
+def _is_repair_folder(folder: Path) -> bool | tuple[str, ...]:
+    """All of it by its record; of one that was killed before, the features alone."""
+    if _is_repair(folder / "repair.json"):
+        return True
+    return ("features.*",) if when("features.parquet", _is_predictions)(folder) else False
+
+
+_BESIDE = ("README.md", "LICENSE.md", "build.json", "croissant.json")
+
+
+def find_configs(folder: Path) -> tuple[str, ...]:
+    """Patterns of the files of a repository that an earlier version built, as its build.json says; () for another."""
+    record = folder / "build.json"
+    content = read_json(record) if _has_keys(record) else {}
+    configs = [name for name, each in content.items() if isinstance(each, dict) and "benchmark" in each]
+    places = {"data" if name == "default" else name for name in configs if "/" not in name}
+    ends = ("*-[0-9a-f]*.parquet", "*-[0-9a-f]*.tar", "index.json")
+    return (*_BESIDE, *(f"{place}/{end}" for place in sorted(places) for end in ends)) if places else ()
+
+
+def _name_head(path: Path) -> "tuple[Path, FileKind]":
+    return path.with_suffix(".head.safetensors"), HEAD
+
+
+HEAD = FileKind("a head", (".safetensors",), _is_head)
+"""The last layer of a model, beside its predictions."""
+PREDICTIONS = FileKind(
+    "predictions",
+    (".parquet",),
+    _is_predictions,
+    or_folder=True,
+    names=("_manifest.json", "_thumbnails.parquet", "_layout.json", "_empty-*.json", "part-*.parquet"),
+    beside=_name_head,
+)
 """What `Predictions.save` writes."""
 GROUP_TABLE = FileKind("a table of groups", (".parquet",), _is_group_table)
 """The numbers of every group."""
 REPORT = FileKind("a report", (".json",), _is_report)
 """What `Report.save` writes."""
-REPORTS = FileKind("reports", (), holds("*.json"), is_folder=True)
+REPORTS = FileKind("reports", (), when("*.json", _is_report), is_folder=True, names=("*.json",))
 """A folder with one report per task."""
-PAGE = FileKind("a page", (".html", ".htm"), _is_page)
+PAGE = FileKind("a page", (".html", ".htm"), _is_page, is_marked=True)
 """What `Report.to_html` writes, and a review."""
-MARKDOWN = FileKind("Markdown", (".md", ".markdown"), _is_text)
+MARKDOWN = FileKind("Markdown", (".md", ".markdown"), _is_marked, is_marked=True)
 """Tables."""
-LATEX = FileKind("LaTeX", (".tex", ".latex"), _is_text)
+LATEX = FileKind("LaTeX", (".tex", ".latex"), _is_marked, is_marked=True)
 """Tables."""
-CSV = FileKind("a table", (".csv",), _is_text)
+CSV = FileKind("a table", (".csv",), _is_table)
 """Numbers, rankings, decisions."""
-JUNIT = FileKind("JUnit XML", (".xml",), _is_junit)
+JUNIT = FileKind("JUnit XML", (".xml",), _is_junit, is_marked=True)
 """What came of the rules of a check, for a CI server."""
-BADGE = FileKind("a badge", (".svg",), _is_badge)
+BADGE = FileKind("a badge", (".svg",), _is_badge, is_marked=True)
 """The state of a check as a small SVG."""
 RULES = FileKind("a new file of rules", (".toml",), _is_never_replaced)
-"""What `oochub check --suggest` writes; people change it, so it never takes the place of another."""
+"""What `oochub check --suggest` writes; people change it, so it takes the place of another only if asked to."""
 DECLARATION = FileKind("a new declaration", (".toml",), _is_never_replaced)
-"""What `oochub build --describe` writes; people change it, so it never takes the place of another."""
-LIST = FileKind("a list", (".txt",), _is_text)
-"""One id per line."""
-FIGURE = FileKind("a figure", tuple(_MAGIC), _is_figure)
+"""What `oochub build --describe` writes; people change it, so it takes the place of another only if asked to."""
+LIST = FileKind("a list", (".txt",), _is_never_replaced)
+"""One id per line, which leaves no place for a mark."""
+FIGURE = FileKind("a figure", _FORMATS, _is_marked, is_marked=True)
 """What `oochub report --plot` draws."""
-RUN = FileKind("a training run", (), holds("recipe.json", "checkpoints"), is_folder=True)
+RECORD = FileKind("the record of a repair", (".json",), _is_repair)
+"""What `Repair.save` writes."""
+_MODEL = (  # what `save_pretrained` of models and processors writes
+    *("config.json", "generation_config.json", "*processor_config.json", "model*.safetensors", "README.md"),
+    *("model.safetensors.index.json", "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json"),
+    "added_tokens.json",
+)
+RUN = FileKind(
+    "a training run",
+    (),
+    lambda folder: (
+        when("recipe.json", has_keys("objective", "settings"))(folder)
+        or when("checkpoints/settings.json", has_keys())(folder)
+    ),
+    is_folder=True,
+    names=(*_MODEL, "recipe.json", "training_log.json", "auxiliary_head.safetensors", "checkpoints/*"),
+)
 """A model folder with its recipe, or an unfinished one with checkpoints."""
-SWEEP = FileKind("a sweep", (), holds("sweep.json"), is_folder=True)
+SWEEP = FileKind(
+    "a sweep",
+    (),
+    when("sweep.json", has_keys("recipe", "track")),
+    is_folder=True,
+    names=(
+        *("sweep.json", "runs.parquet", "selected.*", "oracle.*"),
+        *("rows/*.json", "logs/*.log", "runs/*/predictions.parquet", "runs/*/report.json", "runs/*/head.safetensors"),
+    ),
+)
 """Runs, their table and what was selected."""
-REPOSITORY = FileKind("a Parquet repository", (), is_repository, is_folder=True)
+REPOSITORY = FileKind("a Parquet repository", (), find_configs, is_folder=True, names=_BESIDE)
 """Configs beside a card."""
-DETECTOR = FileKind("a detector", (), holds("detector.json"), is_folder=True)
+DETECTOR = FileKind(
+    "a detector",
+    (),
+    when("detector.json", has_keys("detector", "hyperparameters", "columns")),
+    is_folder=True,
+    names=("detector.json", "state.safetensors"),
+)
 """What `Detector.save` writes."""
-AUDIT = FileKind("an audit", (), holds("predictions.parquet"), is_folder=True)
+AUDIT = FileKind(
+    "an audit",
+    (),
+    when("predictions.parquet*", _is_predictions),
+    is_folder=True,
+    names=(
+        *("predictions.parquet", "predictions.parquet/*", "predictions.head.safetensors"),
+        *("report.json", "report.html"),
+    ),
+)
 """What `oochub audit` writes: predictions, report and page."""
-REPAIR = FileKind("a repair", (), holds("repair.json", "features.parquet"), is_folder=True)
+REPAIR = FileKind(
+    "a repair",
+    (),
+    _is_repair_folder,
+    is_folder=True,
+    names=(
+        *("repair.json", "repair.html", "collect.csv", *(f"model/{name}" for name in _MODEL)),
+        *(f"{name}.{end}" for name in ("features", "unlabeled", "before", "after") for end in ("parquet*", "head.*")),
+    ),
+)
 """What `oochub repair` writes: the record, the page, predictions, and the repaired model."""
 SITE = FileKind(
     "a leaderboard's site",
     (),
-    holds_only("leaderboard.json", "index.html", "boards", "entries", "leaderboard.csv", "README.md"),
+    lambda folder: (
+        when("leaderboard.json", has_keys("schema_version", "entries", "tests", "unread"))(folder)
+        and when("index.html", _is_page)(folder)
+    ),
     is_folder=True,
+    names=("leaderboard.*", "index.html", "boards/*.html", "entries/*.html", "README.md"),
 )
 """What `oochub leaderboard` writes: pages beside their data."""
 BROWSER = FileKind(
     "a page of all rows",
     (),
-    holds_only("index.html", "report.html", "page", "data", "sheets"),
+    when("index.html", holds("<!doctype html>", *(each.decode() for each in _PAGE_HEAD))),
     is_folder=True,
+    names=("index.html", "report.html", "page/*.js", "data/*.js", "sheets/*.webp"),
 )
 """What `oochub report --browse` writes: a page with its scripts, data and images."""
-ENTRY = FileKind("an entry of a leaderboard", (), holds("entry.json"), is_folder=True)
+ENTRY = FileKind(
+    "an entry of a leaderboard",
+    (),
+    when("entry.json", has_keys("track", "selection", "supervision", "predictions")),
+    is_folder=True,
+    names=("entry.json", "report.json", "*.parquet", "*.parquet/*"),
+)
 """A report beside its predictions."""
 
 

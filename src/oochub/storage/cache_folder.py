@@ -1,18 +1,10 @@
-"""The place of the hub's caches: what can be made again and is kept to be had at once, all under one folder.
-
-This module also says where torch keeps what it compiles: in our cache, and never in a folder of TMPDIR that outlives
-the program.
-"""
+"""The place of the hub's caches: what can be made again and is kept to be had at once, all under one folder."""
 
 import os
-import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from oochub.errors import OochubError
-from oochub.storage.files import name_scratch_folder
 
 
 def cache_folder(kind: str) -> Path:
@@ -45,6 +37,20 @@ def _read_place(given: str) -> Path:
     return place
 
 
+def find_cache(path: Path) -> Path | None:
+    """The folder of the cache that a path lies in; None if it lies in none.
+
+    >>> find_cache(cache_folder("pixels") / "a.npy") == cache_folder("pixels"), find_cache(Path("a.npy"))
+    (True, None)
+    """
+    try:
+        root = cache_folder("any").parent.absolute()
+    except OochubError:  # OOCHUB_CACHE names none; a command that needs it says so
+        return None
+    place = Path(os.path.abspath(path))  # noqa: PTH100  no link is followed
+    return root / place.relative_to(root).parts[0] if root in place.parents and place.parent != root else None
+
+
 def datasets_folder() -> Path:
     """The folder in which `datasets` keeps its own builds, by the variables that it reads when it is imported."""
     config = sys.modules.get("datasets.config")
@@ -53,42 +59,3 @@ def datasets_folder() -> Path:
     shared = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "huggingface"
     home = Path(os.environ.get("HF_HOME", shared)).expanduser()
     return Path(os.environ.get("HF_DATASETS_CACHE", home / "datasets"))
-
-
-_PLACE = "TORCHINDUCTOR_CACHE_DIR"
-
-
-@contextmanager
-def torch_files() -> Iterator[None]:
-    """Gives torch a folder that goes with this program; the processes that it starts share it.
-
-    torch makes one as soon as `transformers` is imported: TMPDIR/torchinductor_<user>, for good. In a TMPDIR of several
-    users, the first one to make it says what code runs. One that the user named in TORCHINDUCTOR_CACHE_DIR stays.
-    """
-    if _PLACE in os.environ:
-        yield
-        return
-    try:
-        folder = name_scratch_folder("torch")
-    except OSError:  # nothing temporary can be written; who needs to says so
-        yield
-        return
-    os.environ[_PLACE] = str(folder)
-    try:
-        yield
-    finally:
-        os.environ.pop(_PLACE, None)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def keep_compiled(folder: Path) -> None:
-    """From here on torch keeps what it compiles in a folder, where the next run finds it, unless the user named one.
-
-    Args:
-        folder: Made when something is compiled.
-    """
-    from torch._inductor.runtime.cache_dir_utils import default_cache_dir
-
-    given = os.environ.get(_PLACE)
-    if given in (None, default_cache_dir(), str(name_scratch_folder("torch"))):  # torch itself notes its default there
-        os.environ[_PLACE] = str(folder)

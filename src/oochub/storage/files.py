@@ -1,8 +1,8 @@
 """Writes files whole or not at all, never in the place of something else; a kill leaves the old or the new.
 
 A draft's name holds the machine and process that write it, so the next writer of the same file removes what a killed
-process left and never what a living one is writing. `FileKind` says what may stand under a name, and what may be
-replaced there.
+process left and never what a living one is writing. `oochub.storage.ownership` says whose file stands somewhere, and
+each replacement asks there.
 """
 
 import errno
@@ -15,66 +15,28 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
+from typing import TextIO
 
 from oochub.errors import OochubError
+from oochub.storage import ownership
+from oochub.storage.cache_folder import find_cache
+from oochub.storage.file_kind import FileKind
+from oochub.storage.marks import mark
 
 STREAMS = ("/dev/null", "/dev/stdout", "/dev/stderr")
 """What is written to, and has no place beside it."""
 _LONGEST_NAME = 100  # bytes of a target's name that stand in its draft's, of 255 that file systems allow
 
 
-@dataclass(frozen=True)
-class FileKind:
-    """What a command writes: its name in messages, the suffixes that fit, and how an existing one is recognized.
-
-    Attributes:
-        name: Name with its article, "a report".
-        suffixes: The allowed ends of the file's name, (".json",); () allows any.
-        recognizes: Whether an existing file or folder that is not empty is of this kind, so may be replaced.
-        is_folder: Whether it is a folder.
-        or_folder: Whether it is a file, or a folder of the same name where it is very large.
-
-    >>> def is_page(path: Path) -> bool:
-    ...     return path.read_bytes()[:15].lower() == b"<!doctype html>"
-    >>> FileKind("a page", (".html",), is_page).check(Path("page.json"))
-    Traceback (most recent call last):
-    oochub.errors.OochubError: Cannot write a page to page.json: its name must end in .html.
-    """
-
-    name: str
-    suffixes: tuple[str, ...]
-    recognizes: Callable[[Path], bool]
-    is_folder: bool = False
-    or_folder: bool = False
-
-    def check(self, path: Path) -> None:
-        """Refuses a suffix that does not fit, and a path that holds something else; links are followed.
-
-        Raises:
-            OochubError: What is there, and what to do.
-        """
-        if self.suffixes and path.suffix.lower() not in self.suffixes:
-            raise OochubError(f"Cannot write {self.name} to {path}: its name must end in {' or '.join(self.suffixes)}.")
-        if self.is_folder and path.exists() and not path.is_dir():
-            raise OochubError(f"Cannot write {self.name} to {path}: it is a file. Choose another folder.")
-        is_empty = not path.exists() or (not any(path.iterdir()) if path.is_dir() else not path.stat().st_size)
-        if not is_empty and not self.recognizes(path):
-            raise OochubError(
-                f"Cannot write {self.name} to {path}: what stands there is not {self.name}, and is not replaced. "
-                "Choose another output path, or move it away."
-            )
-
-
 @contextmanager
 def write_whole(target: Path | str, *, kind: FileKind | None = None) -> Iterator[Path]:
     """Yields a temporary path beside `target`; when the block ends well it takes the target's name.
 
-    A link is followed: the file that it points to is replaced. An existing file keeps its mode, a new one follows the
-    umask. /dev/null, /dev/stdout and /dev/stderr are written to.
+    A link to a file is refused. An existing file keeps its mode, a new one follows the umask. /dev/null, /dev/stdout
+    and /dev/stderr are written to.
 
     Raises:
         OochubError: What `check_writable` raises, or the disk is full; `target` is then as it was.
@@ -99,7 +61,11 @@ def write_whole(target: Path | str, *, kind: FileKind | None = None) -> Iterator
         draft = Path(name)
         yield draft
         draft.chmod(_choose_mode(path, default=0o666))  # mkstemp's 0600 would keep the file from colleagues
-        take_place(draft, path)
+        if kind is not None and kind.is_marked:
+            mark(draft, path.suffix)
+        if kind is not None:  # somebody may have written there meanwhile
+            kind.check(path)
+        take_place(draft, path, kind=kind)
     except OSError as error:
         raise OochubError(f"Could not write {path}: {_explain_error(error)}. It is as it was before.") from error
     finally:
@@ -123,7 +89,7 @@ def write_whole_folder(target: Path | str, *, kind: FileKind | None = None) -> I
             if not file.is_symlink():
                 default = 0o777 if file.is_dir() else 0o666
                 file.chmod(_choose_mode(path / file.relative_to(draft), default=default))
-        take_place(draft, path)
+        take_place(draft, path, kind=kind)
     except OSError as error:
         raise OochubError(f"Could not write {path}: {_explain_error(error)}. It is as it was before.") from error
     finally:
@@ -137,22 +103,81 @@ def _explain_error(error: OSError) -> str:
     return f"{os.strerror(errno.ENOSPC)} ({error})" if is_short else str(error.strerror or error)
 
 
-def take_place(draft: Path, path: Path) -> None:
-    """Gives a finished file or folder the name of `path`, on the same disk; what stood there is removed.
+def open_log(path: Path) -> TextIO:
+    """Opens a log for writing, anew; it is listed before it is opened, and ours whatever it will hold.
+
+    Raises:
+        OochubError: Something that is not ours stands there.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if (governor := ownership.find_governor(path, is_inside=True)) is not None:
+        ownership.check_owned(path, governor)
+        governor.add(path, None)
+    return path.open("w", encoding="utf-8")
+
+
+def take_place(draft: Path, path: Path, *, kind: FileKind | None = None) -> None:
+    """Gives a finished file or folder the name of `path`, on the same disk; what of ours stood there is removed.
+
+    It is listed in the manifest of the folder that it belongs to; a folder of a kind, else, gets a manifest of its own.
+    A folder that holds files of others keeps them, so is filled file by file.
+
+    Args:
+        draft: The file or folder.
+        path: Its place.
+        kind: What it is; None if it is a part of a larger output.
 
     Raises:
         OSError: The name cannot be given; `path` is as it was.
+        OochubError: What stands there is not ours, or was edited.
     """
-    old: Path | None = None
-    try:
-        if path.exists() and (path.is_dir() or draft.is_dir()):
-            old = Path(tempfile.mkdtemp(prefix=_make_prefix(path, os.getpid()), dir=path.parent))
-            path.replace(old / "old")
+    governor = ownership.find_governor(path, is_inside=kind is None)
+    if not draft.is_dir():
+        if governor is not None:
+            ownership.check_owned(path, governor)
+            governor.add(path, draft)
+        if path.is_dir():  # the parts of larger predictions
+            _move_away(path, lambda: draft.replace(path))
+        else:
+            draft.replace(path)
+        return
+    is_there = path.is_dir() and any(path.iterdir())
+    own = ownership.FolderManifest.at(path) if path.is_dir() else None
+    if governor is not None:
+        ownership.check_way(path, governor)
+    elif is_there and kind is None:
+        raise ownership.refuse(path, "was not written by oochub")
+    adopted = kind.adopt(path) if is_there and kind is not None and own is None and governor is None else ()
+    owned = ownership.OwnedFolder(own or governor, adopted)
+    is_shared = is_there and bool(ownership.plan_merge(draft, path, owned))
+    files = [file.relative_to(draft) for file in ownership.list_files(draft, nested=True) if file.is_file()]
+    listed = governor
+    if governor is None and kind is not None:
+        ownership.make_manifest(draft, kind.name, [file.as_posix() for file in files])
+        if is_shared:  # what is there is listed too, before the first of it is replaced
+            listed = own or ownership.make_manifest(
+                path, kind.name, [file.relative_to(path).as_posix() for file in adopted]
+            )
+    if listed is not None:
+        for file in files:
+            listed.add(path / file, draft / file)
+    if is_shared:
+        ownership.merge(draft, path, owned)
+    elif path.exists():
+        _move_away(path, lambda: draft.replace(path))
+    else:
         draft.replace(path)
+
+
+def _move_away(path: Path, replace: Callable[[], object]) -> None:
+    """Removes a folder of ours once another thing has its name; if that fails, it is put back."""
+    old = Path(tempfile.mkdtemp(prefix=_make_prefix(path, os.getpid()), dir=path.parent))
+    try:
+        path.replace(old / "old")
+        replace()
     finally:
-        if old:
-            _put_back(old, path)  # when it was stopped between the two
-            shutil.rmtree(old, ignore_errors=True)
+        _put_back(old, path)  # when it was stopped between the two
+        shutil.rmtree(old, ignore_errors=True)
 
 
 @contextmanager
@@ -211,10 +236,16 @@ def check_writable(target: Path | str, *, kind: FileKind | None = None) -> Path:
         mode = real.stat().st_mode if real.exists() else None
         if mode is not None and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
             raise OochubError(f"Cannot write {path}: it is a pipe, socket or device. Choose another output path.")
+        if path.is_symlink() and real.exists() and not (real.is_dir() and (kind is None or kind.is_folder)):
+            raise ownership.refuse(path, ownership.LINK)
         if kind and not (kind.is_folder or kind.or_folder) and real.is_dir():
             raise OochubError(f"Cannot write {kind.name} to {path}: it is a folder. Choose a file's name.")
         if kind:
             kind.check(real)
+        if kind and kind.beside is not None:
+            beside, other = kind.beside(path)
+            if os.path.lexists(beside):
+                check_writable(beside, kind=other)
         parent = next(folder for folder in real.absolute().parents if folder.exists())
         if not parent.is_dir():
             raise OochubError(f"Cannot write {path}: {parent} is a file, not a folder. Choose another output path.")
@@ -229,7 +260,24 @@ def check_writable(target: Path | str, *, kind: FileKind | None = None) -> Path:
 
 
 @contextmanager
-def lock_target(target: Path | str, *, patience: float = 1) -> Iterator[None]:
+def claim_folder(target: Path | str, kind: FileKind) -> Iterator[None]:
+    """Gives a folder its manifest before its first file; while the block runs, what is written into it is listed.
+
+    What an earlier version wrote there is listed too. A block that fails before its first file leaves nothing.
+
+    Raises:
+        OochubError: The folder holds something else, or what would be replaced is not ours.
+    """
+    path = _prepare_target(target, kind)
+    if ownership.FolderManifest.at(path) is None:
+        adopted = kind.adopt(path) if path.is_dir() else ()
+        ownership.make_manifest(path, kind.name, [file.relative_to(path).as_posix() for file in adopted])
+    with ownership.claim(path):
+        yield
+
+
+@contextmanager
+def lock_target(target: Path | str, *, kind: FileKind | None = None, patience: float = 1) -> Iterator[None]:
     """Holds a lock on `target`, a file or folder, present or not, while the block runs; it lies beside it, hidden.
 
     A process that was killed holds nothing: the next one takes its lock. A block that fails leaves no empty folder of
@@ -237,6 +285,7 @@ def lock_target(target: Path | str, *, patience: float = 1) -> Iterator[None]:
 
     Args:
         target: What the block writes.
+        kind: What a folder is that is written file by file, see `claim_folder`.
         patience: Seconds to wait for another process.
 
     Raises:
@@ -261,7 +310,8 @@ def lock_target(target: Path | str, *, patience: float = 1) -> Iterator[None]:
         now = datetime.now().isoformat(sep=" ", timespec="seconds")
         with suppress(OSError):  # the disk is full: the lock holds without its note, and who writes more says so
             file.write_text(f"process {os.getpid()} on {platform.node()}, since {now}", "utf-8")
-        yield
+        with nullcontext() if kind is None else claim_folder(target, kind):
+            yield
         absent = []
     finally:
         file.unlink(missing_ok=True)  # while it is held: a lock on a file without a name counts for nobody
@@ -274,6 +324,10 @@ def lock_target(target: Path | str, *, patience: float = 1) -> Iterator[None]:
 def _prepare_target(target: Path | str, kind: FileKind | None) -> Path:
     """The path behind its links, after making its folder and sweeping old drafts of it."""
     path = check_writable(target, kind=kind)
+    _begin_cache(path)
+    governor = ownership.find_governor(path, is_inside=kind is None)
+    if governor is not None:
+        ownership.check_owned(path, governor)
     path = path.resolve() if path.is_symlink() else path
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -281,6 +335,12 @@ def _prepare_target(target: Path | str, kind: FileKind | None) -> Path:
         raise OochubError(f"Could not make the folder {path.parent}: {error.strerror}.") from error
     _sweep(path)
     return path
+
+
+def _begin_cache(path: Path) -> None:
+    """Gives the cache that a path lies in its manifest."""
+    if (cache := find_cache(path)) is not None and str(path) not in STREAMS:
+        ownership.make_cache(cache)
 
 
 def _copy_to_stream(draft: Path, name: str) -> None:

@@ -19,7 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from oochub.errors import OochubError
-from oochub.storage.files import FileKind, write_whole
+from oochub.storage.file_kind import FileKind
+from oochub.storage.files import write_whole
 
 Integrity = Literal["checked", "not checked"]
 

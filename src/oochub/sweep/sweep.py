@@ -26,7 +26,7 @@ from oochub.process.program import serve_parent
 from oochub.process.start_process import start_process
 from oochub.records.schema import from_json, to_json
 from oochub.storage.artifacts import SWEEP
-from oochub.storage.files import check_writable, lock_target, write_whole
+from oochub.storage.files import check_writable, claim_folder, lock_target, open_log, write_whole
 from oochub.sweep.runs import Run, RunResult, plan_stages
 from oochub.sweep.selection import ORACLES
 from oochub.sweep.sweep_recipe import SweepRecipe, name_features_track
@@ -111,7 +111,7 @@ def _serve_runs(pipe: Any, *, measure: Measure, folder: Path) -> None:
     torch.set_num_threads(1)
     tqdm.set_lock(threading.RLock())  # the usual one has a semaphore of the system, which a stop would leave behind
     while (run := pipe.recv()) is not None:
-        with (folder / "logs" / f"{run.id}.log").open("w") as log:
+        with open_log(folder / "logs" / f"{run.id}.log") as log:
             for stream in (1, 2):
                 os.dup2(log.fileno(), stream)
         started = time.monotonic()
@@ -167,7 +167,7 @@ def sweep(
     if recipe.head != "linear":
         raise OochubError(f"head={recipe.head!r} is of heads on features. Add --features, or leave it out.")
     folder = _claim_folder(Path(out), recipe, "fine-tuning")
-    with lock_target(folder), _Workers(measure, folder, jobs=jobs) as workers:
+    with lock_target(folder, kind=SWEEP), _Workers(measure, folder, jobs=jobs) as workers:
         return _sweep_recipe(recipe, folder, workers.do, only=only, track="fine-tuning", pause=0)
 
 
@@ -191,7 +191,7 @@ def feature_sweep(
         raise OochubError(f"soup={recipe.soup!r} mixes whole networks. Leave out --features, or the soup.")
     track = name_features_track(recipe.hidden)
     folder = _claim_folder(Path(out), recipe, track)
-    with lock_target(folder):
+    with lock_target(folder, kind=SWEEP):
         return _sweep_recipe(
             recipe, folder, partial(_measure_together, measure, folder), only=only, track=track, pause=_PAUSE
         )
@@ -213,7 +213,7 @@ def _claim_folder(folder: Path, recipe: SweepRecipe, track: str) -> Path:
     if owner != own:
         held = f"{owner.get('recipe')} ({owner.get('track')})"
         raise OochubError(f"{folder} holds the sweep {held}, not {recipe.name} ({track}). Choose another --out.")
-    with write_whole(note) as draft:
+    with claim_folder(folder, SWEEP), write_whole(note) as draft:
         draft.write_text(json.dumps(own) + "\n", "utf-8")
     return folder
 

@@ -81,7 +81,7 @@ def compose(
             )
         if num_proc is not None:
             raise OochubError("--num-proc is for building a composition: leave it out.")
-        with lock_target(out):
+        with lock_target(out, kind=COMPOSED):
             _search(
                 search,
                 (form,) if form else ("o2o", "m2m"),
@@ -127,7 +127,7 @@ def _compose(typed: str, out: Path | None, as_json: bool, **given: Any) -> None:
     written |= {"not_one_to_one": kind.not_one_to_one, "not_many_to_many": kind.not_many_to_many}
     if out is not None:
         options = {**given.pop("options"), "composition": typed}
-        with lock_target(out):
+        with lock_target(out, kind=COMPOSED):
             repository = build_parquet("spawrious/composed", out, options=options, **given)
             record = read_record(repository, "composed")
             n = record.facts.other["n"] if record else RELEASED_N

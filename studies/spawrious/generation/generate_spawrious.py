@@ -82,7 +82,7 @@ def generate_spawrious(
     place = choose_device(device)
     ranks.join(place.type)
     ranks.values(None)  # all have listed what is left
-    lock: AbstractContextManager[None] = lock_target(folder) if ranks.is_first else nullcontext()
+    lock: AbstractContextManager[None] = lock_target(folder, kind=GENERATION) if ranks.is_first else nullcontext()
     with lock:
         record = before
         if left or record is None:

@@ -8,7 +8,7 @@ import typer
 
 from oochub.commands._options import AsJson, out_console, print_result, writes
 from oochub.storage.artifacts import CSV, LATEX, MARKDOWN, PAGE
-from oochub.storage.files import FileKind
+from oochub.storage.file_kind import FileKind
 
 
 def tables(

@@ -11,7 +11,7 @@ from pyarrow import csv
 
 from oochub.errors import OochubError
 from oochub.exchange.bridge import ROW, Bridge, RowImage
-from oochub.storage.files import FileKind
+from oochub.storage.file_kind import FileKind
 from oochub.storage.reading import read_text
 
 if TYPE_CHECKING:
@@ -21,11 +21,12 @@ _ISSUE = "is_label_issue"
 _INDEX = re.compile(r"|Unnamed: [\d.]+")  # what pandas calls the index, where it saves it and reads it again
 _TEXTS = ("given_label", "predicted_label")
 _MEMBER = b"pred_probs.npy"
+_MARK = b"written_by_oochub.npy"
 
 
 def _is_export(path: Path) -> bool:
     content = path.read_bytes()
-    return content.startswith(b"PK") and _MEMBER in content
+    return content.startswith(b"PK") and _MEMBER in content and _MARK in content
 
 
 class Cleanlab(Bridge):
@@ -88,6 +89,7 @@ class Cleanlab(Bridge):
             "example_id": predictions.column("example_id")[known].astype(str),
             "split": predictions.column("split")[known].astype(str),
             "class_names": np.array(predictions.class_names, str),
+            "written_by_oochub": np.array(True),
         }
         if predictions.features is not None:
             arrays["features"] = predictions.features[known]

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from oochub.errors import OochubError, unknown_name
 from oochub.exchange.bridge import Bridge, BridgedAnswers, RowImage
 from oochub.records.metadata import RESERVED
-from oochub.storage.artifacts import holds_only
-from oochub.storage.files import FileKind
+from oochub.storage.file_kind import FileKind
 from oochub.storage.reading import NUMPY_FAULTS, read_json
 
 if TYPE_CHECKING:
@@ -45,7 +44,13 @@ class FiftyOne(Bridge):
 
     title = "FiftyOne"
     answers = "a folder of the format FiftyOneDataset, or its samples.json"
-    written = FileKind("a FiftyOne dataset", (), holds_only("samples.json", "metadata.json", "data"), is_folder=True)
+    written = FileKind(
+        "a FiftyOne dataset",
+        (),
+        lambda folder: False,
+        is_folder=True,
+        names=("samples.json", "metadata.json", "data/*"),
+    )
     written_kinds = ("classes", "choices")
     needs_images = True
 

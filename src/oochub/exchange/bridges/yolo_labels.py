@@ -13,8 +13,7 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.exchange.bridge import Bridge, BridgedAnswers, RowImage
 from oochub.exchange.detections import Detections, list_classes, name_classes
-from oochub.storage.artifacts import holds_only
-from oochub.storage.files import FileKind
+from oochub.storage.file_kind import FileKind
 from oochub.storage.reading import parse_plain_number, read_lines
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ class YoloLabels(Bridge):
 
     title = "YOLO labels"
     answers = "a folder of YOLO's labels, one IMAGE.txt per image with confidences"
-    written = FileKind("YOLO's labels", (), holds_only("labels", _NAMES_FILE), is_folder=True)
+    written = FileKind("YOLO's labels", (), lambda folder: False, is_folder=True, names=("labels/*.txt", _NAMES_FILE))
     written_kinds = ("boxes",)
 
     def recognizes(self, path: Path, head: bytes) -> bool:
