@@ -1,9 +1,8 @@
 """Whether a model relies on the contexts that own data name, or these contexts are harder for every class."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +116,7 @@ def _find_wanted(
     code: NDArray[np.int64],
     classes: Sequence[str],
     contexts: Sequence[str],
-    usual: dict[str, Any] | Any,
+    usual: Mapping[str, Sequence[str]],
 ) -> tuple[str, ...]:
     """The groups with the fewest rows among two classes and two contexts that would tell, those that come cheapest.
 

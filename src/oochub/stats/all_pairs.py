@@ -164,13 +164,13 @@ def _flip_signs(models: Sequence[PairedValues], values: Array) -> _Found:
 
 def _compare_aucs(models: Sequence[PairedValues]) -> _Found:
     """DeLong, of clusters Obuchowski: one covariance of all scores."""
-    cluster = models[0].sampling.cluster
-    auc, covariance = delong_covariance(models[0].label, [each.values for each in models], cluster=cluster)
+    label, cluster = np.asarray(models[0].label), models[0].sampling.cluster
+    auc, covariance = delong_covariance(label, [each.values for each in models], cluster=cluster)
     gain = auc - auc[:, None]
     variance, is_left = _subtract(covariance)
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = -np.abs(gain) / np.sqrt(variance)
-    freedom = None if cluster is None else count_equal_clusters(models[0].label, cluster) - 1
+    freedom = None if cluster is None else count_equal_clusters(label, cluster) - 1
     tail = special.ndtr(distance) if freedom is None else special.stdtr(freedom, distance)
     quantile = _Z if freedom is None else -float(special.stdtrit(freedom, _TAIL))
     return _Found(PairTests(gain, 2 * tail, quantile / _Z * np.sqrt(variance)), is_left)

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.errors import OochubError
@@ -42,7 +42,13 @@ class EffectOfSide:
 
 
 def effect_of_side(
-    right: Any, label: Any, context: Any, side: Any, *, cluster: Any = None, confidence: float = 0.95
+    right: ArrayLike,
+    label: ArrayLike,
+    context: ArrayLike,
+    side: ArrayLike,
+    *,
+    cluster: ArrayLike | None = None,
+    confidence: float = 0.95,
 ) -> EffectOfSide:
     """Whether right answers follow what the context is to the class, beyond what class and context explain alone.
 
