@@ -43,7 +43,8 @@ def hold(make: Any, *, least: int) -> None:
         assert "130 resamples" in estimate.method and "170 resamples" in more[name].method, name
         ends = (estimate.low, estimate.high)
         assert ends == (again[name].low, again[name].high), name
-        assert any(ends != (other[name].low, other[name].high) for other in others), name
+        is_perfect = estimate.value == 1 and "unseen rows" in estimate.method  # every resample is perfect too
+        assert is_perfect or any(ends != (other[name].low, other[name].high) for other in others), name
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -47,7 +47,7 @@ def auc(label: Any, score: Any) -> float:
     0.75
     >>> from oochub.stats.estimation import estimate
     >>> estimate(auc, {"label": [0, 1] * 50, "score": [i % 7 + i % 2 for i in range(100)]})
-    0.635 [0.521, 0.735] n=100
+    0.635 [0.518, 0.741] n=100
     """
     label, score = _check_inputs(label, score)
     positive = label.astype(bool)

@@ -56,6 +56,7 @@ def compare_all_pairs(models: Sequence[PairedValues]) -> PairTests:
     Raises:
         OochubError: Numbers of other rows, or that are tested in other ways.
 
+    >>> from oochub.stats.estimate import Estimate
     >>> right = np.array([[1, 1, 1, 1, 1, 1, 0], [0, 0, 0, 0, 0, 0, 0]], bool)
     >>> models = [PairedValues(kind="shares", values=each, number=Estimate(each.mean(), n=7, method=""), n=7)
     ...           for each in right]

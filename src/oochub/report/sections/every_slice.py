@@ -67,7 +67,7 @@ def _build_table(report: "Report") -> Table:
 
 
 def _list_rows(report: "Report") -> tuple[str, list[ChartRow]]:
-    """One metric on every slice that has it: the primary one, or where a slice lacks that the error, or what there is.
+    """One metric on every slice that has it: the primary one, else the error, else one that every slice has.
 
     Returns:
         The metric and its rows; "" and none for a report without any number.
@@ -76,8 +76,10 @@ def _list_rows(report: "Report") -> tuple[str, list[ChartRow]]:
     parts = [part for _, part in titled]
     primary = report.benchmark.primary_metric
     names = list(dict.fromkeys(name for part in parts for name in part.metrics))
-    everywhere = bool(parts) and not any(format_numbers.is_undefined(part.metrics.get(primary)) for part in parts)
-    preferred = [primary] if everywhere else ["error_rate", primary]
+    complete = [
+        name for name in names if not any(format_numbers.is_undefined(part.metrics.get(name)) for part in parts)
+    ]
+    preferred = [primary] if primary in complete else ["error_rate", *complete, primary]
     metric = next((name for name in (*preferred, *names) if name in names), "")
     rows = []
     for title, part in titled:
