@@ -10,6 +10,7 @@ from oochub.errors import OochubError, OochubWarning
 from oochub.records.schema import to_json
 from oochub.report.report import Report
 from oochub.report.verdict import verdict
+from oochub.storage.ownership import MANIFEST
 
 COLUMNS = {"label": "tone", "context": "ground"}
 
@@ -106,7 +107,7 @@ def test_the_steps_are_kept_and_made_again_where_something_changed(model, few, t
     out = tmp_path / "audit"
     first = oochub.audit(model, few, out=out, **COLUMNS)
     made = {file.name: file.stat().st_mtime_ns for file in out.iterdir()}
-    assert sorted(made) == ["predictions.parquet", "report.html", "report.json"]
+    assert sorted(made) == [MANIFEST, "predictions.parquet", "report.html", "report.json"]
     with monkeypatch.context() as patched:
         patched.setattr("oochub.models.model_source.open_pretrained", lambda *a, **k: pytest.fail("it was opened"))
         patched.setattr("oochub.auditing.evaluate", lambda *a, **k: pytest.fail("it was evaluated"))

@@ -5,6 +5,7 @@ import io
 import json
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
 from oochub.settings.data_settings import DataSettings
+from oochub.storage.ownership import MANIFEST
 
 
 def _read(path):
@@ -164,15 +166,21 @@ def test_both_pages_link_to_each_other(tmp_path):
 
 
 def test_a_second_run_takes_the_place_of_the_first_and_of_nothing_else(tmp_path):
-    """The same rows give the same files; a folder with anything else in it stays."""
+    """The same rows give the same files; a file of the user's stays, and a page that was edited is no longer ours."""
     folder = write_browsed(tmp_path, browsed_predictions(60))
-    before = {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    browse(tmp_path / "report.json", folder)
-    assert {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+    def read():
+        files = (path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST)
+        return {path.relative_to(folder): path.read_bytes() for path in files}
+
+    before = read()
     (folder / "mine.txt").write_text("mine")
-    with pytest.raises(OochubError, match="page of all rows"):
+    browse(tmp_path / "report.json", folder)
+    assert read() == before | {Path("mine.txt"): b"mine"}
+    (folder / "index.html").write_text("edited")
+    with pytest.raises(OochubError, match=r"index\.html: it was changed after oochub wrote it"):
         browse(tmp_path / "report.json", folder)
-    assert (folder / "mine.txt").read_text() == "mine"
+    assert read() == before | {Path("mine.txt"): b"mine", Path("index.html"): b"edited"}
 
 
 @pytest.mark.parametrize(

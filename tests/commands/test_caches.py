@@ -39,7 +39,7 @@ def filled(tmp_path, monkeypatch, spawrious):
         *(path for path in _all(tmp_path / "model")),
         tmp_path / "ours" / "predictions" / "notes.txt",
         tmp_path / "ours" / "pixels" / "holiday.npy",
-        tmp_path / "ours" / "predictions" / ".now.parquet.draft-0-1.x.parquet",
+        tmp_path / "ours" / "predictions" / ".now.parquet.draft-00000000-1.x.parquet",
         tmp_path / "datasets" / "spawrious" / "mine" / "1.0.0" / "hash" / "dataset_info.json",
     ]
     for path in others:
@@ -90,9 +90,11 @@ def test_what_lay_there_before_the_folder_was_named_is_listed_too(filled, monkey
 
 
 def test_a_draft_of_a_killed_process_is_ours(filled):
+    """No manifest lists it. Fault planted: what a manifest lists, alone."""
     root, _ = filled
-    draft = root / "ours" / "predictions" / ".now.parquet.draft-0-1.x.parquet"
+    draft = root / "ours" / "predictions" / ".now.parquet.draft-00000000-1.x.parquet"
     long_ago = time.time() - 3 * 24 * 60 * 60
     os.utime(draft, (long_ago, long_ago))
     (first, *_), *_ = (cache.entries for cache in list_caches("predictions"))
     assert first.path == draft and first.age == pytest.approx(3, abs=0.01)
+    assert remove([first]) == [first] and not draft.exists()

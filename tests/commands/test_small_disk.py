@@ -15,6 +15,8 @@ from small_disk import SmallDisk, small_disk
 from test_kills import artefacts
 from writing_commands import COMMANDS, Inputs
 
+from oochub.storage.ownership import MANIFEST
+
 _FREE = (0, 8192, 131072)
 _WORDS = re.compile("No space left on device|Not enough disk space|MB left. Make room|runs failed")  # or in the table
 _COUNTS: Counter[str] = Counter()
@@ -53,7 +55,7 @@ def _check_refused(end: End, case: str) -> None:
 
 
 def _hidden(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob(".*") if path.name != ".gitattributes"]
+    return [path for path in folder.rglob(".*") if path.name not in (".gitattributes", MANIFEST)]
 
 
 def _fill_at(name: str, place: str, sizes: tuple[int, ...], *, inputs: Inputs, scratch: Path, disk: SmallDisk) -> None:

@@ -23,6 +23,7 @@ from writing_commands import COMMANDS
 from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.storage.files import lock_target
+from oochub.storage.ownership import MANIFEST
 
 _RECIPE = """
 about = "A tiny sweep."
@@ -184,7 +185,8 @@ def test_two_at_once(name, moments, inputs, tmp_path, scratch):
                 case
             )
         assert artefacts(out) == expected, case
-        left = [*(path for path in out.rglob(".*") if path.name != ".gitattributes"), *left_in(scratch)]
+        hidden = (path for path in out.rglob(".*") if path.name not in (".gitattributes", MANIFEST))
+        left = [*hidden, *left_in(scratch)]
         assert not left, (left, case)
         assert ended(words, tmp_path / "data", scratch, ours=tmp_path / "ours").code == 0, case
         assert artefacts(out) == expected, case

@@ -19,6 +19,7 @@ from oochub.cli import main
 from oochub.data.challenge import KINDS, challenge
 from oochub.errors import OochubError
 from oochub.loading_scripts.build_repository import build_parquet
+from oochub.storage.ownership import MANIFEST
 
 
 def kinds(dataset) -> list[str]:
@@ -448,7 +449,7 @@ def test_what_can_be_known_is_said_before_the_data_are_read(run, spawrious, tmp_
 
 
 def test_the_same_command_replaces_its_own_repository_and_nothing_else(run, tmp_path):
-    """Planted faults: any folder with a card replaced; a challenge set beside a file of the user's replaced."""
+    """Planted faults: any folder with a card replaced; a file of the user's removed."""
     (tmp_path / "a.csv").write_text("label,year\n0,1\n1,9\n")
     out = tmp_path / "out"
     words = (tmp_path / "a.csv", "--criterion", "threshold", "--value", "year", "--out", out, "--at")
@@ -457,16 +458,15 @@ def test_the_same_command_replaces_its_own_repository_and_nothing_else(run, tmp_
         assert code == 0, err
         counts = datasets.load_dataset(str(out))["train"].to_pandas()["challenge"].ne(0).sum()
         names = sorted(path.name for path in out.iterdir())
-        assert counts == hard and names == ["README.md", "build.json", "croissant.json", "data"]
+        assert counts == hard and names == [MANIFEST, "README.md", "build.json", "croissant.json", "data"]
     (out / "data" / "notes.txt").write_text("mine")
-    card = (out / "README.md").read_text()
-    for file, text in ((out / "data" / "notes.txt", "mine"), (out / "README.md", "# Another data set\n")):
-        file.write_text(text)
-        code, _, err = run(*words, 5)
-        assert code == 2 and ("nor a challenge set" in err or "is not a Parquet" in err), err
-        assert file.read_text() == text
-        (out / "README.md").write_text(card)
-        (out / "data" / "notes.txt").unlink(missing_ok=True)
+    assert run(*words, 5)[0] == 0 and (out / "data" / "notes.txt").read_text() == "mine"
+    (out / "README.md").write_text("# Another data set\n")
+    code, _, err = run(*words, 0)
+    assert code == 2 and "README.md: it was changed after oochub wrote it" in err, err
+    assert (out / "README.md").read_text() == "# Another data set\n"
+    counts = datasets.load_dataset(str(out / "data"))["train"].to_pandas()["challenge"].ne(0).sum()
+    assert counts == 1  # the rows are those of before too
 
 
 def test_a_damaged_repository_is_no_source(run, birds, tmp_path):

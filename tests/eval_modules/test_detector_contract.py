@@ -29,6 +29,7 @@ from oochub.eval_modules.detectors.energy import Energy
 from oochub.eval_modules.detectors.mahalanobis import Mahalanobis
 from oochub.eval_modules.detectors.msp import Msp
 from oochub.storage import tensor_file
+from oochub.storage.ownership import MANIFEST
 
 NAMES = oochub.names("detector")
 CLASSES, WIDTH, ROWS = 12, 32, 14_400  # more rows a class than the default k of knn
@@ -174,7 +175,7 @@ def rule_saving(kind: type[Detector]) -> None:
     detector = fitted(kind)
     with tempfile.TemporaryDirectory() as folder:
         path = detector.save(f"{folder}/saved")
-        assert sorted(file.name for file in Path(path).iterdir()) == ["detector.json", "state.safetensors"]
+        assert {file.name for file in Path(path).iterdir()} == {"detector.json", "state.safetensors", MANIFEST}
         for loaded in (Detector.load(path), kind.load(path)):
             assert type(loaded) is kind and loaded.hyperparameters == detector.hyperparameters
             np.testing.assert_array_equal(scores(loaded), scores(detector))

@@ -72,12 +72,14 @@ WRITERS = {
 def test_the_same_logits_give_the_same_report(name, data, predicted, tmp_path):
     """reference: our own predictions of the same logits.
 
-    Planted faults: answers taken in the order of the file; rows of a split in the order of the file.
+    Planted faults: answers taken in the order of the file; rows of a split in the order of the file;
+    digests of images in the fingerprint of the data.
     """
     WRITERS[name](frame_of(predicted), tmp_path / name)
     (given,) = open_parts([tmp_path / name], benchmark=data)
     assert given.digest == predicted.digest and given.metadata.fingerprint == predicted.metadata.fingerprint
-    assert given.table.select(predicted.table.column_names).equals(predicted.table)
+    rows = predicted.table.drop_columns("image_digest")  # nobody's answers hold it
+    assert given.table.select(rows.column_names).equals(rows)
     assert (given.metadata.model.id, given.metadata.model.mode) == (name.partition(".")[0], "given")
     ours, theirs = (to_json(oochub.evaluate(each, resamples=100)) for each in (predicted, given))
     for report in (ours, theirs):

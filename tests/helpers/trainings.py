@@ -23,6 +23,7 @@ from transformers import (
 
 import oochub
 from oochub.records.provenance import drop_when_and_where
+from oochub.storage.ownership import MANIFEST
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import open_backbone
 from oochub.trainers.batch import Batch
@@ -115,8 +116,8 @@ def bytes_of(out: Path) -> bytes:
 
 
 def artifacts(out: Path) -> dict[str, Any]:
-    """Every file of a finished run; the recipe without the fields that may differ between two equal runs."""
-    files = {file.name: file.read_bytes() for file in out.iterdir()}
+    """Every file of a finished run but its manifest; the recipe without what may differ between two equal runs."""
+    files = {file.name: file.read_bytes() for file in out.iterdir() if file.name != MANIFEST}
     return files | {"recipe.json": drop_when_and_where(json.loads(files["recipe.json"]))}
 
 

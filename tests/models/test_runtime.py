@@ -44,7 +44,7 @@ def predict(model, data, **how):
 
 
 def exports():
-    return sorted(Path(os.environ["OOCHUB_CACHE"], "runtimes").glob("*"))
+    return sorted(Path(os.environ["OOCHUB_CACHE"], "runtimes").glob("[!.]*"))
 
 
 def difference(found, reference):

@@ -254,5 +254,5 @@ def test_two_processes_share_a_cache(model):
     assert [run.returncode for run in runs] == [0, 0]
     third = oochub.predict(model, pictures(), features=True)
     assert digests == [third.digest] * 2 and "cached" in _when(third)
-    names = sorted(path.name for path in Path(os.environ["OOCHUB_CACHE"], "predictions").iterdir())
+    names = sorted(path.name for path in Path(os.environ["OOCHUB_CACHE"], "predictions").glob("[!.]*"))
     assert len(names) == 2 and all(re.fullmatch(r"[0-9a-f]{40}\.(parquet|head\.safetensors)", name) for name in names)

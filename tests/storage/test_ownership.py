@@ -222,6 +222,7 @@ def test_a_cache_in_a_project_is_ours_file_by_file(tmp_path, monkeypatch):
     Planted faults seen: the patterns alone; a link followed.
     """
     monkeypatch.setenv("OOCHUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "datasets")  # builds of other tests
     patterns = {"predictions": "a.parquet", "features": "a.safetensors", "pixels": "a-b.npy", "embeddings": "a/b.npy"}
     patterns |= {"contexts": "a.parquet", "checks": "a.json", "pushes": "a-b/c/d.parquet", "shards": "a.compared"}
     patterns |= {"compiled": "deep/a.pdf", "runtimes": "a-b.onnx"}

@@ -12,6 +12,7 @@ from oochub.cli import main
 from oochub.data.load import load
 from oochub.errors import OochubError
 from oochub.reviewing.decisions import Decision, write_decisions
+from oochub.storage.ownership import MANIFEST
 from oochub.studies.spawrious.cleanliness.cleanliness_sample import cleanliness_sample, read_sample, sample_text
 
 NOON = "2026-01-31T12:00:00.000Z"
@@ -102,6 +103,11 @@ def _answered(folder, to, wrong=1, left=0, minute=0):
     return files
 
 
+def _read(folder):
+    """Each file but the manifest, which holds times."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != MANIFEST}
+
+
 def test_from_pages_to_a_score_by_the_command_line(run, spawrious, tmp_path):
     out, saved = tmp_path / "check", tmp_path / "saved"
     saved.mkdir()
@@ -120,8 +126,8 @@ def test_from_pages_to_a_score_by_the_command_line(run, spawrious, tmp_path):
     )
     code, output, error = run(*words)
     assert code == 0 and "15 images on 3 pages" in output, error
-    assert {path.name for path in out.iterdir()} == {"sample.csv", "rater_1.html", "rater_2.html", "rater_3.html"}
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    before = _read(out)
+    assert before.keys() == {"sample.csv", "rater_1.html", "rater_2.html", "rater_3.html"}
     page = before["rater_2.html"].decode()
     sample = read_sample(out)
     assert sample_text(sample) == before["sample.csv"].decode() and page.count("<li ") == 5
@@ -129,7 +135,7 @@ def test_from_pages_to_a_score_by_the_command_line(run, spawrious, tmp_path):
         assert (f"a {image.breed} in the {image.background} location" in page) >= (image.page == 2)
         assert (f'data-id="{image.example_id}"' in page) == (image.page == 2)
     assert "rater_2.csv" in page and "rater_1.csv" not in page
-    assert run(*words)[0] == 0 and {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert run(*words)[0] == 0 and _read(out) == before
 
     files = _answered(out, saved, wrong=1, left=1)
     code, output, error = run("spawrious", "cleanliness", out, *files)
@@ -140,18 +146,21 @@ def test_from_pages_to_a_score_by_the_command_line(run, spawrious, tmp_path):
     assert told["images"]["value"] == 0.75 and (told["asked"], told["unanswered"]) == (15, 3)
 
     (out / "rater_1.csv").write_text("scope,id,decision,at\n")
+    few = ("spawrious/o2o_hard", "--data-dir", spawrious, "--raters", 3, "--images", 5, "--out")
+    assert run("spawrious", "cleanliness", *few, out)[0] == 0 and (out / "rater_1.csv").exists()  # the pages alone
+    (out / "rater_2.html").write_text("mine")
     for words, message in (
         ((out, *files, "--out", tmp_path / "other"), "Give one of three"),
         ((out,), "Give one of three"),
         ((out, *files, "--limit", 3), "--template and --limit are for --model"),
         ((saved, *files), "There is no sample.csv in"),
         ((out, tmp_path / "none.csv"), "no decisions at"),
-        (("spawrious/o2o_hard", "--data-dir", spawrious, "--out", out), "Cannot write"),
+        ((*few, out), "rater_2.html: it was changed after oochub wrote it"),
         (("spawrious/o2o_hard", "--data-dir", spawrious, "--out", tmp_path / "x", "--raters", 999), "Ask for fewer"),
     ):
         code, _, error = run("spawrious", "cleanliness", *words)
         assert code == 2 and message in error, (words, error)
-    assert (out / "rater_1.csv").exists() and not (tmp_path / "x").exists()
+    assert (out / "rater_2.html").read_text() == "mine" and not (tmp_path / "x").exists()
 
 
 @pytest.fixture(scope="module")

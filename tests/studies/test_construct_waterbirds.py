@@ -15,6 +15,7 @@ import oochub
 from oochub.builders.toy_worlds.toy_cub import toy_cub
 from oochub.cli import main
 from oochub.records.build_record import BuildRecord
+from oochub.storage.ownership import MANIFEST
 from oochub.studies.waterbirds.construct_waterbirds import construct_waterbirds
 from oochub.studies.waterbirds.cub_images import CubImage
 from oochub.studies.waterbirds.pasted_bird import pasted_bird
@@ -32,7 +33,7 @@ def _folders(root: Path) -> dict[str, Path]:
 
 
 def _digests(folder: Path) -> dict[str, str]:
-    files = [path for path in folder.rglob("*") if path.is_file()]
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST]  # it holds times
     return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
@@ -148,9 +149,13 @@ def test_from_the_shell_to_rows(birds, tmp_path, monkeypatch, capsys):
     assert _digests(tmp_path / "again").keys() == _digests(out).keys()
     assert _digests(tmp_path / "again") != _digests(out)
     (out / "thesis.txt").write_text("years of work")
-    with pytest.raises(oochub.OochubError, match="made"):
-        construct_waterbirds(out, **_folders(birds))
+    construct_waterbirds(out, **_folders(birds))
     assert (out / "thesis.txt").read_text() == "years of work"
+    (out / "metadata.csv").write_text("years of work")
+    before = _digests(out)
+    with pytest.raises(oochub.OochubError, match=r"metadata\.csv: it was changed after oochub wrote it"):
+        construct_waterbirds(out, **_folders(birds), seed=1)
+    assert _digests(out) == before
 
 
 def test_masks_may_lie_beside_cub(birds, tmp_path):
@@ -206,4 +211,4 @@ def test_what_is_refused(word, birds, tmp_path):
     before = _digests(root)
     with pytest.raises(oochub.OochubError, match=said):
         construct_waterbirds(root / "out", **_folders(root))
-    assert _digests(root) == before
+    assert _digests(root) == before and not list(root.glob("out/[!t]*"))

@@ -20,6 +20,7 @@ from safetensors.torch import load_file, save_file
 import oochub
 from oochub.builders.sources.spawrious_compositions import TABLE_2
 from oochub.errors import OochubError
+from oochub.storage.ownership import MANIFEST, FolderManifest
 from oochub.storage.parquet_file import read_parquet
 from oochub.studies.spawrious.generation import generate_spawrious as generation
 from oochub.studies.spawrious.generation.dog_prompts import NEGATIVE_PROMPT, dog_prompts
@@ -63,11 +64,11 @@ def made(small: GenerationPlan, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """All files but the record, by name."""
+    """All files but the records, by name."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name not in ("generation.json", "manifest.parquet")
+        if path.is_file() and path.name not in ("generation.json", "manifest.parquet", MANIFEST)
     }
 
 
@@ -307,10 +308,14 @@ def test_another_folder_or_other_settings(made: Path, small: GenerationPlan, tmp
         generate_spawrious(tmp_path / "dogs", replace(small, model=str(other), images_per_prompt=3), device="cpu")
     part = tmp_path / "dogs" / "tries" / "0_snow_corgi_00.jsonl"
     part.write_text(part.read_text()[:-20])
+    with pytest.raises(OochubError, match=r"0_snow_corgi_00.jsonl: it was changed after oochub wrote it"):
+        generate_spawrious(tmp_path / "dogs", small, device="cpu")
+    FolderManifest.at(tmp_path / "dogs").add(part, part)
     with pytest.raises(OochubError, match=r"0_snow_corgi_00.jsonl, line \d+ is not complete JSON"):
         generate_spawrious(tmp_path / "dogs", small, device="cpu")
     record = tmp_path / "dogs" / "generation.json"
     record.write_text(json.dumps(json.loads(record.read_text()) | {"schema_version": 9}))
+    FolderManifest.at(tmp_path / "dogs").add(record, record)
     with pytest.raises(OochubError, match="newer oochub"):
         generate_spawrious(tmp_path / "dogs", small, device="cpu")
 

@@ -23,6 +23,7 @@ from killed_command import short_folder
 from own_group import processes_of
 
 from oochub.records.provenance import drop_when_and_where
+from oochub.storage.ownership import MANIFEST
 from oochub.storage.parquet_file import read_parquet
 
 _LONGEST = 300.0  # seconds
@@ -73,9 +74,9 @@ def run(words: list[str], place: Path, *, count: int, moment: float | None = Non
 
 
 def left_behind(folder: Path) -> dict[str, Any]:
-    """Every file, the tables as rows and the record without when and where."""
+    """Every file but the manifest, the tables as rows and the record without when and where."""
     files: dict[str, Any] = {}
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST):
         name = path.relative_to(folder).as_posix()
         if path.suffix == ".json":
             files[name] = drop_when_and_where(json.loads(path.read_text()))

@@ -35,6 +35,7 @@ import oochub
 from oochub.errors import OochubError
 from oochub.inputs.pictures.preprocessing import Preprocessing, normalize
 from oochub.models.model_source import _read_training_record as training_record
+from oochub.storage.ownership import MANIFEST, FolderManifest
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import open_backbone
 from oochub.trainers.fine_tuning.loop import Loop
@@ -108,7 +109,7 @@ def test_the_folder_opens_with_transformers_and_says_what_was_done(
 ) -> None:
     trainer = trainer_of(tmp_path / "run", train, validation, num_train_epochs=6, metrics=("accuracy", "worst_group"))
     result = trainer.train()
-    names = {"README.md", "config.json", "model.safetensors", "preprocessor_config.json", "recipe.json"}
+    names = {"README.md", "config.json", "model.safetensors", "preprocessor_config.json", "recipe.json", MANIFEST}
     assert {file.name for file in result.output_dir.iterdir()} == names | {"training_log.json"}
     model = AutoModelForImageClassification.from_pretrained(result.output_dir).eval()
     processor = AutoImageProcessor.from_pretrained(result.output_dir)
@@ -267,12 +268,18 @@ def test_a_full_disk_is_an_error_and_afterwards_the_run_ends_equal(tmp_path: Pat
 
 
 def test_what_a_kill_left_in_a_finished_run_is_removed_and_nothing_else(tmp_path: Path, train: Dataset) -> None:
+    """Planted fault: whatever has such a name."""
     out = trainer_of(tmp_path / "run", train).train().output_dir
-    for name in (".checkpoints.old", ".git"):
+    before = {file.name for file in out.iterdir()}
+    manifest, ours, others = FolderManifest.at(out), ("checkpoints", ".draft"), (".checkpoints.old", ".git")
+    for name in ours:
+        manifest.add_folder(out / name)
+    for name in (*ours, *others):
         (out / name).mkdir()
         (out / name / "config").write_text("")
     trainer_of(tmp_path / "run", train).train()
-    assert sorted(file.name for file in out.iterdir() if file.name.startswith(".")) == [".git"]
+    assert {file.name for file in out.iterdir()} == before | set(others)
+    assert all((out / name / "config").is_file() for name in others)
 
 
 def test_another_run_in_the_folder_is_named_and_can_be_overwritten(tmp_path: Path, train: Dataset) -> None:
@@ -289,6 +296,9 @@ def test_another_run_in_the_folder_is_named_and_can_be_overwritten(tmp_path: Pat
     assert bytes_of(out) != before
     trainer_of(out, train, learning_rate=0.01)  # now this is the run that stands there
     changed(out, lambda weights: weights.pop("classifier.1.bias"))
+    with pytest.raises(OochubError, match=r"model\.safetensors: it was changed after oochub wrote it"):
+        trainer_of(out, train, learning_rate=0.01)
+    (out / MANIFEST).unlink()  # as an earlier version left it
     with pytest.raises(OochubError, match=r"1 weight \(classifier\.1\.bias\) missing"):  # not trained anew in silence
         trainer_of(out, train, learning_rate=0.01).train()
     for content, words in (('{"objective": ', "is not complete JSON"), ("[]", "does not belong to a training run")):
@@ -359,7 +369,7 @@ def test_a_broken_picture_is_named_and_nothing_stands_half_written(tmp_path: Pat
     broken = Dataset.from_list(rows, train.features)
     with pytest.raises(OochubError, match="example 1/7: the image cannot be read"):
         trainer_of(tmp_path / "run", broken, cache=cache).train()
-    assert [file.name for file in (tmp_path / "run").iterdir()] == ["checkpoints"]
+    assert {file.name for file in (tmp_path / "run").iterdir()} == {"checkpoints", MANIFEST}
 
 
 def out_of_range(train: Dataset) -> Dataset:

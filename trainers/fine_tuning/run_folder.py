@@ -216,13 +216,13 @@ class RunFolder:
     def _remove(self, target: Path) -> None:
         manifest = FolderManifest.above(target)
         is_ours = manifest is not None and target.is_dir() and manifest.owns_folder(target)
-        if is_ours and target != self._checkpoints and not self._checkpoints.is_symlink():
+        if is_ours and target.parent == self._checkpoints and not self._checkpoints.is_symlink():
             hidden = target.with_name(f".{target.name.lstrip('.')}.old")  # half a folder must not look like a whole one
             if target != hidden:
                 remove(hidden)
                 target.replace(hidden)
             target = hidden
-        elif is_ours and not target.is_symlink():
+        elif is_ours and target == self._checkpoints and not target.is_symlink():
             for each in target.iterdir():
                 self._remove(each)
         remove(target)

@@ -17,7 +17,7 @@ from oochub import catalog
 from oochub.commands._options import AsJson, out_console
 from oochub.errors import OochubError, unknown_name
 from oochub.storage.cache_folder import cache_folder, datasets_folder
-from oochub.storage.ownership import MANIFEST, FolderManifest, remove
+from oochub.storage.ownership import MANIFEST, FolderManifest, is_draft, remove
 from oochub.storage.reading import read_json
 
 PANEL = "Data"
@@ -124,7 +124,8 @@ class _CacheEntry:
         path: Path of the file or folder.
         size: Bytes.
         age: Days since it was written or, of predictions and features, last used.
-        is_old: Whether it lies where nobody else writes and is in no list, as an earlier version left it.
+        is_old: Whether it is ours and in no list: a draft of a killed process, or what an earlier version left where
+            nobody else writes.
     """
 
     path: Path
@@ -222,13 +223,18 @@ def _remove_build(folder: Path) -> None:
 
 
 def _find_files(folder: Path, patterns: tuple[str, ...], is_ours: bool) -> Iterator[Path]:
-    """The files of a cache that a manifest lists; where nobody else writes, also those of an earlier version."""
+    """The files of a cache that a manifest lists, and drafts; where nobody else writes, also an earlier version's."""
     for path in (path for pattern in patterns for path in folder.glob(pattern)):
         ways = [each for each in (path, *path.parents) if folder in each.parents]
         if path.is_file() and path.name != MANIFEST and not any(each.is_symlink() for each in ways):
             manifest = FolderManifest.above(path)
-            if is_ours or (manifest is not None and manifest.has_size(path)):
+            if is_ours or (manifest is not None and (manifest.has_size(path) or _is_draft_of(path, manifest))):
                 yield path
+
+
+def _is_draft_of(path: Path, manifest: FolderManifest) -> bool:
+    """Whether a file is one that oochub writes, or was killed in writing, into the cache of a manifest."""
+    return manifest.is_cache and path.name.startswith(".") and is_draft(Path(path.name))
 
 
 def _find_builds(folder: Path) -> Iterator[Path]:
@@ -256,5 +262,7 @@ def _describe_entry(path: Path) -> _CacheEntry:
     states = [file.stat() for file in files]
     last = max((state.st_mtime for state in states), default=path.stat().st_mtime)
     above = FolderManifest.above(path)
-    is_old = datasets_folder() / "oochub" in path.parents and not (above is not None and above.lists(path))
+    is_listed = above is not None and above.lists(path)
+    is_draft_of_ours = above is not None and _is_draft_of(path, above)
+    is_old = is_draft_of_ours or (datasets_folder() / "oochub" in path.parents and not is_listed)
     return _CacheEntry(path, sum(state.st_size for state in states), max(0.0, (time.time() - last) / _DAY), is_old)

@@ -16,7 +16,7 @@ from oochub import catalog
 from oochub.output import Output
 from oochub.prediction.stored_rows import StoredRows
 from oochub.records.build_record import BuildFacts, BuildRecord
-from oochub.records.metadata import HubDataSet, Metadata, PredictedBy, count_rows
+from oochub.records.metadata import IMAGE_DIGEST, HubDataSet, Metadata, PredictedBy, count_rows
 
 _TOGETHER = 1 << 13
 
@@ -37,7 +37,8 @@ def describe_data(
     """The metadata of predictions of a data set.
 
     Args:
-        rows: Every row; the model's own columns do not enter the fingerprint of the data.
+        rows: Every row; the model's own columns and digests of images, which answers of others lack, do not enter the
+            fingerprint of the data.
         info: The `DatasetInfo` of a split.
         kind: The kind of output.
         class_names: Names of the classes of the answers.
@@ -55,7 +56,7 @@ def describe_data(
         kind=kind.name,
         fingerprint=_hash_columns(
             rows.light.drop_columns(
-                [name for name in (*kind.columns, kind.text_column) if name in rows.light.column_names]
+                [name for name in (*kind.columns, kind.text_column, IMAGE_DIGEST) if name in rows.light.column_names]
             )
         ),
         model=model,

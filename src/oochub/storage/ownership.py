@@ -273,6 +273,11 @@ def claim(root: Path) -> Iterator[None]:
         _claimed.remove(place)
 
 
+def is_draft(path: Path) -> bool:
+    """Whether a path is, or lies in, what `oochub.storage.files` is writing, or was when its process was killed."""
+    return _DRAFT.search(str(path)) is not None
+
+
 def is_claimed(manifest: FolderManifest) -> bool:
     """Whether this process is writing the folder of a manifest."""
     return os.path.realpath(manifest.root) in _claimed
@@ -285,7 +290,7 @@ def find_governor(path: Path, *, is_inside: bool) -> FolderManifest | None:
         path: The file.
         is_inside: Whether it is written as part of a larger output, so that the nearest manifest is meant.
     """
-    if _DRAFT.search(str(path)):
+    if is_draft(path):
         return None
     found = FolderManifest.above(path)
     if found is None or not (is_inside or found.is_cache or is_claimed(found) or found.lists(path)):
