@@ -9,6 +9,7 @@ import pytest
 
 from oochub.builders.sources.spawrious_compositions import BREEDS, TABLE_2, read_composition
 from oochub.cli import main
+from oochub.storage.ownership import MANIFEST
 
 
 @pytest.fixture
@@ -92,7 +93,7 @@ def test_a_search_leaves_files_that_compose(run, spawrious, tmp_path, monkeypatc
     code, output, error = run(*words)
     assert code == 0, error
     levels = {f"m2m_{level}.toml" for level in ("easy", "medium", "hard")}
-    assert {path.name for path in (tmp_path / "found").iterdir()} == {*levels, "m2m.csv", "features"}
+    assert {path.name for path in (tmp_path / "found").iterdir()} == {*levels, "m2m.csv", "features", MANIFEST}
     ranking = pd.read_csv("found/m2m.csv")
     assert ranking["accuracy"].is_monotonic_decreasing and ranking["proposed"].tolist() == ["easy", "medium", "hard"]
     monkeypatch.setattr("oochub.sweep.feature_measurement.predict", None)  # it is not called again
