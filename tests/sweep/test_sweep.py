@@ -398,11 +398,12 @@ def test_leaving_environments_out_trains_without_them(tmp_path, spawrious):
 
 @pytest.mark.slow
 def test_own_data_are_a_task(tmp_path, monkeypatch):
-    """A repository of `oochub build`, by both tracks; by hand, 5 of its rows are easy and 3 hard. Its tables too."""
+    """A repository of `oochub build`, by both tracks; of its rows 5 are easy and 3 hard, as given. Its tables too."""
     for split in ("train", "validation", "test"):
         picture_folder(tmp_path / "mine" / split)
     monkeypatch.chdir(tmp_path)
-    write_user_repository("mine", "repository", settings=DataSettings(label="species", context="place"))
+    usual = {"dog": ["beach", "grass"], "cat": ["sofa"]}
+    write_user_repository("mine", "repository", settings=DataSettings(label="species", context="place", usual=usual))
     (tmp_path / "own.toml").write_text(
         'about = "Own data."\ntasks = ["./repository"]\nmodel = "resnet-tiny"\nimage_size = 16\n'
         '[arguments]\nnum_train_epochs = 1\n[methods.GDRO]\nobjective = "group_dro"\n'

@@ -31,7 +31,7 @@ from oochub.evaluation.evaluate import evaluate
 from oochub.prediction.predict import predict
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts, BuildRecord
-from oochub.records.metadata import HeldOut, Metadata, PredictedBy, Training
+from oochub.records.metadata import IMAGE_DIGEST, HeldOut, Metadata, PredictedBy, Training
 from oochub.records.output_columns import make_vectors
 from oochub.records.provenance import provenance
 from oochub.storage.files import write_whole
@@ -55,7 +55,8 @@ _PARTS = ("weight", "bias")
 class _Prepared:
     """What runs on the same rows and features share; `validation` is the split that stops and selects.
 
-    If rows are held out, `choosing` are the row numbers of that split that do.
+    `digests` tell copies of images, by `example_id`. If rows are held out, `choosing` are the row numbers of that
+    split that do.
     """
 
     data: Mapping[str, Any]
@@ -63,13 +64,16 @@ class _Prepared:
     processor: Any
     environments: str
     validation: str
+    digests: Mapping[str, str | None]
     choosing: NDArray[np.int64] | None = None
     held_out: HeldOut | None = None
 
     @cached_property
     def rows(self) -> pa.Table:
         """What predictions say of the rows of every split but the training split, without the answers."""
-        return pa.concat_tables(_read_columns(split, part) for split, part in self.data.items() if split != "train")
+        rows = pa.concat_tables(_read_columns(split, part) for split, part in self.data.items() if split != "train")
+        digests = pa.array([self.digests.get(str(name)) for name in rows["example_id"].to_pylist()], pa.string())
+        return rows if digests.null_count == len(digests) else rows.append_column(IMAGE_DIGEST, digests)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -163,7 +167,7 @@ def _prepare_source(run: Run, folder: Path, data_dir: str | None) -> _Prepared:
     if run.hold_out:
         cluster = declared.cluster if declared else None
         held_out = choose_holdout(data[validation], split=validation, cluster=cluster)
-    return _Prepared(data, features, processor, environments, validation, *held_out)
+    return _Prepared(data, features, processor, environments, validation, cache.digests, *held_out)
 
 
 def _fit_heads(prepared: _Prepared, runs: list[Run], hidden: int) -> list[FittedHead]:
@@ -256,9 +260,13 @@ class FeatureCache:
 
     Args:
         folder: Folder of this backbone and this benchmark alone.
+
+    Attributes:
+        digests: Digest of each image's bytes by `example_id`; an extraction of an earlier version has none.
     """
 
     def __init__(self, folder: Path) -> None:
+        self.digests: dict[str, str | None] = {}
         self._folder = folder
         self._row: dict[str, int] = {}
         self._parts: list[NDArray[np.float32]] = []
@@ -294,5 +302,8 @@ class FeatureCache:
     def _take(self, predictions: Predictions) -> None:
         start, features = sum(map(len, self._parts)), predictions.features
         assert features is not None  # noqa: S101  predict stores them
-        self._row |= {str(name): start + row for row, name in enumerate(predictions.column("example_id"))}
+        names = [str(name) for name in predictions.column("example_id")]
+        self._row |= {name: start + row for row, name in enumerate(names)}
+        if IMAGE_DIGEST in predictions.column_names:
+            self.digests |= zip(names, predictions.rows.light.column(IMAGE_DIGEST).to_pylist(), strict=True)
         self._parts.append(features)
