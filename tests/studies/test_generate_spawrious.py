@@ -190,10 +190,10 @@ def stopping(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
             take_place = module.take_place
 
-            def counted(draft: Path, path: Path) -> None:
+            def counted(draft: Path, path: Path, **options: Any) -> None:
                 if next(left, None) is None:
                     raise _Stopped
-                take_place(draft, path)
+                take_place(draft, path, **options)
 
             patch.setattr(module, "take_place", counted)
 
