@@ -298,7 +298,7 @@ def test_a_second_run_predicts_nothing_and_what_changed_is_made_again(
 
 @pytest.mark.slow
 def test_what_detectors_are_fitted_on_and_what_is_right_can_be_chosen(toy_study, models, options, tmp_path):
-    shutil.copytree(toy_study.folder / "predictions", tmp_path / "s" / "predictions")
+    shutil.copytree(toy_study.folder, tmp_path / "s")
     training = tmp_path / "s" / "predictions" / "first" / "train.parquet"
     small = {**options, "sets": ["imagenet_r", "imagenet_ood"], "tables": ["1"]}
     arguments = study(
