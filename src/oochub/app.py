@@ -113,7 +113,8 @@ class _Command(typer.core.TyperCommand):
         takes_file = any(_MODEL_FILE in each.opts for each in self.params)
         has_file = takes_file and any(word.partition("=")[0] == _MODEL_FILE for word in options)
         try:
-            parsed: list[str] = super().parse_args(context, ["", *words] if has_file else words)
+            with word_for_shell():  # paths of options are checked here
+                parsed: list[str] = super().parse_args(context, ["", *words] if has_file else words)
         except Exception as error:  # those of typer have other places in other versions
             allow_overwriting(False)
             kind, missing = type(error).__name__, getattr(error, "param", None)

@@ -372,6 +372,7 @@ def test_wrong_turns_of_the_figure(cars, tmp_path):
 
 @pytest.mark.slow
 def test_an_export_is_whole_or_not_there(run, cars, coco, tmp_path, monkeypatch):
+    """With --overwrite and a full disk the table is as it was; without, what a user marked is refused at once."""
     predicted(cars).save(tmp_path / "erm.parquet")
     (tmp_path / "x.csv").write_text("what I marked")
 
@@ -392,6 +393,9 @@ def test_an_export_is_whole_or_not_there(run, cars, coco, tmp_path, monkeypatch)
         f"gallery={tmp_path}/x.csv",
     )
     code, _, err = run(tmp_path / "erm.parquet", *words)
+    assert code == 2 and "is not a table that oochub wrote" in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["erm.parquet", "x.csv"]
+    code, _, err = run(tmp_path / "erm.parquet", *words, "--overwrite")
     assert code == 2 and "No space left" in err and (tmp_path / "x.csv").read_text() == "what I marked"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["erm.parquet", "g.png", "x.csv"]
 
@@ -435,11 +439,16 @@ def test_the_command(run, cars, coco, tmp_path):
     code, output, err = run(*words, "--plot", f"{than}:split=validation={out}", "--json")
     assert code == 0 and json.loads(output) == {"plots": [str(out)]}, err
     code, output, err = run(*words, "--plot", f"{than}:split=validation={export}")
+    assert code == 0 and output == f"{export}\n", err
     by_hand = choose_examples(erm, than=gdro, kinds=["hard_negative"], names=["ERM", "GroupDRO"], split="validation")
     assert list(pd.read_csv(export, dtype=str)["example_id"]) == list(by_hand["example_id"])
     code, output, err = run(tmp_path / "gdro.parquet", *words, "--plot", f"gallery:columns=1={export}")
     assert code == 0 and output == f"{export}\n", err
     assert list(pd.read_csv(export).filter(like="nll")) == ["nll gdro", "nll erm"]
+    marked = export.read_text().removesuffix("\n") + "yes\n"  # what a reader marked is the reader's
+    export.write_text(marked)
+    code, output, err = run(*words, "--plot", f"gallery:columns=1={export}")
+    assert code == 2 and "add --overwrite" in err and export.read_text() == marked
 
 
 @pytest.mark.slow

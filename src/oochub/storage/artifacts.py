@@ -94,7 +94,9 @@ def _is_marked(path: Path) -> bool:
 
 def _is_table(path: Path) -> bool:
     first = _head(path).decode("utf-8", "replace").partition("\n")[0].strip()
-    is_chosen = first.startswith("example_id,split,") and ",nll " in first  # of the figures of examples
+    is_chosen = first.removeprefix("kind,").startswith("example_id,split,") and ",nll " in first  # of the figures
+    if is_chosen and first.endswith(",doubtful"):  # of examples; where a reader marks wrong labels it is theirs
+        return all(not line or line.endswith(",") for line in path.read_text("utf-8", "replace").splitlines()[1:])
     return first.startswith(_CSV_HEADS) or is_chosen
 
 
