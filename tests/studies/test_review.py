@@ -326,7 +326,10 @@ def test_from_predictions_to_a_list_by_the_command_line(monkeypatch, capsys, spa
     assert keep.read_text().splitlines() == [item for item in ood_ids if item != ood_ids[3]]
     assert read_decisions(decided) == read_decisions(saved)
     write_decisions(saved, _decisions(("image", ood_ids[3], "open", ONE), ("image", ood_ids[0], "drop", ONE)))
-    code, output, _ = run(both[0], "--apply", saved, "--decisions", decided, "--keep", keep, "--json")
+    before, apply = (keep.read_text(), decided.read_text()), (both[0], "--apply", saved, "--decisions", decided)
+    code, _, err = run(*apply, "--keep", keep)  # a list has no place for a mark: it may be the user's
+    assert code == 2 and "add --overwrite" in err and before == (keep.read_text(), decided.read_text())
+    code, output, err = run(*apply, "--keep", keep, "--overwrite", "--json")
     assert code == 0 and json.loads(output) == {"decisions": str(decided), "keep": str(keep)}
     assert keep.read_text().splitlines() == ood_ids[1:] and len(read_decisions(decided)) == 3
     code, _, err = run(*both, *data, "--out", page, "--decisions", decided, "--top", 6)
@@ -342,6 +345,6 @@ def test_from_predictions_to_a_list_by_the_command_line(monkeypatch, capsys, spa
         ((tmp_path / "none.parquet", "--apply", decided, "--keep", keep), "No predictions at"),
         ((both[0], "--apply", tmp_path / "none.csv", "--keep", keep), "no decisions at"),
     ):
-        code, _, err = run(*words)
+        code, _, err = run(*words, "--overwrite")
         assert code == 2 and message in err, (words, err)
     assert (keep.read_text(), decided.read_text()) == before
