@@ -113,6 +113,11 @@ class Report:
             raise OochubError(f"{path} is not a report. {error}") from None
         check_version(content, SCHEMA_VERSION, what=str(path))
         report = from_json(cls, content, what=str(path))
+        for section in sections():
+            try:
+                section.found(report)
+            except OochubError as error:
+                raise OochubError(f"{path}: {error}") from None
         for part in report.slices:
             for name, estimate in part.metrics.items():
                 _check_value(f"{path}: {name} of the slice {part.name}", estimate, report.metrics.get(name))
