@@ -156,7 +156,8 @@ def add_contexts(
         record = BuildRecord.of(next(iter(found.values())).info)
         assert record is not None  # noqa: S101 find_contexts gives each split one
         if ranks.is_first:
-            write_repository(target, found, record, write_card_text(found, record), tag="contexts")
+            text, skips = write_card_text(found, record), measurement.skip_broken
+            write_repository(target, found, record, text, tag="contexts", skip_broken=skips)
         ranks.values(None)
     return found
 

@@ -53,6 +53,7 @@ def write_repository(
     *,
     tag: str,
     shard_size: float | None = None,
+    skip_broken: bool = False,
 ) -> None:
     """Writes `target/data/<split>-<number>-<hash>.parquet`, `README.md`, `build.json` and `croissant.json`.
 
@@ -65,17 +66,18 @@ def write_repository(
         text: The card below its metadata.
         tag: Tag by which the Hub finds it, besides "out-of-context".
         shard_size: Megabytes per shard of a WebDataset; None writes Parquet.
+        skip_broken: Leave out and count files that are to be embedded as images and are none.
 
     Raises:
         OochubError: The repository cannot be written; a file that is to be embedded as an image is none.
 
     Warns:
-        OochubWarning: Images stand in two splits, byte for byte; the card says it too.
+        OochubWarning: Images stand in two splits, byte for byte, or files were left out; the card says it too.
     """
     with write_whole_folder(target, kind=REPOSITORY) as draft:
         (draft / "data").mkdir()
         features = record.beside(next(iter(dataset.values())).features)
-        images = EmbeddedImages()
+        images = EmbeddedImages(skip_broken=skip_broken)
         if shard_size is None:
             files = {name: _write(part, draft / "data", name, record, images) for name, part in dataset.items()}
         else:
@@ -87,7 +89,7 @@ def write_repository(
                 splits, draft / "data", name="default", features=features, shard_size=shard_size
             )
             text += ABOUT_SHARDS
-        for note in images.describe_copies():
+        for note in (*images.describe_left_out(), *images.describe_copies()):
             warnings.warn(note, OochubWarning, stacklevel=2)
             text += f"\n- {note}\n"
         first = next(iter(dataset.values())).features
@@ -155,8 +157,7 @@ def _iterate_tables(
 ) -> Iterator[pa.Table]:
     for start in range(0, len(part), _ROWS):
         given = part.with_format("arrow")[start : start + _ROWS]
-        rows = embed_table_storage(given)
-        images.take(split, start, rows, given, part.features)
+        rows = images.take(split, start, embed_table_storage(given), given, part.features)
         yield rows.append_column(BUILD_COLUMN, pa.repeat(pa.scalar(record.text), len(rows)))
 
 
@@ -173,8 +174,7 @@ def _write(part: datasets.Dataset, folder: Path, split: str, record: BuildRecord
             end = min(start + writer.writer_batch_size, len(part))  # 100 rows with images, else 1,000
             text = pa.repeat(pa.scalar(record.text), end - start)
             given = rows[start:end]
-            table = embed_table_storage(given)
-            images.take(split, start, table, given, part.features)
+            table = images.take(split, start, embed_table_storage(given), given, part.features)
             writer.write_table(table.append_column(BUILD_COLUMN, text))
             bar.update(end - start)
             start = end
