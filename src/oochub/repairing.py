@@ -38,7 +38,7 @@ from oochub.head_repair.judge_repair import (
     measure_gap_on_unseen,
 )
 from oochub.head_repair.prove_repair import Proof, compare_proof, prove_repair
-from oochub.head_repair.repair_rows import RepairRows, check_challenge, check_kind
+from oochub.head_repair.repair_rows import RepairRows, check_challenge, check_kind, check_some_side
 from oochub.head_repair.repaired_folder import RepairedFolder
 from oochub.head_repair.row_parts import (
     RowParts,
@@ -222,6 +222,7 @@ def repair_source(
     check_kind(find_output_of_features(first.features or {}) or "no label")
     if way is None:
         check_challenge(first.column_names or ())
+        check_some_side(each for part in splits.values() for each in part.unique("challenge"))
     opened = ModelSource(model)
     _check_mode(opened, how, first)
     if way is not None:

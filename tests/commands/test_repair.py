@@ -70,8 +70,16 @@ def test_the_last_line_says_better(run: Run, planted: Example, tmp_path: Path) -
 
 @pytest.mark.slow
 def test_a_control_is_left_alone(run: Run, control: Example, tmp_path: Path) -> None:
-    """Its background says nothing: no model is written, and the exit code says whether that is decided."""
-    code, out, err = run(control.model, control.pictures, *COLUMNS, "--out", tmp_path / "out", "--json")
+    """Its background says nothing, so usual ones must be named.
+
+    No model is written then, and the exit code says whether that is decided.
+    """
+    words = (control.model, control.pictures, *COLUMNS, "--out", tmp_path / "out", "--json")
+    code, out, err = run(*words)
+    assert code == 2 and not out and not (tmp_path / "out").exists()
+    assert "no context is clearly more frequent with a class than without it" in err and "--usual CLASS=CONTEXT" in err
+    usual = ("--usual", "bulldog=beach,desert", "--usual", "dachshund=jungle,snow")
+    code, out, err = run(*words, *usual)
     said = json.loads(out)
     assert said["outcome"] in ("nothing_to_repair", "not_shown"), err
     assert code == (0 if said["outcome"] == "nothing_to_repair" else 3)

@@ -4,10 +4,12 @@ import hashlib
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from repair_rows_by_hand import predictions_by_hand, rows_by_hand
 
 from oochub.errors import OochubError
+from oochub.head_repair.repair_rows import RepairRows
 from oochub.head_repair.row_parts import (
     check_sides,
     count_parts,
@@ -15,6 +17,7 @@ from oochub.head_repair.row_parts import (
     divide_rows,
     find_trained_splits,
 )
+from oochub.prediction.predictions import Predictions
 from oochub.records.metadata import PredictedBy, Training
 
 
@@ -193,3 +196,18 @@ def test_rows_without_digests_are_divided_as_before():
     one, other = (divide_rows(each, trained=["train"]) for each in (rows, some))
     assert all(np.array_equal(a, b) for (_, a), (_, b) in zip(one.named, other.named, strict=True))
     assert one.copies == other.copies == 0 and describe_left_out(one) == ()
+
+
+def test_rows_of_no_side_are_left_out_and_one_side_is_needed():
+    """Of 40 rows those without a challenge; if that is all, it is said how usual contexts are named."""
+    given = predictions_by_hand({"test": (10, 10)})
+    place = given.table.column_names.index("challenge")
+    known = given.column("challenge").tolist()
+    for values, kept in (([None] * 15 + known[15:], 25), ([None] * 40, 0)):
+        table = given.table.set_column(place, "challenge", pa.array(values, pa.string()))
+        rows = Predictions(table, given.metadata)
+        if kept:
+            assert len(RepairRows.of(rows).label) == kept
+        else:
+            with pytest.raises(OochubError, match=r"no context is clearly more frequent .* usual="):
+                RepairRows.of(rows)

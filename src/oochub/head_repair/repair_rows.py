@@ -49,7 +49,7 @@ class RepairRows:
         """The rows of predictions with features, but those without a class or a challenge.
 
         Raises:
-            OochubError: Another kind of output than one class per row, or no column of challenges.
+            OochubError: Another kind of output than one class per row, no column of challenges, or none on a side.
         """
         check_kind(predictions.metadata.kind)
         check_challenge(predictions.column_names)
@@ -59,6 +59,7 @@ class RepairRows:
                 "these rows out."
             )
         challenge = predictions.rows.column("challenge").to_pylist()
+        check_some_side(challenge)
         known = np.array([bool(each) for each in challenge]) & (predictions.label >= 0)
         if not known.all():
             predictions = predictions.select(known)
@@ -155,4 +156,23 @@ def check_challenge(columns: Iterable[str]) -> None:
         raise OochubError(
             "A repair needs to know which contexts are usual for a class, but the data have no column challenge, only "
             f"{', '.join(columns)}. Name the column of contexts with {context}, or find contexts with {way}."
+        )
+
+
+def check_some_side(challenge: Iterable[str | int | None]) -> None:
+    """Checks that some row is on a side: its context is shown to be usual or unusual for its class.
+
+    Args:
+        challenge: Challenge of each row, or of each kind of row, by name or number; None, "" or -1 for no side.
+
+    Raises:
+        OochubError: No row is.
+
+    >>> check_some_side(["easy", None])
+    """
+    if all(each in (None, "", -1) for each in challenge):
+        usual = choose_wording("usual={'CLASS': ['CONTEXT']}", "--usual CLASS=CONTEXT")
+        raise OochubError(
+            "A repair needs rows in usual and in unusual contexts, but no context is clearly more frequent with a "
+            f"class than without it. If some are usual all the same, {usual} names them."
         )
