@@ -6,6 +6,7 @@ import pytest
 from bordered_crops import bordered_crops
 
 import oochub
+from oochub.errors import OochubError
 
 pytestmark = pytest.mark.slow
 OPTIONS = {"label": "pose", "cluster": "image_id", "mode": "linear_probe", "draws": 1}
@@ -50,7 +51,10 @@ def test_the_border_is_found_without_being_named(planted: Path, encoder: Path) -
 def test_nothing_is_claimed_without_it(real_data: Path, encoder: Path, tmp_path: Path) -> None:
     """The same crops in a border of either color alike, with the context named and with contexts found."""
     control = bordered_crops(real_data / "coco" / "permissive_subset", tmp_path / "crops", correlation=None)
-    named = oochub.repair(encoder, control, context="border", out=tmp_path / "out", **OPTIONS)
+    with pytest.raises(OochubError, match="no context is clearly more frequent with a class than without it"):
+        oochub.repair(encoder, control, context="border", out=tmp_path / "out", **OPTIONS)
+    usual = {"upright": ["red"], "turned": ["blue"]}
+    named = oochub.repair(encoder, control, context="border", usual=usual, out=tmp_path / "out", **OPTIONS)
     found = oochub.repair(encoder, control, contexts="properties", **OPTIONS)
     assert named.outcome in ("nothing_to_repair", "not_shown") and not (tmp_path / "out" / "model").exists()
     assert found.outcome == "not_shown" and not found.contexts
