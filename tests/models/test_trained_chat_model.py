@@ -15,6 +15,7 @@ from oochub.builders.toy_worlds.toy_pictures import toy_pictures
 
 PROMPT = "What breed is this dog?"
 COLUMNS = {"label": "breed", "context": "background"}
+USUAL = {"bulldog": ["beach", "desert"], "dachshund": ["jungle", "snow"]}
 pytestmark = pytest.mark.slow
 
 
@@ -40,8 +41,11 @@ def audit(world: World, **options: Any) -> oochub.Report:
 
 
 def test_the_planted_reliance_is_found_and_none_in_the_control(worlds: Any) -> None:
-    """Seen: -0.53 [-0.60, -0.46] against 0.02 [-0.03, 0.08], 400 rows each."""
-    planted, control = audit(worlds["planted"]), audit(worlds["control"])
+    """Seen: -0.53 [-0.60, -0.46] against 0.02 [-0.03, 0.08], 400 rows each.
+
+    The control's backgrounds are usual for no breed: its sides are those of the planted world, as given.
+    """
+    planted, control = audit(worlds["planted"]), audit(worlds["control"], usual=USUAL)
     assert planted["in_context/accuracy"].value > 0.85
     assert planted["gap"].high < -0.2
     assert control["in_context/accuracy"].value > 0.75 and control["out_of_context/accuracy"].value > 0.75
