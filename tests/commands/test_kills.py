@@ -23,18 +23,23 @@ from writing_commands import COMMANDS, INPUTS, PUSHING, READING, Inputs, command
 
 import oochub
 from oochub.records.provenance import drop_when_and_where
+from oochub.storage.marks import read_mark
 from oochub.storage.ownership import MANIFEST
 from oochub.storage.parquet_file import read_parquet
 
 _SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 _UNEQUAL = ("cache/", "pixels/", "/logs/", "checkpoints", "/.lock", MANIFEST)
 _MOMENT = re.compile(rb"20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?")
+_MARK = re.compile(rb"Written by oochub, SHA-256 of the rest [0-9a-f]{32}")
 _KEY = re.compile(rb'"key": ?"[0-9a-f]{40}",?')
 _COUNTS: dict[str, Counter[str]] = {}
 
 
 def artefacts(out: Path) -> dict[str, Any]:
-    """Every file that a command leaves but caches, logs and checkpoints, without when, where and how long."""
+    """Every file that a command leaves but caches, logs and checkpoints, without when, where and how long.
+
+    Its mark is a digest of the rest, moments too: it must fit and is left out.
+    """
     result: dict[str, Any] = {}
     for path in sorted(out.rglob("*")):
         name = path.relative_to(out).as_posix()
@@ -48,7 +53,8 @@ def artefacts(out: Path) -> dict[str, Any]:
         elif path.suffix == ".json":
             result[name] = _record(path.read_bytes(), name)
         else:
-            result[name] = _MOMENT.sub(b"", path.read_bytes())
+            assert read_mark(path) is not False, f"{name} is not as it was when it was marked"
+            result[name] = _MARK.sub(b"", _MOMENT.sub(b"", path.read_bytes()))
     return result
 
 

@@ -307,7 +307,7 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
             i("known.parquet"),
             *_data(i, "imagenet_ood", f"{o}/review.html"),
         ),
-        *("--keep", f"{o}/keep.txt", "--top", "5"),
+        *("--keep", f"{o}/keep.txt", "--top", "5", "--overwrite"),  # a list has no place for our mark
     ],
     "spawrious prompt_check": lambda i, o: [
         *("spawrious", "prompt_check", "--model", i("pipeline"), "--captioner", i("captioner"), "--out", f"{o}/check"),

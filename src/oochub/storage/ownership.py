@@ -101,24 +101,25 @@ class FolderManifest:
         """Whether the folder is a cache, whose files are named by what they are made of."""
         return self.kind == _CACHE
 
-    def refresh(self) -> None:
-        """Reads the lines that are new."""
+    def refresh(self) -> bool:
+        """Reads the lines that are new; whether there were some."""
         file = self.root / MANIFEST
         try:
             state = file.lstat()
             if state.st_ino != self._state[0] or state.st_size < self._state[1]:
                 self._files, self._folders, self._state = {}, set(), (state.st_ino, 0)
             if state.st_size == self._state[1]:
-                return
+                return False
             with file.open("rb") as content:
                 content.seek(self._state[1])
                 lines = content.read()
         except OSError:
-            return
+            return False
         whole = lines[: lines.rfind(b"\n") + 1]
         self._state = (state.st_ino, self._state[1] + len(whole))
         for line in whole.splitlines():
             self._take(line)
+        return bool(whole)
 
     def _take(self, line: bytes) -> None:
         try:
@@ -154,16 +155,25 @@ class FolderManifest:
     def owns(self, path: Path) -> bool:
         """Whether a file is regular, reached through no link below the folder, and as it was written."""
         self.refresh()
+        while not self._has_line_of(path):
+            if not self.refresh():  # a file's line comes before it, so another process has not just written it
+                return False
+        return True
+
+    def _has_line_of(self, path: Path) -> bool:
         name = self.name(path)
         if not _is_regular(path) or any(each.is_symlink() for each in self._list_way(path)):
             return False
         if any(name.startswith(each) for each in self._folders):
             return True
-        known, state = self._files.get(name, ()), path.lstat()
-        if any(each.size is None or (each.size, each.time) == (state.st_size, state.st_mtime_ns) for each in known):
-            return True
-        same = {each.digest for each in known if each.size == state.st_size}
-        return bool(same) and _digest_file(path) in same
+        known = self._files.get(name, ())
+        with suppress(FileNotFoundError):  # another process has just removed it
+            state = path.lstat()
+            if any(each.size is None or (each.size, each.time) == (state.st_size, state.st_mtime_ns) for each in known):
+                return True
+            same = {each.digest for each in known if each.size == state.st_size}
+            return bool(same) and _digest_file(path) in same
+        return False
 
     def owns_folder(self, folder: Path) -> bool:
         """Whether a folder is one of `add_folder`, or in one."""
@@ -333,6 +343,8 @@ def check_owned(path: Path, manifest: FolderManifest) -> None:
     check_way(path, manifest)
     if not os.path.lexists(path) or path.is_dir() or manifest.owns(path):
         return
+    if not os.path.lexists(path):  # another process has just removed it
+        return
     is_regular = _is_regular(path)
     if is_regular and (manifest.is_cache or not path.stat().st_size):  # of a cache the name says what it is made of
         return
@@ -348,8 +360,11 @@ def list_files(folder: Path, *, nested: bool = False) -> Iterator[Path]:
         folder: The folder.
         nested: Whether to look into folders that have a manifest of their own.
     """
-    with os.scandir(folder) as entries:
-        found = sorted(entries, key=lambda entry: entry.name)
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+    except FileNotFoundError:  # another process has just removed it
+        return
     for entry in found:
         path = Path(entry.path)
         if not entry.is_dir(follow_symlinks=False):
@@ -438,8 +453,9 @@ class OwnedFolder:
         self._manifest, self._adopted = manifest, set(adopted)
 
     def has(self, file: Path) -> bool:
-        """Whether a file is ours and unchanged."""
-        return file in self._adopted or (self._manifest is not None and self._manifest.owns(file))
+        """Whether a file is ours and unchanged, or another process has just removed it."""
+        is_ours = file in self._adopted or (self._manifest is not None and self._manifest.owns(file))
+        return is_ours or not os.path.lexists(file)
 
     def why(self, file: Path) -> str:
         """Why one is not."""
