@@ -110,9 +110,10 @@ def test_new_types_are_read_as_plain_ones(name, suffix, tmp_path):
     table = pa.table({"label": pa.array(["b", "a", "b"], pa.string_view()), "more": values})
     file = tmp_path / f"rows.{suffix}"
     if suffix == "parquet":
-        if name == "runs":
-            pytest.skip("Parquet has no runs: pyarrow cannot write them")
-        pq.write_table(table, file)
+        try:
+            pq.write_table(table, file)
+        except pa.ArrowNotImplementedError:  # runs, and views before pyarrow 21
+            pytest.skip(f"this pyarrow cannot write {values.type} as Parquet")
     else:
         new = pa.ipc.new_stream if "stream" in suffix else pa.ipc.new_file
         with pa.OSFile(str(file), "wb") as sink, new(sink, table.schema) as writer:
