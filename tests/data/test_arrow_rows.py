@@ -112,7 +112,7 @@ def test_new_types_are_read_as_plain_ones(name, suffix, tmp_path):
     if suffix == "parquet":
         try:
             pq.write_table(table, file)
-        except pa.ArrowNotImplementedError:  # runs, and views before pyarrow 21
+        except pa.ArrowNotImplementedError:  # runs, and in older ones views
             pytest.skip(f"this pyarrow cannot write {values.type} as Parquet")
     else:
         new = pa.ipc.new_stream if "stream" in suffix else pa.ipc.new_file
