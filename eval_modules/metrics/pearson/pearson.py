@@ -29,6 +29,7 @@ from oochub.stats.bootstrap import note_few_rows
 from oochub.stats.estimate import Estimate, Sampling
 
 _ROUNDING = 1e-12
+_SURE = 300  # rows; below, a few far ones may be missing in most samples of heavy errors
 _FEW = 15  # rows that the standard error may rest on at least; of fewer, as many may be missing that decide
 
 
@@ -117,7 +118,7 @@ def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimat
     is_few = sampling.cluster is None and float(parts.sum()) ** 2 < _FEW * float((parts**2).sum())
     few = "a few values make most of the spread: the interval may be too narrow" if is_few else sampling.warning
     found = Estimate(value, low=low, high=high, n=n, method=method, reason=few)
-    return found if sampling.cluster is not None else note_few_rows(found)
+    return found if sampling.cluster is not None else note_few_rows(found, at_least=_SURE)
 
 
 def _compute_without_each(label: Array, prediction: Array, cluster: Array | None) -> Array:
