@@ -218,7 +218,7 @@ tracker.save_results_samples("pets", samples)
 @pytest.mark.parametrize("form", ["text", "losses"])
 def test_lmms_eval(form, tmp_path):
     """What its tracker writes of the samples that its evaluator makes: one text per row, or a pair for each choice."""
-    said = LOGITS.argmax(axis=1).tolist()
+    said, losses = LOGITS.argmax(axis=1).tolist(), (LOGITS.max() - LOGITS).tolist()  # none below 0, as of a model
     samples = [
         {
             "doc_id": number,
@@ -226,11 +226,11 @@ def test_lmms_eval(form, tmp_path):
             "target": NAMES[label] if form == "text" else label,
             "arguments": [["Which animal?"]] * (1 if form == "text" else 2),
             "resps": [[f" A {NAMES[answer]}.\n"]] if form == "text" else [[[-float(z), False]] for z in logits],
-            "filtered_resps": [f"A {NAMES[answer]}."] if form == "text" else [[-float(z), False] for z in logits],
+            "filtered_resps": [f"A {NAMES[answer]}."] if form == "text" else [[each, False] for each in lost],
             "token_counts": [None],
             "doc_hash": "0" * 64,
         }
-        for number, (label, answer, logits) in enumerate(zip(LABELS, said, LOGITS, strict=True))
+        for number, (label, answer, lost) in enumerate(zip(LABELS, said, losses, strict=True))
     ]
     run(LMMS_EVAL, json.dumps(samples), tmp_path, python=sys.executable, PYTHONPATH=str(LMMS))
     predictions = join_answers(read_answers(tmp_path / "org__model" / "20261126_samples_pets.jsonl"), bridge_data())
