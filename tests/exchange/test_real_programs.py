@@ -225,7 +225,7 @@ def test_lmms_eval(form, tmp_path):
             "doc": {"id": number},
             "target": NAMES[label] if form == "text" else label,
             "arguments": [["Which animal?"]] * (1 if form == "text" else 2),
-            "resps": [[f" A {NAMES[answer]}.\n"]] if form == "text" else [[[-float(z), False]] for z in logits],
+            "resps": [[f" A {NAMES[answer]}.\n"]] if form == "text" else [[[each, False]] for each in lost],
             "filtered_resps": [f"A {NAMES[answer]}."] if form == "text" else [[each, False] for each in lost],
             "token_counts": [None],
             "doc_hash": "0" * 64,
