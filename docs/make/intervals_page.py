@@ -29,7 +29,7 @@ LEAST = 0.92
 """What an interval of 95% shall cover at least."""
 LEAST_WITH_CAVEAT = 0.8
 """What it shall cover at least where a caveat stands beside it."""
-_OFTEN = 20  # what stands in one of so many worlds is of the cell, what is rarer of odd draws alone
+_OFTEN = 20  # a caveat in one of so many worlds is of the cell, a rarer one of odd draws alone
 _LEVEL = 0.01  # of the test of each cell
 
 
@@ -55,8 +55,9 @@ class Count:
     @property
     def is_fine(self) -> bool:
         """Whether intervals with and without a caveat cover what they shall: a miss is a binomial test at 1%."""
-        kinds = [(self.plain_held, self.plain, LEAST), (self.caveat_held, self.caveat, LEAST_WITH_CAVEAT)]
-        tests = [kind for kind in kinds if _OFTEN * kind[1] >= self.worlds]
+        tests = [(self.plain_held, self.plain, LEAST)]
+        if _OFTEN * self.caveat >= self.worlds:
+            tests.append((self.caveat_held, self.caveat, LEAST_WITH_CAVEAT))
         return all(stats.binom.cdf(held, of, least) >= _LEVEL for held, of, least in tests)
 
 
@@ -207,8 +208,7 @@ populations whose truth is known, {fewest:,} to {most:,} for each number of a ce
 report shows, and counts how often it holds the truth. Rows of a cluster share an effect (intraclass correlation 0.2).
 Clusters of falling size have 1, 1/2, 1/3, ... of the rows of the largest one.
 
-- A plain number is the coverage of intervals that the report shows without a caveat. It shall be .92 or more where one
-  in 20 data sets or more gets none.
+- A plain number is the coverage of intervals that the report shows without a caveat. It shall be .92 or more.
 - A number in *italics* is the coverage of intervals beside which the report says why they may be too narrow: "only 30
   rows", "only 5 clusters". It shall be .80 or more where one in 20 data sets or more gets the caveat.
 - **low** marks a cell below these (a binomial test at 1%).

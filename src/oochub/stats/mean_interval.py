@@ -30,7 +30,7 @@ from oochub.stats.proportion import wilson
 
 _FEW = 10  # fewer successes or failures than this: the bootstrap of a proportion is too narrow
 MANY = 10_000  # rows from here: two right and two wrong ones more would change nothing
-_PER_SKEWNESS = 80  # rows for each square of the skewness; of fewer, few large values decide, and some may be missing
+_PER_SKEWNESS = 160  # rows for each square of the skewness; of fewer, few large values decide, and some may be missing
 ADDED = 2  # right rows, and as many wrong ones
 WITH_ADDED = "t interval of {unit}, joined with that of two right and two wrong rows more"
 
