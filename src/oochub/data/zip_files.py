@@ -56,14 +56,8 @@ class ZipFiles:
         Raises:
             OochubError: It is damaged or too large.
         """
-        archive, name = self.members[path]
-        try:
-            with zipfile.ZipFile(archive) as opened:
-                if opened.getinfo(name).file_size > _LARGEST:
-                    raise OochubError(f"{name} in {archive} has more than {_LARGEST:,} bytes, so it is not read.")
-                return opened.read(name)
-        except _FAULTS as error:
-            raise OochubError(f"{name} in {archive} is damaged ({error}). {_AGAIN}") from error
+        (content,) = self.read_all([path])
+        return content
 
     def read_all(self, paths: Sequence[str]) -> Iterator[bytes]:
         """The bytes of several files; each archive is opened once for those that follow each other."""
