@@ -10,7 +10,9 @@ import random
 import re
 import shutil
 import signal
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,7 @@ from oochub.storage.cache_folder import cache_folder
 from oochub.storage.file_kind import FileKind
 from oochub.storage.files import check_writable, lock_target, open_log, write_whole, write_whole_folder
 from oochub.storage.marks import mark, read_mark
-from oochub.storage.ownership import MANIFEST, FolderManifest, overwriting, remove
+from oochub.storage.ownership import MANIFEST, FolderManifest, make_manifest, overwriting, remove
 
 THINGS = FileKind("things", (), lambda folder: False, is_folder=True, names=("*.txt",))
 
@@ -396,3 +398,18 @@ def test_many_drawn_folders_lose_nothing(tmp_path, monkeypatch, capsys):
         shutil.rmtree(tmp_path / str(seed))
     with capsys.disabled():
         print(f"\n600 folders from seed {first}: {ends}")  # noqa: T201
+
+
+def test_threads_may_begin_a_folder_at_once(tmp_path, monkeypatch):
+    """Planted fault seen: one draft of the manifest for all threads of a process, which the first one removes."""
+    meeting, link = threading.Barrier(2, timeout=60), os.link
+
+    def link_together(*places):
+        meeting.wait()
+        link(*places)
+
+    monkeypatch.setattr(os, "link", link_together)
+    with ThreadPoolExecutor(2) as threads:
+        made = list(threads.map(lambda _: make_manifest(tmp_path / "out", "things"), range(2)))
+    assert [each.kind for each in made] == ["things"] * 2
+    assert [each.name for each in (tmp_path / "out").iterdir()] == [MANIFEST]

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import stat
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -247,7 +248,7 @@ def make_manifest(root: Path, kind: str, files: Sequence[str] = ()) -> FolderMan
     root.mkdir(parents=True, exist_ok=True)
     if not _is_regular(root / MANIFEST):
         lines = [{"oochub": kind, "version": 1}, *(_describe(name, root / name) for name in files)]
-        draft = root / f".{MANIFEST}.{os.getpid()}"
+        draft = root / f".{MANIFEST}.{os.getpid()}-{threading.get_ident()}"
         draft.write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
         with suppress(FileExistsError):  # another process was first
             os.link(draft, root / MANIFEST)

@@ -9,7 +9,7 @@ oochubBrowse.intervals = (() => {
   const FEW_ROWS = 100;
   const MANY = 10000;
   const ADDED = 2;
-  const PER_SKEWNESS = 30;
+  const PER_SKEWNESS = 160;
   const SYMMETRIC = 1e-6;
 
   const sum = (values) => {
