@@ -18,9 +18,9 @@ from oochub.attention.attention_map import AttentionMap
 from oochub.attention.object_masks import ObjectMasks
 from oochub.attention.seen_maps import make_seen_maps
 from oochub.attention.smooth_grad_cam import Variant, check_saliency
+from oochub.data.declaration import find_declaration
 from oochub.data.load import find_data_declaration
 from oochub.errors import OochubError, choose_wording, unknown_name
-from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluation_rows import EvaluationColumns
 from oochub.models.acceleration import choose_device
 from oochub.prediction.predict import predict

@@ -29,8 +29,7 @@ from oochub.builders.sources.stored import Stored, containers
 from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES, LABELS
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
-from oochub.records.sides import Rows, Vocabulary
-from oochub.records.spectrum import Spectrum
+from oochub.records.sides import Rows, Spectrum, Vocabulary
 
 _ACCESS = "ImageNet terms of access: non-commercial research and education"
 _ILSVRC = "https://image-net.org/challenges/LSVRC/2012/"

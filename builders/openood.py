@@ -14,8 +14,7 @@ from oochub.builders.sources.image_list import ListedImage, find_listed, read_im
 from oochub.builders.sources.imagenet_sets import name_validation_image
 from oochub.builders.sources.openood_sets import CLASSES, CLASSIC, LARGE, LISTS, SETS, SHIFTS, ListedSet
 from oochub.records.build_record import BuildFacts
-from oochub.records.sides import Rows, Vocabulary
-from oochub.records.spectrum import Spectrum
+from oochub.records.sides import Rows, Spectrum, Vocabulary
 
 _HOME = "https://github.com/Jingkang50/OpenOOD"
 _CONTEXTS = ("known", "shifted", "near", "far")

@@ -7,8 +7,7 @@ from datasets import get_dataset_config_names
 from huggingface_hub import DatasetCard, DatasetCardData
 
 from oochub.benchmark import Benchmark
-from oochub.records.sides import GroupsOfRows, Rows
-from oochub.records.spectrum import Spectrum
+from oochub.records.sides import GroupsOfRows, Rows, Spectrum
 
 _MOST_CONFIGS = 30  # that a list names
 _INPUTS = {"pictures": "images", "token_ids": "token ids"}  # kinds of input whose name is no word of a text

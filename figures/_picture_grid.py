@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 from PIL import Image
 
+from oochub.detection.detector_scores import ScoredSet
 from oochub.errors import OochubError, unknown_name
-from oochub.evaluation.detector_scores import ScoredSet
 from oochub.figures._style import INK, INK2, make_axes
 from oochub.report import wording
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oochub.detection.image_sets import SetPart
 from oochub.errors import OochubError
-from oochub.evaluation.set_parts import SetPart
 from oochub.report import format_numbers, theme, wording
 
 if TYPE_CHECKING:

@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from oochub.comparison.model_line import ModelLine, line_across, make_line_axes, model_lines
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.figures._style import GRID, INK, INK2, OUT, hide_frame, label_points, make_axes
 from oochub.report import format_numbers, theme, wording
-from oochub.report.line_across import line_across
-from oochub.report.model_line import ModelLine, make_line_axes, model_lines
 from oochub.report.report import Report
 
 if TYPE_CHECKING:
@@ -32,9 +31,9 @@ def accuracy_on_the_line(
 
     The numbers are those of both sides of a config, and shares stand on probit axes. With `against` they are those over
     all of a standard test set, such as imagenet_1k, to the right, and over all of `config` upward, and shares stand on
-    logit axes; see `oochub.report.line_across`. The line is least squares through all models or the baseline, with its
-    95% band; the five models farthest above it are named as far as there is room. How far each lies above, its
-    effective robustness, is the table that `--plot` prints; see `oochub.report.model_line`.
+    logit axes. The line is least squares through all models or the baseline, with its 95% band; the five models
+    farthest above it are named as far as there is room. How far each lies above, its effective robustness, is the
+    table that `--plot` prints; see `oochub.comparison.model_line`.
 
     Args:
         reports: One report per model, of one config of a benchmark or of several.

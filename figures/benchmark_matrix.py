@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from oochub.comparison.comparison_page import GAP, make_gap_matrix
 from oochub.figures._style import INK, INK2, draw_title, hide_frame, make_axes
 from oochub.report import format_numbers, theme, wording
-from oochub.report.gap_matrix import GAP, make_gap_matrix
 from oochub.report.report import Report
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from oochub.detection.detector_scores import ScoredSet
+from oochub.detection.image_sets import choose_detector, choose_inside_part, choose_outside_part
 from oochub.errors import OochubError, choose_wording, unknown_name
-from oochub.evaluation.detector_scores import ScoredSet
-from oochub.evaluation.set_parts import choose_detector, choose_inside_part, choose_outside_part
 from oochub.figures._detector_comparison import rank_comparison
 from oochub.figures._style import COLORS, GRID, INK, INK2, draw_legend, hide_frame, make_axes, name_detector
 from oochub.report import format_numbers, wording
@@ -38,7 +38,7 @@ def detector_ranks(
     second detector to the first with its 95% interval (DeLong, paired).
 
     Args:
-        scored_sets: What `oochub.evaluation.detector_scores.score_sets` returns.
+        scored_sets: What `oochub.detection.detector_scores.score_sets` returns.
         detector: Its key or name; None takes the first that is not `against`.
         against: The detector that it is compared with.
         rows: "correct": right answers in distribution, "incorrect": wrong ones, "ood": images out of distribution.
@@ -57,7 +57,7 @@ def detector_ranks(
 
     >>> import pyarrow as pa
     >>> from oochub.prediction.predictions import Predictions
-    >>> from oochub.evaluation.detector_scores import score_sets
+    >>> from oochub.detection.detector_scores import score_sets
     >>> told = {"model": {}, "class_names": ["a", "b"], "rows": {"test": 3}, "benchmark": "mine", "version": "1.0.0"}
     >>> rows = {"example_id": ["1", "2", "3"], "split": ["test"] * 3, "logits": [[3.0, 0.0], [5.0, 4.0], [1.0, 0.0]]}
     >>> known = Predictions(pa.table(rows | {"label": [0, 0, 0]}), told | {"config": "known"})

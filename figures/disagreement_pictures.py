@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
+from oochub.detection.detector_scores import ScoredSet
+from oochub.detection.image_sets import choose_detector, split_scored_sets
 from oochub.errors import OochubError, choose_wording
-from oochub.evaluation.detector_scores import ScoredSet
-from oochub.evaluation.set_parts import choose_detector, split_scored_sets
 from oochub.figures._picture_grid import Picture, draw_picture_grid, name_class, select_pictures
 from oochub.figures._style import SHIFTS, name_detector
 from oochub.report import format_numbers, wording
@@ -36,7 +36,7 @@ def disagreement_pictures(
     Swap the two detectors for the reverse.
 
     Args:
-        scored_sets: What `oochub.evaluation.detector_scores.score_sets` returns.
+        scored_sets: What `oochub.detection.detector_scores.score_sets` returns.
         datasets: Config to the data set that was predicted, of every set; only the images shown are decoded.
         detector: Its key or name; None takes the first that is not `against`.
         against: The detector that it is compared with.
@@ -56,7 +56,7 @@ def disagreement_pictures(
     >>> import datasets, pyarrow as pa
     >>> from PIL import Image
     >>> from oochub.prediction.predictions import Predictions
-    >>> from oochub.evaluation.detector_scores import score_sets
+    >>> from oochub.detection.detector_scores import score_sets
     >>> told = {"model": {}, "class_names": ["car", "cow"], "rows": {"test": 2}, "benchmark": "mine", "version": "1.0"}
     >>> rows = {"example_id": ["1", "2"], "split": ["test"] * 2, "logits": [[3.0, 0.0], [5.0, 4.0]], "label": [0, 1]}
     >>> images = datasets.Dataset.from_dict(

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from oochub.errors import OochubError, unknown_name
-from oochub.evaluation.detector_scores import ScoredSet
-from oochub.evaluation.set_parts import (
+from oochub.detection.detector_scores import ScoredSet
+from oochub.detection.image_sets import (
     Nearest,
     Shift,
     choose_detector,
@@ -20,6 +19,7 @@ from oochub.evaluation.set_parts import (
     find_nearest_inside,
     split_scored_sets,
 )
+from oochub.errors import OochubError, unknown_name
 from oochub.figures._style import (
     COLORS,
     GRID,
@@ -159,10 +159,10 @@ def distance_regression(
     intervals take the subsets as independent, as the paper does, though they share the rows in distribution.
 
     Args:
-        scored_sets: What `oochub.evaluation.detector_scores.score_sets` returns: the first in
+        scored_sets: What `oochub.detection.detector_scores.score_sets` returns: the first in
             distribution without shift is what the others are set against.
         detector: Its key or name; None takes the first.
-        nearest: What `oochub.evaluation.set_parts.find_nearest_inside` returns, by any embedding; None takes the
+        nearest: What `oochub.detection.image_sets.find_nearest_inside` returns, by any embedding; None takes the
             features of the scored predictions.
         subsets: Number of subsets of each set, of equal size.
         value: "auroc" against the set in distribution, or "score": the mean score.
@@ -179,7 +179,7 @@ def distance_regression(
 
     >>> import pyarrow as pa
     >>> from oochub.prediction.predictions import Predictions
-    >>> from oochub.evaluation.detector_scores import score_sets
+    >>> from oochub.detection.detector_scores import score_sets
     >>> told = {"model": {}, "class_names": ["a", "b"], "rows": {"test": 3}, "benchmark": "mine", "version": "1.0.0"}
     >>> rows = {"example_id": ["1", "2", "3"], "split": ["test"] * 3, "logits": [[3.0, 0.0], [2.0, 0.0], [1.0, 0.0]]}
     >>> rows |= {"features": [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]}

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from oochub.data.declaration import find_declaration
+from oochub.detection.image_sets import find_nearest_rows
 from oochub.errors import OochubError, unknown_name
-from oochub.evaluation.declaration import find_declaration
-from oochub.evaluation.set_parts import find_nearest_rows
 from oochub.figures._picture_grid import Picture, draw_picture_grid, draw_side_by_side, read_pictures
 from oochub.prediction.predictions import Predictions
 from oochub.report import format_numbers, wording

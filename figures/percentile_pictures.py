@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.errors import OochubError
-from oochub.evaluation.detector_scores import ScoredSet
-from oochub.evaluation.set_parts import (
+from oochub.detection.detector_scores import ScoredSet
+from oochub.detection.image_sets import (
     Nearest,
     choose_detector,
     choose_inside_part,
     choose_outside_part,
     find_nearest_inside,
 )
+from oochub.errors import OochubError
 from oochub.figures._picture_grid import Picture, draw_picture_grid, draw_side_by_side, name_class, select_pictures
 from oochub.figures._style import name_detector
 from oochub.report import format_numbers, wording
@@ -42,10 +42,10 @@ def percentile_pictures(
     half of each pair is the image in distribution whose features are nearest by cosine. Images are cut to squares.
 
     Args:
-        scored_sets: What `oochub.evaluation.detector_scores.score_sets` returns; the nearest are of the first set in
+        scored_sets: What `oochub.detection.detector_scores.score_sets` returns; the nearest are of the first set in
             distribution without shift.
         datasets: Config to the data set that was predicted, for both sets; only the images shown are decoded.
-        nearest: What `oochub.evaluation.set_parts.find_nearest_inside` returns, by any embedding; None takes the
+        nearest: What `oochub.detection.image_sets.find_nearest_inside` returns, by any embedding; None takes the
             features of the scored predictions.
         detectors: Their keys or names; None takes all.
         percentiles: Percentiles in (0, 100].
@@ -64,7 +64,7 @@ def percentile_pictures(
     >>> import datasets, matplotlib, pyarrow as pa
     >>> from PIL import Image
     >>> from oochub.prediction.predictions import Predictions
-    >>> from oochub.evaluation.detector_scores import score_sets
+    >>> from oochub.detection.detector_scores import score_sets
     >>> told = {"model": {}, "class_names": ["car", "cow"], "rows": {"test": 2}, "benchmark": "mine", "version": "1.0"}
     >>> rows = {"example_id": ["1", "2"], "split": ["test"] * 2, "logits": [[3.0, 0.0], [2.0, 0.0]]}
     >>> known = {"label": [0, 1], "features": [[1.0, 0.0], [0.0, 1.0]]}

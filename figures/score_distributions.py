@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from oochub.detection.detector_scores import ScoredSet
+from oochub.detection.image_sets import choose_detector, split_scored_sets
 from oochub.errors import OochubError, unknown_name
-from oochub.evaluation.detector_scores import ScoredSet
-from oochub.evaluation.set_parts import choose_detector, split_scored_sets
 from oochub.figures._style import (
     GRID,
     INK,
@@ -41,7 +41,7 @@ def score_distributions(
     is counted in the bins at the ends, and told below the axis.
 
     Args:
-        scored_sets: What `oochub.evaluation.detector_scores.score_sets` returns.
+        scored_sets: What `oochub.detection.detector_scores.score_sets` returns.
         detector: Its key or name; None takes the first.
         by: "set", or "answer": the classifier's right and wrong answers of each set in distribution apart.
         sets: Those to show, in this order; None shows all.
@@ -58,7 +58,7 @@ def score_distributions(
 
     >>> import pyarrow as pa
     >>> from oochub.prediction.predictions import Predictions
-    >>> from oochub.evaluation.detector_scores import score_sets
+    >>> from oochub.detection.detector_scores import score_sets
     >>> told = {"model": {}, "class_names": ["a", "b"], "rows": {"test": 3}, "benchmark": "mine", "version": "1.0.0"}
     >>> logits = [[3.0, 0.0], [2.0, 0.0], [1.0, 0.0]]
     >>> rows = {"example_id": ["1", "2", "3"], "split": ["test"] * 3, "logits": logits}

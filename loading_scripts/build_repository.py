@@ -19,9 +19,12 @@ from huggingface_hub import DatasetCard
 from oochub import catalog
 from oochub.benchmark import Benchmark, find_data_folder
 from oochub.data.build_file import ConfigFiles, store_record
-from oochub.data.croissant import write_croissant
-from oochub.data.repository_card import name_size
-from oochub.data.write_webdataset import (
+from oochub.dataset_cards.card import card
+from oochub.errors import OochubError
+from oochub.records.build_record import BuildRecord
+from oochub.repository.croissant import write_croissant
+from oochub.repository.repository_card import name_size
+from oochub.repository.write_webdataset import (
     ABOUT_SHARDS,
     SHARD_SIZE,
     SplitRows,
@@ -29,9 +32,6 @@ from oochub.data.write_webdataset import (
     check_shard_size,
     write_webdataset,
 )
-from oochub.dataset_cards.card import card
-from oochub.errors import OochubError
-from oochub.records.build_record import BuildRecord
 from oochub.storage.artifacts import REPOSITORY
 from oochub.storage.files import check_writable, claim_folder, lock_target, write_whole, write_whole_folder
 from oochub.storage.parquet_file import seal

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from oochub.context_finding.context_columns import TITLE, write_card_text
 from oochub.data.load import load_columns
-from oochub.data.write_repository import check_replaceable, write_repository
 from oochub.errors import OochubError
 from oochub.records.build_record import (
     CHOSEN_ON,
@@ -26,6 +25,7 @@ from oochub.records.build_record import (
     FoundContexts,
     drop_build_column,
 )
+from oochub.repository.write_repository import check_replaceable, write_repository
 from oochub.reviewing.decisions import read_decisions
 from oochub.reviewing.rater_scores import score_raters
 from oochub.reviewing.review_page import RIGHT_OR_WRONG, Card, Question, Shown, make_review_page, make_thumbnails

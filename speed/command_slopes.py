@@ -63,7 +63,7 @@ def _folder(root: Path, rows: int) -> Path:
 
 
 def _building(root: Path, sizes: tuple[int, int]) -> Iterator[Slope]:
-    from oochub.data.write_repository import write_user_repository
+    from oochub.repository.write_repository import write_user_repository
 
     for name, what, megabytes in (("build_own", "Parquet", None), ("shards", "shards of a WebDataset", 100.0)):
 
@@ -81,7 +81,7 @@ def _pushing(root: Path, sizes: tuple[int, int]) -> Iterator[Slope]:
     from hub_client import clients_of
     from loopback_hub import LoopbackHub
 
-    from oochub.data.write_repository import write_user_repository
+    from oochub.repository.write_repository import write_user_repository
 
     with pytest.MonkeyPatch.context() as patch, clients_of(LoopbackHub(root / "hub"), root / "home", patch):
 

@@ -38,7 +38,7 @@ import resource, sys
 import numpy as np
 import scipy.linalg, scipy.sparse
 from oochub import Predictions
-from oochub.evaluation.detector_scores import score_sets
+from oochub.detection.detector_scores import score_sets
 from oochub.prediction.predictions_file import StoredHead
 
 def rows(n):

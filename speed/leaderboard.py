@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from oochub.leaderboard.board import Board
-from oochub.leaderboard.checked_entry import CheckedEntry
+from oochub.leaderboard.check_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_pages import make_board_page
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))

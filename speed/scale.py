@@ -135,7 +135,7 @@ def _prediction(rows: int, classes: int, folder: Path) -> object:
     from transformers.modeling_outputs import ImageClassifierOutput
 
     import oochub
-    from oochub.processors.stored_processors import ArrayProcessor
+    from oochub.inputs._stored_processors import ArrayProcessor
 
     disable_progress_bars()
 

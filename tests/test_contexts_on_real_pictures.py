@@ -9,7 +9,7 @@ import pytest
 from test_main_job_on_real_pictures import raw  # noqa: F401  # a fixture
 
 import oochub
-from oochub.context_finding.ways.segments import Segments
+from oochub.context_finding.finders.segments import Segments
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
 

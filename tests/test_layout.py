@@ -17,36 +17,30 @@ FILES = files()
 ROOMS = (
     "errors",
     "metric",
-    "storage",
-    "process",
+    "storage remote",
+    "process class_names",
     "stats",
     "records",
     "settings",
-    "class_names",
     "benchmark context_finder",
-    "catalog",
-    "detector registration builder section",
-    "remote",
-    "processors",
-    "input output",
+    "catalog builder",
+    "detector registration section input output",
     "inputs outputs",
-    "models",
+    "models report",
     "builders eval_modules",
     "prediction",
-    "data",
-    "context_finding",
-    "exchange",
-    "report",
-    "trainers evaluation",
-    "head_repair browsing",
-    "training auditing checking repairing",
-    "sweep leaderboard",
+    "data exchange",
+    "repository detection",
+    "context_finding evaluation trainers",
+    "training sections comparison auditing",
+    "checking repairs sweep leaderboard",
+    "repairing showing",
     "dataset_cards",
     "loading_scripts",
     "hub",
     "oochub",
     "commands",
-    "attention probing reviewing",
+    "attention browsing probing reviewing",
     "app",
     "cli",
     "figures",
@@ -100,11 +94,11 @@ def _unnamed(graph: Graph) -> list[str]:
 
 
 def test_no_circle_of_imports():
-    """Between modules as they run, lazy imports too, and between rooms, imports for types too.
+    """Between modules, and between rooms: lazy imports and those for types too.
 
     Faults planted: the records of reports that import the evaluation that makes them; models that name Predictions.
     """
-    modules = import_graph(types=False)
+    modules = import_graph()
     assert len(modules) > 200
     assert not circles(modules)
     fault = {
@@ -197,9 +191,9 @@ def test_few_modules_at_the_root():
 
 
 def _serves(module: str) -> bool:
-    """Whether a module may bear the name of another: a command, study, loading script, source, mode, or its folder."""
+    """Whether a module may bear the name of another: a command, figure, study, script, source, mode, or its folder."""
     parts = module.split(".")
-    served = {"commands", "loading_scripts", "sources", "modes"} & set(parts[:-1]) or parts[-1] == "commands"
+    served = {"commands", "loading_scripts", "sources", "modes", "figures"} & set(parts[:-1]) or parts[-1] == "commands"
     is_study = parts[1:2] == ["studies"] and len(parts) == 3
     return bool(served) or is_study or parts[-1] == parts[-2]
 
@@ -347,7 +341,7 @@ def test_unknown_names_say_what_is_near():
 
 def test_files_are_short_and_say_what_they_are():
     for file in FILES:
-        assert len(file.read_text("utf-8").splitlines()) <= 500, file
+        assert len(file.read_text("utf-8").splitlines()) <= 700, file
     for module, tree in trees().items():
         assert ast.get_docstring(tree), module
 

@@ -14,8 +14,8 @@ import torch
 
 import oochub
 from oochub import Predictions
+from oochub.comparison.compare import _compare_predictions as paired_comparison
 from oochub.errors import OochubError
-from oochub.evaluation.compare import _compare_predictions as paired_comparison
 
 LABEL = np.arange(40) % 2
 ROWS = Predictions.from_arrays(

@@ -10,7 +10,7 @@ from oochub import catalog
 from oochub.errors import OochubError
 from oochub.input import Input, check_changes
 from oochub.models.built_in_model import BuiltInModel, choose_built_in, find_built_in
-from oochub.models.detector_boxes import check_whole_images
+from oochub.models.extraction import check_whole_images
 from oochub.models.open_model import model_load_errors, open_pretrained, read_model_config
 from oochub.trainers.rows.targets import BOXES, CLASSES, TOKENS
 

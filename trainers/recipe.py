@@ -10,12 +10,12 @@ import datasets
 import pyarrow.compute as pc
 import torch
 
-from oochub.context_finding.context_environments import find_environments
 from oochub.input import Input
 from oochub.records.build_record import BuildRecord
 from oochub.records.provenance import provenance
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.objective import Objective
+from oochub.trainers.rows.context_environments import find_environments
 
 
 def settings(

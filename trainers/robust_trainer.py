@@ -74,7 +74,7 @@ class RobustTrainer:
         image_processor: The processor of the model, for images.
         tokenizer: The tokenizer of the model, for texts.
         processor: Instead of these, what any kind of input has: an image processor, a tokenizer, or for arrays an
-            `oochub.processors.stored_processors.ArrayProcessor`.
+            `oochub.inputs._stored_processors.ArrayProcessor`.
         processing_class: The same, by the name that transformers' Trainer has for it.
         environment_column: Column of the environments; it takes precedence over that of the arguments.
         metrics: Names of metrics computed on the validation split after each epoch.
@@ -112,7 +112,7 @@ class RobustTrainer:
         _check_tracker(args.report_to)
         eval_dataset = _check_validation(args, eval_dataset, held_out)
         if args.affine_after_blocks:
-            from oochub.models.affine_resnet import add_affine
+            from oochub.models.architectures.affine_resnet import add_affine
 
             model = add_affine(model)
         self.model, self.args, self.objective, self._held_out = model, args, objective, held_out

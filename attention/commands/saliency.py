@@ -6,16 +6,17 @@ from typing import Annotated, Any, Literal
 import typer
 
 from oochub.commands._options import (
+    MORE,
     AsJson,
     Model,
     Source,
     check_models,
     out_console,
     print_result,
+    shown,
     without_weight_bars,
     writes,
 )
-from oochub.commands._signature import MORE, shown
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.process.follow import follow
-from oochub.remote.fetch import fetch_snapshot
+from oochub.remote.remote_repository import fetch_snapshot
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.files import check_writable, write_whole
 

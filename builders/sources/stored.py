@@ -16,7 +16,7 @@ import pyarrow as pa
 from oochub.errors import OochubError
 from oochub.process.follow import follow
 from oochub.storage.picture_file import check_beginning, check_inside, read_picture
-from oochub.storage.tar_member import check_tar_end
+from oochub.storage.reading import check_tar_end
 
 Enter = Callable[[str], bool]
 """Whether to look into the folder, or the archive of that name without its suffix."""

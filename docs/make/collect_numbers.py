@@ -13,13 +13,13 @@ from repair_numbers import _make, _write
 from repair_worlds import FAMILIES, WORLDS, World, draw_cell, names_of, write_world
 
 import oochub
-from oochub.head_repair.head_method import HeadRows
-from oochub.head_repair.head_methods.retrain_weighted import RetrainWeighted
-from oochub.head_repair.learning_curves import draw_learning_curves, measure_worse
-from oochub.head_repair.rank_images import measure_cell_probabilities
-from oochub.head_repair.repair_rows import RepairRows
-from oochub.head_repair.row_parts import RowParts, divide_rows, find_trained_splits
-from oochub.report.collection import CellGain, Collection
+from oochub.repairs.collect_images import measure_cell_probabilities
+from oochub.repairs.collection import CellGain, Collection
+from oochub.repairs.head_method import HeadRows
+from oochub.repairs.head_methods.retrain_weighted import RetrainWeighted
+from oochub.repairs.learning_curves import draw_learning_curves, measure_worse
+from oochub.repairs.repair_data import RepairRows
+from oochub.repairs.split_rows import RowParts, divide_rows, find_trained_splits
 from oochub.storage.files import write_whole_folder
 
 CHOSEN = tuple(world for world in WORLDS if world.is_planted and world.seed % 2 == 0)

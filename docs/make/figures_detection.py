@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 import oochub
 from oochub.builders.toy_worlds.toy_imagenet import toy_imagenet
-from oochub.evaluation.detector_scores import ScoredSet, score_sets
+from oochub.detection.detector_scores import ScoredSet, score_sets
 from oochub.prediction.predictions import Predictions, count_rows
 from oochub.prediction.predictions_file import StoredHead
 from oochub.records.build_record import BuildRecord

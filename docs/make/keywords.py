@@ -15,18 +15,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from oochub.settings.check_settings import CheckSettings
-from oochub.settings.comparison_settings import ComparisonSettings
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings
-from oochub.settings.evaluation_settings import EvaluationSettings
+from oochub.settings.evaluation_settings import EvaluationSettings, IntervalSettings
 from oochub.settings.hub_settings import HubSettings
-from oochub.settings.interval_settings import IntervalSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.option import Settings, list_options
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.probe_settings import ProbeSettings
 from oochub.settings.repair_settings import RepairSettings
+from oochub.settings.report_settings import CheckSettings, ComparisonSettings
 from oochub.settings.training_settings import TrainingSettings
 
 
@@ -75,8 +73,8 @@ FUNCTIONS: Mapping[str, Keywords] = {
     "train": Keywords("oochub.training", {TrainingSettings: (), DataSettings: ()}, ("callbacks",)),
     "load": Keywords("oochub.data.load", {DataSettings: ()}, ("split", "num_proc", "text_columns")),
     "push": Keywords("oochub.hub.push", {HubSettings: (), DataSettings: ("data_dir", "options")}, ("out",)),
-    "check": Keywords("oochub.checking", {CheckSettings: ()}),
-    "compare": Keywords("oochub.evaluation.compare", {ComparisonSettings: ()}),
+    "check": Keywords("oochub.checking.check_report", {CheckSettings: ()}),
+    "compare": Keywords("oochub.comparison.compare", {ComparisonSettings: ()}),
 }
 """The public functions whose keywords are options."""
 

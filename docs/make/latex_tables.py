@@ -19,9 +19,8 @@ import figures
 import oochub
 from oochub.storage.files import write_whole
 from oochub.sweep.runs import Run, RunResult
-from oochub.sweep.sweep_latex import write_latex
 from oochub.sweep.sweep_recipe import read_recipe
-from oochub.sweep.sweep_table import make_run_table
+from oochub.sweep.sweep_table import make_run_table, write_latex
 
 _DOCS = Path(__file__).resolve().parents[1]
 _METHODS = ("ERM", "CVaR", "Focal", "JTT", "Mixup", "Undersample")

@@ -17,7 +17,7 @@ import verdict_worlds
 from scipy import stats
 
 from oochub import get
-from oochub.evaluation.paired_difference import measure_worst_difference
+from oochub.comparison.model_difference import measure_worst_difference
 from oochub.records.sides import PercentileOfGroups
 from oochub.stats.bootstrap import drop_no_width, replicate_interval
 from oochub.stats.delong import paired_delong

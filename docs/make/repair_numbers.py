@@ -62,7 +62,7 @@ class Result:
     """What repair did in one world.
 
     Attributes:
-        outcome: See `oochub.report.repair.Repair`.
+        outcome: See `oochub.repairs.repair.Repair`.
         method: Way to fit the head that was chosen; "none" if none was.
         inside: Test rows in context.
         outside: Test rows out of context.

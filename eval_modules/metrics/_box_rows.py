@@ -8,9 +8,8 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_same_length, check_whole
 from oochub.stats.bootstrap import FEW_ROWS, draw_replicates, drop_no_width, replicate_interval
-from oochub.stats.box_ranking import IOUS, BoxRanking, ObjectSize, rank_boxes
 from oochub.stats.estimate import Estimate, Sampling
-from oochub.stats.image_boxes import ImageBoxes, RaggedRows, check_image_boxes
+from oochub.stats.image_boxes import IOUS, BoxRanking, ImageBoxes, ObjectSize, RaggedRows, check_image_boxes, rank_boxes
 
 Measure = Callable[[Array], Array]
 """Makes the numbers (k,) of a metric of how often each image is there (n,)."""

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from oochub import catalog
+from oochub.data.declaration import find_declaration
 from oochub.errors import OochubError, choose_wording
-from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluation_rows import EvaluationColumns
 from oochub.evaluation.mistakes import find_attribution
 from oochub.models.acceleration import DTYPES, Autocast, choose_device, fold_batch_norm

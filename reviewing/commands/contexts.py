@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from oochub.commands._options import AsJson, Source, out_console, print_result, renamed, without_weight_bars, writes
-from oochub.commands._signature import MORE, shown
+from oochub.commands._options import (
+    MORE,
+    AsJson,
+    Source,
+    out_console,
+    print_result,
+    renamed,
+    shown,
+    without_weight_bars,
+    writes,
+)
 from oochub.errors import OochubError
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings

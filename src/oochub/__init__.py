@@ -13,20 +13,20 @@ from oochub.registration import register
 
 if TYPE_CHECKING:
     from oochub.auditing import audit
-    from oochub.checking import check
+    from oochub.checking.check_report import check
+    from oochub.comparison.compare import compare
     from oochub.context_finding.context_columns import contexts
-    from oochub.data.join_images import join_images
     from oochub.data.load import load
-    from oochub.evaluation.compare import compare
     from oochub.evaluation.evaluate import evaluate
     from oochub.evaluation.tasks import task
     from oochub.hub.push import push
     from oochub.prediction.predict import predict
     from oochub.prediction.predictions import Predictions
     from oochub.repairing import repair
-    from oochub.report.repair import Repair
+    from oochub.repairs.repair import Repair
     from oochub.report.report import Report
-    from oochub.report.show import show
+    from oochub.repository.join_images import join_images
+    from oochub.showing import show
     from oochub.trainers.arguments import RobustTrainingArguments
     from oochub.trainers.robust_trainer import RobustTrainer
     from oochub.training import train
@@ -59,21 +59,21 @@ __all__ = [
 
 _LAZY = {
     "Predictions": "oochub.prediction.predictions",
-    "Repair": "oochub.report.repair",
+    "Repair": "oochub.repairs.repair",
     "Report": "oochub.report.report",
     "RobustTrainer": "oochub.trainers.robust_trainer",
     "RobustTrainingArguments": "oochub.trainers.arguments",
     "audit": "oochub.auditing",
-    "check": "oochub.checking",
-    "compare": "oochub.evaluation.compare",
+    "check": "oochub.checking.check_report",
+    "compare": "oochub.comparison.compare",
     "contexts": "oochub.context_finding.context_columns",
     "evaluate": "oochub.evaluation.evaluate",
-    "join_images": "oochub.data.join_images",
+    "join_images": "oochub.repository.join_images",
     "load": "oochub.data.load",
     "predict": "oochub.prediction.predict",
     "push": "oochub.hub.push",
     "repair": "oochub.repairing",
-    "show": "oochub.report.show",
+    "show": "oochub.showing",
     "task": "oochub.evaluation.tasks",
     "train": "oochub.training",
 }

@@ -13,8 +13,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from oochub import catalog
-from oochub.commands._options import out_console
-from oochub.commands._signature import is_more, shows_all, with_options
+from oochub.commands._options import is_more, out_console, shows_all, with_options
 from oochub.errors import OochubError, word_for_shell
 from oochub.storage.ownership import allow_overwriting
 

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 from oochub import catalog
 from oochub.context_finder import ContextWay
-from oochub.context_finding.context_columns import find_contexts
-from oochub.context_finding.way_for_model import make_way_for_model
+from oochub.context_finding.context_columns import find_contexts, make_way_for_model
 from oochub.data.load import find_data_declaration, load_columns
 from oochub.data.user_data import check_context
 from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.evaluate import evaluate
+from oochub.evaluation.kept_report import read_kept_report
 from oochub.models.callable_model import leave_as_it_was, wrap_callable
 from oochub.prediction.command_question import CommandQuestion
 from oochub.prediction.predict import predict_splits, prediction_records
@@ -23,11 +23,10 @@ from oochub.records.origin_records import Asked
 from oochub.records.parameters import check_parameters
 from oochub.records.schema import to_json
 from oochub.remote.check_source import check_source
-from oochub.report.kept_report import read_kept_report
 from oochub.report.report import Report
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings
-from oochub.settings.interval_settings import IntervalSettings
+from oochub.settings.evaluation_settings import IntervalSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.probe_settings import ProbeSettings

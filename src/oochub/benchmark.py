@@ -9,8 +9,7 @@ from typing import Any
 
 from oochub.errors import OochubError, choose_wording
 from oochub.records.build_record import BuildFacts
-from oochub.records.sides import Rows, Vocabulary
-from oochub.records.spectrum import Spectrum
+from oochub.records.sides import Rows, Spectrum, Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,18 +26,18 @@ _PACKAGES = {
     "output": "outputs",
     "mode": "models.modes",
     "model": "models.built_in",
-    "context": "context_finding.ways",
+    "context": "context_finding.finders",
     "probe": "probing.probes",
-    "repair": "head_repair.head_methods",
+    "repair": "repairs.head_methods",
     "bridge": "exchange.bridges",
-    "section": "report.sections",
+    "section": "sections",
     "figure": "figures",
     "command": "commands",
 }
 _HELPERS_OF_BUILDERS = {"sources", "criteria", "toy_worlds"}  # folders beside the benchmarks, not benchmarks
 _CORE = Path(__file__).parent
 _STUDIES = _CORE / "studies"
-_BESIDE = ("attention", "probing", "reviewing")
+_BESIDE = ("attention", "browsing", "probing", "reviewing")
 """The folders at the root that use the core as studies do, and have commands; the core reaches them by name alone."""
 _AT_THE_TOP = ("demo",)
 """The studies of no paper: their commands have no group."""

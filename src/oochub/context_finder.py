@@ -50,7 +50,7 @@ class NamedContexts:
 class ContextWay(ABC):
     """A way to find contexts in two steps: images are measured one by one, then contexts are named by all measures.
 
-    A subclass is one file of `oochub/context_finding/ways/` and its public class; nothing else names it. Its
+    A subclass is one file of `oochub/context_finding/finders/` and its public class; nothing else names it. Its
     constructor takes keyword-only settings, which `oochub contexts` and `oochub audit` take as `--context-model`,
     `--context-names` and `--context-option`; it checks them and loads no weights.
 

@@ -1,7 +1,7 @@
 """Repairs a model that relies on context: its last layer is fitted anew, and what that changes is proven on other rows.
 
 The rows stand in three parts. One fits new heads, one chooses among them, and one, which neither the model nor any
-choice has seen, proves the chosen one beside the model. See `oochub.head_repair`.
+choice has seen, proves the chosen one beside the model. See `oochub.repairs`.
 """
 
 import hashlib
@@ -19,36 +19,10 @@ import datasets
 import numpy as np
 
 from oochub.context_finder import ContextWay
-from oochub.context_finding.context_columns import find_contexts
-from oochub.context_finding.way_for_model import make_way_for_model
+from oochub.context_finding.context_columns import find_contexts, make_way_for_model
 from oochub.data.load import load_columns
 from oochub.data.user_data import check_context
 from oochub.errors import OochubError, choose_wording
-from oochub.head_repair.choose_head import ChosenHead, choose_head, choose_network
-from oochub.head_repair.collect_rows import check_collecting, collect_rows, rank_unlabeled
-from oochub.head_repair.fine_tune import FineTuning
-from oochub.head_repair.found_sides import find_sides
-from oochub.head_repair.fresh_answers import refit_plainly
-from oochub.head_repair.judge_repair import (
-    NO_GAP,
-    Judgment,
-    judge_proof,
-    judge_without_gap,
-    measure_gap,
-    measure_gap_on_unseen,
-)
-from oochub.head_repair.prove_repair import Proof, compare_proof, prove_repair
-from oochub.head_repair.repair_rows import RepairRows, check_challenge, check_kind, check_some_side
-from oochub.head_repair.repaired_folder import RepairedFolder
-from oochub.head_repair.row_parts import (
-    RowParts,
-    check_sides,
-    count_parts,
-    describe_left_out,
-    divide_rows,
-    find_trained_splits,
-)
-from oochub.head_repair.unlabeled_images import UnlabeledImages, predict_unlabeled
 from oochub.models.callable_model import CallableModel, leave_as_it_was, wrap_callable
 from oochub.models.mode import choose_mode
 from oochub.models.model_source import ModelSource
@@ -60,7 +34,38 @@ from oochub.prediction.ray_engine import RayEngine
 from oochub.process.ranks import Ranks
 from oochub.records.provenance import provenance
 from oochub.remote.check_source import check_source
-from oochub.report.repair import Repair, RepairDraw
+from oochub.repairs.choose_head import ChosenHead, choose_head, choose_network, refit_plainly
+from oochub.repairs.collect_images import (
+    UnlabeledImages,
+    check_collecting,
+    collect_rows,
+    predict_unlabeled,
+    rank_unlabeled,
+)
+from oochub.repairs.fine_tune import FineTuning
+from oochub.repairs.prove_repair import (
+    NO_GAP,
+    Judgment,
+    Proof,
+    compare_proof,
+    judge_proof,
+    judge_without_gap,
+    measure_gap,
+    measure_gap_on_unseen,
+    prove_repair,
+)
+from oochub.repairs.repair import Repair, RepairDraw
+from oochub.repairs.repair_data import RepairRows, check_challenge, check_kind, check_some_side
+from oochub.repairs.repaired_folder import RepairedFolder
+from oochub.repairs.split_rows import (
+    RowParts,
+    check_sides,
+    count_parts,
+    describe_left_out,
+    divide_rows,
+    find_sides,
+    find_trained_splits,
+)
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.model_settings import ModelSettings
@@ -136,7 +141,7 @@ def repair(
             proven. Each division of the rows trains four networks.
         draws: Ways to divide the rows: the first one decides, the others show how much the result depends on it.
         collect: Also predict which rows to collect: what more rows of each class in each context should gain. By
-            learning curves on the rows that fit and choose, see `oochub.report.collection.Collection`.
+            learning curves on the rows that fit and choose, see `oochub.repairs.collection.Collection`.
         more_rows: Most rows of a class in a context for which the gain is predicted; never more than there are.
         unlabeled: Folder of unlabeled images, ranked in collect.csv by how well they fill what should be collected. Or
             files that hold images; the model sees each once.

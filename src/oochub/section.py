@@ -89,14 +89,14 @@ class OnPage:
 class Section(Generic[R]):
     """One finding of a report: its record, sentences, tables, chart, and its part in the verdict.
 
-    A file of `report/sections/` defines one, and nothing else is edited: the terminal, Markdown, LaTeX, the notebook,
+    A file of `sections/` defines one, and nothing else is edited: the terminal, Markdown, LaTeX, the notebook,
     the data frame and the page loop over the sections in the order of their places, and each names the ones that it
     leaves out. A section has no state; every method gets the report.
 
     A section says no more than its numbers allow: each sentence is made by a function that says in its docstring when
     it is true, and gives "" otherwise.
 
-    On the page a section is printed by `report/templates/<name>.html.jinja`, with what `page` gives, where there is
+    On the page a section is printed by `sections/templates/<name>.html.jinja`, with what `page` gives, where there is
     such a file; else its passages and its chart are printed as they are.
 
     Attributes:

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from oochub import catalog
-from oochub.context_finding.context_environments import context_environments
-from oochub.data.holdout_split import check_hold_out, choose_holdout
 from oochub.data.load import find_data_declaration, get_declaration, is_benchmark, load_columns
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.output import find_output_of_features
@@ -18,6 +16,8 @@ from oochub.settings.training_settings import TrainingSettings
 from oochub.storage.artifacts import RUN
 from oochub.storage.files import check_writable
 from oochub.storage.ownership import overwriting
+from oochub.trainers.rows.context_environments import context_environments
+from oochub.trainers.rows.holdout_split import check_hold_out, choose_holdout
 
 DEFAULTS: Mapping[str, Any] = {
     "num_train_epochs": 12,
@@ -71,7 +71,7 @@ def train(
         environments: Column of the environments; default the benchmark's. For found contexts: contexts:NAME, contexts
             (the one of each row), label/contexts:NAME, label/contexts (groups). For own data the default is `group`, or
             none if the rows have no groups and the objective needs none. "contexts:NAME" says whether a row has the
-            context; see `oochub.context_finding.context_environments`.
+            context; see `oochub.trainers.rows.context_environments`.
         arguments: Any other field of RobustTrainingArguments, e.g. optim=sgd. By name; they override
             `oochub.training.DEFAULTS`.
         image_size: Resize whole images to squares of this many pixels a side. By default the model's processor resizes.

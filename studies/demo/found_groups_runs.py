@@ -22,7 +22,6 @@ from scipy.optimize import linear_sum_assignment
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
 from oochub.builders.toy_worlds.toy_waterbirds import toy_waterbirds
 from oochub.context_finding.context_columns import contexts, make_way
-from oochub.context_finding.context_environments import context_environments
 from oochub.data.load import load
 from oochub.records.build_record import BuildRecord
 from oochub.storage.files import write_whole
@@ -30,6 +29,7 @@ from oochub.storage.parquet_file import write_parquet
 from oochub.studies.demo.results_runs import KEY
 from oochub.sweep.measurement import measure
 from oochub.sweep.runs import Run, RunResult
+from oochub.trainers.rows.context_environments import context_environments
 
 TABLE = Path(__file__).resolve().parents[2] / "docs" / "results" / "found_groups.parquet"
 SEEDS = (0, 1, 2)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from oochub.comparison.comparison_table import Cell
 from oochub.records.table import Table, escape_markdown
 from oochub.report import format_numbers
-from oochub.report.comparison_table import Cell
 from oochub.studies.imagenet_ood.table_cells import Entry
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ _READING = {
     "2": "The threshold is an order statistic of the OOD scores; ties with it are rejected",
     "4": "AUROCs between three kinds of rows",
 }
+
+
 _COUNTS = {"differences": "better/not decided/worse", "random": "above chance/not told from it/below chance"}
 
 
@@ -50,6 +52,37 @@ class ModelBlock:
     head: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Entry | None, ...]], ...]
+
+
+def caption(name: str, cells: Sequence[Cell]) -> str:
+    """How to read the cells of a table.
+
+    >>> caption("4", [Cell(mean=0.5, sd=0.1, seeds=2)]).partition(" Bold")[0]
+    'AUROCs between three kinds of rows. Mean (standard deviation, ddof 1) over 2 models.'
+    """
+    several = sorted({cell.seeds for cell in cells if cell.seeds > 1})
+    many = "random initializations" if name == "random" else "models"
+    sentences = [_READING[name]] if name in _READING else []
+    if several:
+        count = str(several[0]) if len(several) == 1 else f"{several[0]} to {several[-1]}"
+        sentences.append(f"Mean (standard deviation, ddof 1) over {count} {many}")
+        if name in _COUNTS:
+            sentences.append(f"After it: how many {many} are {_COUNTS[name]}")
+    if any(cell.seeds == 1 for cell in cells):
+        sentences.append(
+            f"For one model: its value (95% interval over test images{'' if name in ('2', 'gain') else ', DeLong'})"
+        )
+    if name.isdigit():
+        rule = " or ".join(
+            rule
+            for rule, holds in (
+                ("mean ± standard deviation", several),
+                ("the interval", any(cell.seeds == 1 for cell in cells)),
+            )
+            if holds
+        )
+        sentences.append(f"Bold: {rule} overlaps that of the best in the column")
+    return ". ".join(sentences) + "."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,37 +152,6 @@ class DetectionTable:
     @property
     def _after(self) -> list[str]:
         return [self.caption, *(f"Note: {note.rstrip('.')}." for note in self.notes)]
-
-
-def caption(name: str, cells: Sequence[Cell]) -> str:
-    """How to read the cells of a table.
-
-    >>> caption("4", [Cell(mean=0.5, sd=0.1, seeds=2)]).partition(" Bold")[0]
-    'AUROCs between three kinds of rows. Mean (standard deviation, ddof 1) over 2 models.'
-    """
-    several = sorted({cell.seeds for cell in cells if cell.seeds > 1})
-    many = "random initializations" if name == "random" else "models"
-    sentences = [_READING[name]] if name in _READING else []
-    if several:
-        count = str(several[0]) if len(several) == 1 else f"{several[0]} to {several[-1]}"
-        sentences.append(f"Mean (standard deviation, ddof 1) over {count} {many}")
-        if name in _COUNTS:
-            sentences.append(f"After it: how many {many} are {_COUNTS[name]}")
-    if any(cell.seeds == 1 for cell in cells):
-        sentences.append(
-            f"For one model: its value (95% interval over test images{'' if name in ('2', 'gain') else ', DeLong'})"
-        )
-    if name.isdigit():
-        rule = " or ".join(
-            rule
-            for rule, holds in (
-                ("mean ± standard deviation", several),
-                ("the interval", any(cell.seeds == 1 for cell in cells)),
-            )
-            if holds
-        )
-        sentences.append(f"Bold: {rule} overlaps that of the best in the column")
-    return ". ".join(sentences) + "."
 
 
 def _build_text_table(block: ModelBlock) -> Table:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from oochub.report.paper_numbers import ReportedNumbers, find_reported_numbers
+from oochub.comparison.paper_numbers import ReportedNumbers, find_reported_numbers
 from oochub.studies.imagenet_ood.detection_table import DetectionTable, ModelBlock, caption
 from oochub.studies.imagenet_ood.plan import TABLES, Pair, Plan
 from oochub.studies.imagenet_ood.table_cells import Entry, mark_best, measured_cell, printed_cell

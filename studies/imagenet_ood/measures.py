@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oochub.errors import OochubError
-from oochub.evaluation.detection_rows import join_pair, make_detection_rows
-from oochub.evaluation.detector_scores import (
+from oochub.detection.detection_numbers import join_pair, make_detection_rows
+from oochub.detection.detector_scores import (
     BASELINE,
     GOALS,
     ScoredSet,
@@ -19,9 +18,10 @@ from oochub.evaluation.detector_scores import (
     make_detector,
     score_sets,
 )
-from oochub.evaluation.present_classes import Classes
+from oochub.errors import OochubError
 from oochub.figures._detector_comparison import compare_auroc, gain_from_incorrect
 from oochub.prediction.predictions import Predictions
+from oochub.prediction.present_classes import Classes
 from oochub.process.follow import follow
 from oochub.process.ranks import Ranks
 from oochub.records.finding_records import DetectionRow

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from oochub.evaluation.present_classes import Classes
+from oochub.prediction.present_classes import Classes
 from oochub.process.ranks import Ranks
 from oochub.records.finding_records import DetectionRow
 from oochub.storage.files import write_whole

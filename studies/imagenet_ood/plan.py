@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from oochub.builders.imagenet_ood import ImagenetOod
 from oochub.builders.sources.imagenet_sets import SETS, set_of
+from oochub.detection.detector_scores import BASELINE, GOALS, make_detector, make_detector_key
 from oochub.errors import OochubError, choose_wording, unknown_name
-from oochub.evaluation.detector_scores import BASELINE, GOALS, make_detector, make_detector_key
-from oochub.evaluation.present_classes import Classes, check_classes
+from oochub.prediction.present_classes import Classes, check_classes
 
 Pair = tuple[str, str]
 _NEW = "auroc_new_class"

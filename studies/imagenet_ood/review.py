@@ -4,8 +4,8 @@ from typing import Any
 
 import pandas as pd
 
+from oochub.detection.image_sets import find_nearest_rows
 from oochub.errors import OochubError
-from oochub.evaluation.set_parts import find_nearest_rows
 from oochub.prediction.predictions import Predictions
 from oochub.report import wording
 from oochub.reviewing.decisions import Decisions

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from oochub.detection.detector_scores import make_detector
 from oochub.errors import OochubError, choose_wording
-from oochub.evaluation.detector_scores import make_detector
-from oochub.evaluation.present_classes import Classes
+from oochub.prediction.present_classes import Classes
 from oochub.process.ranks import Ranks, run_in_first
 from oochub.storage.artifacts import format_csv
 from oochub.storage.files import check_writable, lock_target, write_whole

@@ -4,9 +4,9 @@ import math
 import statistics
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from oochub.comparison.comparison_table import Cell
+from oochub.comparison.paper_numbers import ReportedNumbers
 from oochub.report import format_numbers
-from oochub.report.comparison_table import Cell
-from oochub.report.paper_numbers import ReportedNumbers
 from oochub.studies.imagenet_ood.measures import DIFFERENCE
 from oochub.studies.imagenet_ood.plan import Pair
 from oochub.studies.imagenet_ood.verdicts import Verdicts, chance_verdicts, difference_verdicts

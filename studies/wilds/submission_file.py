@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pyarrow import csv
 
 from oochub.errors import OochubError, unknown_name
-from oochub.evaluation.answers_file import AnswersFile
-from oochub.stats.detection_accuracies import detection_accuracies
+from oochub.exchange.answers_file import AnswersFile
+from oochub.stats.image_boxes import detection_accuracies
 from oochub.storage.reading import parse_json, parse_plain_number, read_lines
 
 _NAME = re.compile(

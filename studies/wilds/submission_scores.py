@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import datasets
 
 from oochub import catalog
+from oochub.data.declaration import find_declaration
 from oochub.data.load import load
 from oochub.errors import OochubError
-from oochub.evaluation.answers_file import join_answers
-from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluate import evaluate
 from oochub.evaluation.evaluation_rows import EvaluationColumns, EvaluationRows, check_metric
+from oochub.exchange.answers_file import join_answers
 from oochub.metric import read_facts
 from oochub.output import get_output
 from oochub.prediction.predictions import Predictions

@@ -9,7 +9,7 @@ from typing import Any
 
 from oochub.builders.toy_worlds._code_words import VOCABULARY
 from oochub.errors import OochubError
-from oochub.processors.stored_processors import TokenProcessor
+from oochub.inputs._stored_processors import TokenProcessor
 
 _WORDS = 2_000  # of a vocabulary
 _TOKENS = 128  # of a text

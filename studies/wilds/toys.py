@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.table import Table
 
 from oochub import catalog
+from oochub.comparison.comparison_page import comparison_page
 from oochub.errors import OochubError, unknown_name
 from oochub.process.program import program
-from oochub.report.comparison_page import comparison_page
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
 from oochub.storage.artifacts import PAGE

@@ -12,8 +12,8 @@ from hostile_names import NAMES
 from mapped import bad_places, mapped_predictions
 
 import oochub
-from oochub.browsing.row_map import make_row_map
-from oochub.evaluation.declaration import find_declaration
+from oochub.browsing.page_map import make_row_map
+from oochub.data.declaration import find_declaration
 from oochub.evaluation.row_selection import find_half
 from oochub.prediction.predictions import Predictions
 

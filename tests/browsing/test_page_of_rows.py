@@ -11,10 +11,10 @@ from browser import CHROMIUM, Browser
 from found_rows import predictions_of, rows
 from hostile_names import NAMES
 
-from oochub.evaluation.declaration import find_declaration
+from oochub.data.declaration import find_declaration
 from oochub.evaluation.evaluation_rows import make_evaluation_rows
-from oochub.evaluation.row_rule import RowRule
 from oochub.evaluation.row_selection import RowsFile
+from oochub.evaluation.selection_rule import RowRule
 from oochub.prediction.predictions import Predictions
 
 _MORE_VIEWS = ((1280, "dark"), (420, "light"), (320, "light"))

@@ -8,7 +8,7 @@ import pytest
 from datasets import Dataset, Features, Image, Value
 from PIL import Image as Pictures
 
-from oochub.browsing.row_images import collect_tiles, find_image_data
+from oochub.browsing.row_cards import collect_tiles, find_image_data
 from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
 from oochub.settings.data_settings import DataSettings
@@ -84,7 +84,7 @@ def test_a_benchmark_of_images_is_looked_for_where_its_raw_data_are(about, data_
     """Planted fault seen: benchmarks of texts are looked for, and those of images are not."""
     asked = []
     monkeypatch.delenv("OOCHUB_DATA", raising=False)
-    monkeypatch.setattr("oochub.browsing.row_images.find_data_folder", lambda declared, folder: folder)
+    monkeypatch.setattr("oochub.browsing.row_cards.find_data_folder", lambda declared, folder: folder)
     monkeypatch.setattr(
         "oochub.data.load.load_columns", lambda source, data, **how: asked.append(source) or {"test": _part(a=1)}
     )

@@ -7,12 +7,12 @@ from scipy import stats
 from sklearn.manifold import trustworthiness
 
 import oochub
+from oochub.browsing.filter_columns import make_row_columns
 from oochub.browsing.mistake_clusters import find_mistake_clusters
-from oochub.browsing.row_columns import make_row_columns
-from oochub.browsing.row_map import MOST_IN_TSNE, make_row_map
-from oochub.evaluation.declaration import find_declaration
+from oochub.browsing.page_map import MOST_IN_TSNE, make_row_map
+from oochub.data.declaration import find_declaration
 from oochub.evaluation.evaluation_rows import make_evaluation_rows
-from oochub.evaluation.row_rule import RowRule
+from oochub.evaluation.selection_rule import RowRule
 from oochub.prediction.predictions import Predictions
 from oochub.stats.lift import lift_of_counts
 
@@ -58,7 +58,7 @@ def test_t_sne_keeps_neighbors_is_seeded_and_says_how_it_is_read():
 
 @pytest.mark.slow
 def test_t_sne_takes_some_rows_and_says_why(monkeypatch):
-    monkeypatch.setattr("oochub.browsing.row_map.MOST_IN_TSNE", 60)
+    monkeypatch.setattr("oochub.browsing.page_map.MOST_IN_TSNE", 60)
     made = make_row_map(_plain(100), "tsne")
     assert (~np.isnan(made.places).any(axis=1)).sum() == 60 and MOST_IN_TSNE == 5_000
     assert made.notes[1].startswith("The map has 60 of 100 rows, drawn at random, because t-SNE of more takes minutes")

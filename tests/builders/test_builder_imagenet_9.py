@@ -15,7 +15,7 @@ import oochub
 from oochub import Predictions
 from oochub.builders.toy_worlds.toy_imagenet_9 import toy_imagenet_9
 from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
-from oochub.models.match_classes import ImagenetOutputs
+from oochub.models.class_map import ImagenetOutputs
 from oochub.records.build_record import BuildRecord
 
 _VARIANTS = ("original", "mixed_same", "mixed_rand", "mixed_next", "only_fg", "only_bg_b", "only_bg_t", "no_fg")

@@ -10,8 +10,8 @@ import pytest
 from trainings import made_split
 
 from oochub.cli import main
-from oochub.data import write_webdataset as module
 from oochub.prediction.predictions import Predictions
+from oochub.repository import write_webdataset as module
 
 _TASK = "nooch/ce_car"
 _SETTINGS = ("--num-train-epochs", "1", "--image-size", "16", "--argument", "cache=none")

@@ -147,7 +147,7 @@ def test_first_rules_are_printed_or_written(run):
 
 
 def test_a_check_imports_neither_torch_nor_the_evaluation(tmp_path):
-    """A check of stored reports reads them and no more. Fault planted: `import datasets` in oochub.checking."""
+    """A check of stored reports reads them and no more. Fault planted: `import datasets` in check_report.py."""
     reports.read(reports.nooch_report()).save(tmp_path / "report.json")
     (tmp_path / "rules.toml").write_text(RULES.format(metric="auc", limit=0.6))
     code = (

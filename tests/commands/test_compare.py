@@ -10,7 +10,7 @@ from rich.console import Console
 
 import oochub
 from oochub.cli import main
-from oochub.evaluation.compare import _compare_predictions as paired_comparison
+from oochub.comparison.compare import _compare_predictions as paired_comparison
 from oochub.records.schema import to_json
 
 

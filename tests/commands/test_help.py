@@ -9,7 +9,7 @@ import pytest
 from oochub import catalog
 from oochub.app import _OLD_NAMES, PANELS, every_command
 from oochub.cli import main
-from oochub.commands._signature import is_more
+from oochub.commands._options import is_more
 
 COMMANDS = every_command()
 GROUPS = tuple(sorted({name.partition(" ")[0] for name in catalog.names("command") if " " in name}))

@@ -23,8 +23,7 @@ from writing_commands import COMMANDS, INPUTS, PUSHING, READING, Inputs, command
 
 import oochub
 from oochub.records.provenance import drop_when_and_where
-from oochub.storage.marks import read_mark
-from oochub.storage.ownership import MANIFEST
+from oochub.storage.ownership import MANIFEST, read_mark
 from oochub.storage.parquet_file import read_parquet
 
 _SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)

@@ -9,7 +9,7 @@ import oochub
 from oochub import catalog
 from oochub.app import every_command
 from oochub.cli import main
-from oochub.commands._signature import with_options
+from oochub.commands._options import with_options
 
 COMMANDS = every_command()
 KINDS = {name: get_type_hints(with_options(catalog.get("command", name), name)) for name in COMMANDS}

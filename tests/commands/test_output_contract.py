@@ -13,7 +13,7 @@ from foreign_files import FOREIGN
 from oochub import catalog
 from oochub.app import every_command
 from oochub.cli import main
-from oochub.commands._signature import with_options
+from oochub.commands._options import with_options
 from oochub.storage import artifacts
 from oochub.storage.ownership import make_manifest
 from oochub.studies import file_kinds

@@ -54,7 +54,7 @@ def test_a_closed_pipe_gives_no_traceback():
 def test_a_warning_of_ours_is_words_alone():
     """On standard error, as the warning about weights that a model has no place for. Fault planted: Python's format."""
     code = (
-        "import warnings; from oochub.commands._terminal import prepare_terminal\n"
+        "import warnings; from oochub.cli import prepare_terminal\n"
         "from oochub.errors import OochubWarning\n"
         "prepare_terminal(); warnings.warn('2 weights left out.', OochubWarning); warnings.warn('x')"
     )

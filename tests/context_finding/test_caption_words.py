@@ -7,7 +7,7 @@ weakest first; names of classes among the words; words that nearly all rows have
 import numpy as np
 import pytest
 
-from oochub.context_finding.ways.captions import _find_caption_words
+from oochub.context_finding.finders.captions import _find_caption_words
 from oochub.stats.lift import lift
 
 

@@ -26,7 +26,7 @@ import oochub
 from oochub.app import app
 from oochub.builders.sources.coco_captions import read_captions
 from oochub.context_finder import OpenedPicture
-from oochub.context_finding.ways.captions import Captions
+from oochub.context_finding.finders.captions import Captions
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
 from oochub.reviewing.context_page import context_page

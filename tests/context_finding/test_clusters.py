@@ -20,7 +20,7 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 import oochub
 from oochub.context_finder import OpenedPicture
-from oochub.context_finding.ways.clusters import Clusters, _project_within_classes
+from oochub.context_finding.finders.clusters import Clusters, _project_within_classes
 from oochub.errors import OochubError
 
 

@@ -14,10 +14,10 @@ from torch import nn
 
 import oochub
 from oochub.context_finder import OpenedPicture
+from oochub.context_finding.finders import clusters
 from oochub.context_finding.image_arrays import mask_region
-from oochub.context_finding.ways import clusters
 from oochub.errors import OochubError
-from oochub.processors.stored_processors import ArrayProcessor
+from oochub.inputs._stored_processors import ArrayProcessor
 
 
 def network():

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from oochub.context_finder import OpenedPicture
-from oochub.context_finding.ways.properties import Properties, _compute_quantiles
+from oochub.context_finding.finders.properties import Properties, _compute_quantiles
 from oochub.errors import OochubError
 
 WAY = Properties()

@@ -18,7 +18,7 @@ from transformers.modeling_outputs import SemanticSegmenterOutput
 
 import oochub
 from oochub.context_finder import OpenedPicture
-from oochub.context_finding.ways.segments import _EDGE, Segments, _make_counter
+from oochub.context_finding.finders.segments import _EDGE, Segments, _make_counter
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
 

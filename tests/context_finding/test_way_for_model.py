@@ -2,7 +2,7 @@
 
 import pytest
 
-from oochub.context_finding.way_for_model import make_way_for_model
+from oochub.context_finding.context_columns import make_way_for_model
 from oochub.errors import OochubError
 from oochub.settings.context_settings import ContextSettings
 from oochub.settings.model_settings import ModelSettings

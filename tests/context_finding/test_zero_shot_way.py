@@ -17,7 +17,7 @@ from PIL import Image
 
 import oochub
 from oochub.context_finder import OpenedPicture
-from oochub.context_finding.ways.zero_shot import ZeroShot
+from oochub.context_finding.finders.zero_shot import ZeroShot
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
 

@@ -19,10 +19,10 @@ import oochub
 from oochub.cli import main
 from oochub.data.benchmark_file import BenchmarkFile
 from oochub.data.describe_data import describe_data
-from oochub.data.write_repository import write_user_repository
 from oochub.errors import OochubError
 from oochub.models.modes import zero_shot
 from oochub.records.build_record import BuildRecord
+from oochub.repository.write_repository import write_user_repository
 from oochub.settings.data_settings import DataSettings
 
 _ROWS = [  # species, place, area

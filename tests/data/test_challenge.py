@@ -375,7 +375,7 @@ def test_other_sources(run, birds, spawrious, tmp_path):
 
 def test_long_splits_are_several_files(run, tmp_path, monkeypatch):
     """Planted fault seen: the second file written over the first."""
-    monkeypatch.setattr("oochub.data.write_repository._FILE", 1)
+    monkeypatch.setattr("oochub.repository.write_repository._FILE", 1)
     Dataset.from_dict({"year": list(range(2500))}).to_parquet(tmp_path / "years.parquet")
     words = (tmp_path / "years.parquet", "--criterion", "threshold", "--value", "year", "--at", 7)
     code, _, err = run(*words, "--out", tmp_path / "out")

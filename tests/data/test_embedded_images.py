@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 import oochub
-from oochub.data.write_repository import write_user_repository
 from oochub.errors import OochubError, OochubWarning
+from oochub.repository.write_repository import write_user_repository
 
 
 def _draw(file, seed):

@@ -11,8 +11,8 @@ from PIL import Image
 
 import oochub
 from oochub.data.load import load
-from oochub.data.write_repository import write_challenge_repository, write_user_repository
 from oochub.errors import OochubError
+from oochub.repository.write_repository import write_challenge_repository, write_user_repository
 from oochub.settings.data_settings import DataSettings
 
 

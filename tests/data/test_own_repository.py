@@ -8,10 +8,10 @@ from own_data import CHALLENGES, picture_folder
 
 import oochub
 from oochub.data.challenge import KINDS
-from oochub.data.write_repository import write_challenge_repository, write_user_repository
 from oochub.errors import OochubError
 from oochub.loading_scripts.build_repository import build_parquet
 from oochub.records.build_record import BuildRecord
+from oochub.repository.write_repository import write_challenge_repository, write_user_repository
 from oochub.settings.data_settings import DataSettings
 
 COLUMNS = DataSettings(label="species", context="place")

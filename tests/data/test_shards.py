@@ -14,12 +14,12 @@ from PIL import Image
 import oochub
 from oochub.data.load import load_columns
 from oochub.data.shards import ShardIndex, ShardRows, find_image_column, find_shard_folder
-from oochub.data.write_repository import write_user_repository
-from oochub.data.write_webdataset import SplitRows, write_webdataset
 from oochub.errors import OochubError
 from oochub.inputs.pictures.stored_pictures import read_picture_bytes
+from oochub.repository.write_repository import write_user_repository
+from oochub.repository.write_webdataset import SplitRows, write_webdataset
 from oochub.settings.data_settings import DataSettings
-from oochub.storage.tar_member import TarMember
+from oochub.storage.reading import TarMember
 
 _COLUMNS = DataSettings(label="species", context="place")
 

@@ -17,11 +17,10 @@ from own_data import ROWS, picture_folder
 from PIL import Image
 
 import oochub
-from oochub.data.build_file import ConfigFiles, read_record, store_record
-from oochub.data.repository_files import RepositoryFiles
-from oochub.data.write_repository import write_challenge_repository, write_user_repository
+from oochub.data.build_file import ConfigFiles, RepositoryFiles, read_record, store_record
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
+from oochub.repository.write_repository import write_challenge_repository, write_user_repository
 from oochub.settings.data_settings import DataSettings
 
 _COLUMNS = DataSettings(label="species", context="place")

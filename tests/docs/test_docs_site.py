@@ -23,7 +23,7 @@ from typer.models import ArgumentInfo
 
 import oochub
 from oochub import catalog
-from oochub.commands._signature import with_options
+from oochub.commands._options import with_options
 
 ROOT = Path(__file__).parents[2]
 TOP = {"README.md": "index.html", "CONTRIBUTING.md": "contributing.html", "CHANGELOG.md": "changelog.html"}

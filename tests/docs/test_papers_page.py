@@ -19,8 +19,7 @@ import pytest
 
 from oochub import catalog
 from oochub.app import every_command
-from oochub.commands._drawing import Plot
-from oochub.commands._figure_sources import Sources
+from oochub.commands._drawing import Plot, Sources
 from oochub.studies.imagenet_ood.plan import TABLES
 from oochub.sweep.sweep_recipe import list_recipes
 

@@ -14,10 +14,10 @@ import pytest
 from coco_boxes_worlds import STATS, draw_detections, draw_truth, list_columns, measure_with_pycocotools
 
 import oochub
+from oochub.comparison.model_difference import measure_difference
+from oochub.data.declaration import find_declaration
 from oochub.errors import OochubError
-from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluation_rows import make_evaluation_rows
-from oochub.evaluation.paired_difference import measure_difference
 from oochub.metric import read_facts
 from oochub.stats.bootstrap import draw_replicates
 from oochub.stats.estimate import Sampling

@@ -11,8 +11,8 @@ from reports import rendered
 
 import oochub
 from oochub import Predictions
+from oochub.comparison.compare import _compare_predictions as paired_comparison
 from oochub.errors import OochubError
-from oochub.evaluation.compare import _compare_predictions as paired_comparison
 
 N = 60
 RNG = np.random.default_rng(5)

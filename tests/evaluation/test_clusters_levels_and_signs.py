@@ -12,9 +12,9 @@ from found_rows import predictions_of, rows
 from scipy import stats
 
 import oochub
+from oochub.comparison.model_difference import measure_worst_difference
 from oochub.eval_modules.metrics.detection_accuracy.detection_accuracy import detection_accuracy
 from oochub.eval_modules.metrics.worst_group.worst_group import worst_group
-from oochub.evaluation.paired_difference import measure_worst_difference
 from oochub.records.build_record import BuildFacts
 from oochub.report.group_findings import group_drops
 from oochub.stats.estimate import Estimate, Sampling

@@ -13,7 +13,7 @@ from found_rows import predictions_of as found_rows
 from found_rows import rows
 
 import oochub
-from oochub.evaluation.compare import _compare_predictions as paired_comparison
+from oochub.comparison.compare import _compare_predictions as paired_comparison
 from oochub.prediction.predictions import Predictions, count_rows
 from oochub.records.metadata import ZoomSettings
 from oochub.records.report_records import ConfidenceBin

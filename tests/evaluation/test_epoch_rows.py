@@ -9,8 +9,8 @@ from sklearn.metrics import accuracy_score, log_loss
 
 import oochub
 from oochub.cli import main
+from oochub.comparison.compare import _compare_predictions as paired_comparison
 from oochub.errors import OochubError
-from oochub.evaluation.compare import _compare_predictions as paired_comparison
 from oochub.records.metadata import Training
 from oochub.storage.reading import read_json
 from oochub.sweep.measurement import collect_numbers

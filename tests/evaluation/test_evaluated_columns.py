@@ -65,7 +65,7 @@ def test_a_metric_that_knows_nothing_of_them_is_given_arrays():
         return float((probability.max(axis=1) * (group == "a") * np.char.startswith(challenge, "e")).sum())
 
     predictions = _predictions(group=["a", "b", "a"], challenge=["easy", "easy", "hard"])
-    from oochub.evaluation.declaration import find_declaration
+    from oochub.data.declaration import find_declaration
     from oochub.evaluation.evaluation_rows import EvaluationRows
 
     columns = EvaluationColumns(predictions, predictions.output.arrays(predictions))

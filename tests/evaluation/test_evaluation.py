@@ -181,7 +181,7 @@ def test_gap_resamples_by_cluster():
     import dataclasses
 
     from oochub.evaluation.evaluation_rows import EvaluationRows
-    from oochub.evaluation.row_sets import RowSet, measure_gap
+    from oochub.evaluation.slices import RowSet, measure_gap
 
     nooch = dataclasses.replace(oochub.get("benchmark", "nooch"), cluster="of")
     predictions = oochub.Predictions.from_arrays(logits=np.zeros((1600, 2)), label=np.zeros(1600, int))

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import oochub
+from oochub.detection import detector_scores as fitting
+from oochub.detection.detector_scores import make_detector
 from oochub.errors import OochubError
-from oochub.evaluation import detector_scores as fitting
-from oochub.evaluation.detector_scores import make_detector
-from oochub.prediction import lazy_columns
+from oochub.prediction import stored_columns as lazy_columns
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.predictions_file import StoredHead
 

@@ -9,7 +9,7 @@ import oochub
 from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.evaluation import breakdown
-from oochub.evaluation.group_table import tabulate_groups
+from oochub.evaluation.breakdown import tabulate_groups
 from oochub.prediction.predictions import Predictions
 from oochub.stats.proportion import wilson
 

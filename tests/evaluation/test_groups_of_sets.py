@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from oochub.evaluation.groups_of_sets import _find_images
+from oochub.detection.full_spectrum import _find_images
 
 
 def test_rows_of_one_image_are_told_where_an_image_is_there_twice():

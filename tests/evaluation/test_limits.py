@@ -10,15 +10,14 @@ import pytest
 
 import oochub
 import oochub.evaluation.evaluate as evaluation
+from oochub.checking.rules import Rule, find_numbers
 from oochub.errors import OochubError
 from oochub.evaluation.evaluation_rows import MOST_GROUPS, MOST_SPLITS
 from oochub.leaderboard.board import _make_data_key
-from oochub.records.check_records import Rule
 from oochub.records.schema import to_json
 from oochub.report.group_findings import group_drops, write_headings
 from oochub.report.page import render_page
-from oochub.report.rule_numbers import find_numbers
-from oochub.report.sections.group_errors import _build_table
+from oochub.sections.group_errors import _build_table
 
 
 def _predictions(n, **columns):

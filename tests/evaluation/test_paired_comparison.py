@@ -10,9 +10,9 @@ from sklearn.metrics import log_loss, roc_auc_score
 from test_evaluation import nooch_predictions
 
 import oochub
-from oochub.evaluation import paired_rows
-from oochub.evaluation.compare import _compare_predictions as paired_comparison
-from oochub.evaluation.paired_difference import measure_percentile_difference, measure_worst_difference
+from oochub.comparison import common_examples as paired_rows
+from oochub.comparison.compare import _compare_predictions as paired_comparison
+from oochub.comparison.model_difference import measure_percentile_difference, measure_worst_difference
 from oochub.prediction.predictions import Predictions
 from oochub.records.schema import to_json
 from oochub.records.sides import PercentileOfGroups

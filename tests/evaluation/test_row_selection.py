@@ -12,7 +12,7 @@ from rich.console import Console
 from scipy import stats
 
 import oochub
-from oochub.evaluation.declaration import find_declaration
+from oochub.data.declaration import find_declaration
 from oochub.evaluation.row_selection import find_half
 from oochub.report.forms import terminal
 from oochub.section import sections
@@ -294,8 +294,8 @@ def test_a_rule_of_chance_is_found_where_it_was_looked_for_and_not_elsewhere():
 
     On the rows that were looked at the same test rejects in far more: that is what the halves are for.
     """
-    from oochub.evaluation.row_rule import RowRule
     from oochub.evaluation.row_selection import RowsFile, _Line, select_by_rule
+    from oochub.evaluation.selection_rule import RowRule
     from oochub.stats.estimate import Sampling
 
     looked = unseen = 0

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import oochub
-from oochub.evaluation.compare import _compare_predictions
+from oochub.comparison.compare import _compare_predictions
 from oochub.evaluation.evaluation_rows import make_evaluation_rows
-from oochub.evaluation.row_sets import make_row_sets, measure_gap_at_equal
-from oochub.evaluation.side_pairs import pair_sides
+from oochub.evaluation.slices import make_row_sets, measure_gap_at_equal, pair_sides
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts
 from oochub.report.report import Report

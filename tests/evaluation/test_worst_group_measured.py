@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import oochub
-from oochub.evaluation.group_sides import _split_in_halves as halves
+from oochub.evaluation.group_statistics import _split_in_halves as halves
 from oochub.records.sides import Rows, WorstOfGroups
 from oochub.report.group_findings import write_headings
 

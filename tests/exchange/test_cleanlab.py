@@ -13,11 +13,11 @@ from bridge_rows import IDS, LABELS, LOGITS, NAMES, bridge_predictions
 
 import oochub
 from oochub import Predictions
-from oochub.browsing.row_columns import make_row_columns
+from oochub.browsing.filter_columns import make_row_columns
+from oochub.data.declaration import find_declaration
 from oochub.errors import OochubError
-from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluation_rows import make_evaluation_rows
-from oochub.evaluation.row_rule import RowRule
+from oochub.evaluation.selection_rule import RowRule
 from oochub.exchange.export import export
 from oochub.exchange.join_columns import join_columns
 

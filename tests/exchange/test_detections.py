@@ -12,8 +12,8 @@ from PIL import Image as Pictures
 
 import oochub
 from oochub.errors import OochubError
-from oochub.evaluation.answers_file import join_answers, read_answers
 from oochub.evaluation.evaluation_inputs import open_parts
+from oochub.exchange.answers_file import join_answers, read_answers
 from oochub.exchange.bridge import get_bridge
 from oochub.exchange.export import export
 

@@ -12,7 +12,7 @@ from bridge_rows import IDS, LABELS, LOGITS, NAMES, bridge_data, bridge_predicti
 
 import oochub
 from oochub.errors import OochubError
-from oochub.evaluation.answers_file import join_answers, read_answers
+from oochub.exchange.answers_file import join_answers, read_answers
 from oochub.exchange.bridge import get_bridge
 from oochub.exchange.export import export
 

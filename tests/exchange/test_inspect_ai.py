@@ -10,7 +10,7 @@ from datasets import Dataset, DatasetDict
 from made_zip import Member, made_zip
 
 from oochub.errors import OochubError, OochubWarning
-from oochub.evaluation.answers_file import join_answers, read_answers
+from oochub.exchange.answers_file import join_answers, read_answers
 
 HEADER = {"version": 2, "status": "success", "eval": {"task": "pets", "model": "mockllm/model"}}
 CHOSEN = [int(logits[1] > logits[0]) for logits in LOGITS]

@@ -9,7 +9,7 @@ from bridge_rows import LABELS, LOGITS, NAMES, bridge_data
 from datasets import Dataset, DatasetDict
 
 from oochub.errors import OochubError, OochubWarning
-from oochub.evaluation.answers_file import join_answers, read_answers
+from oochub.exchange.answers_file import join_answers, read_answers
 
 CHOSEN = [int(logits[1] > logits[0]) for logits in LOGITS]
 

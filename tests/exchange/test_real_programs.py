@@ -18,7 +18,7 @@ from tried_configs import TRIED
 
 import oochub
 from oochub import Predictions
-from oochub.evaluation.answers_file import join_answers, read_answers
+from oochub.exchange.answers_file import join_answers, read_answers
 from oochub.exchange.export import export
 from oochub.exchange.join_columns import join_columns
 from oochub.loading_scripts.build_repository import build_parquet

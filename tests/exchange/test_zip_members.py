@@ -11,7 +11,7 @@ import pytest
 from made_zip import Member, made_zip
 
 from oochub.errors import OochubError
-from oochub.exchange.zip_members import iterate_members
+from oochub.exchange.bridges.inspect_ai import iterate_members
 
 
 def members(path, content, **chosen):

@@ -16,8 +16,7 @@ from tiny_encoder import tiny_encoder
 import oochub
 from oochub import OochubError
 from oochub.cli import main
-from oochub.commands._drawing import Plot
-from oochub.commands._figure_sources import Sources
+from oochub.commands._drawing import Plot, Sources
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildRecord
 

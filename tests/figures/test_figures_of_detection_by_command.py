@@ -17,10 +17,9 @@ from scipy import stats
 from test_figures_of_detection import numbers
 
 from oochub.cli import main
-from oochub.commands._drawing import Plot, draw
-from oochub.commands._figure_sources import Sources
-from oochub.evaluation.detector_scores import score_sets
-from oochub.evaluation.set_parts import find_nearest_inside
+from oochub.commands._drawing import Plot, Sources, draw
+from oochub.detection.detector_scores import score_sets
+from oochub.detection.image_sets import find_nearest_inside
 from oochub.figures.distance_regression import _fit_distances as fit_distances
 from oochub.prediction.predictions import Predictions
 

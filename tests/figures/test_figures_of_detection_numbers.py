@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import cosine_distances
 
 from oochub import OochubError
-from oochub.evaluation.set_parts import (
+from oochub.detection.image_sets import (
     choose_detector,
     choose_inside_part,
     choose_outside_part,

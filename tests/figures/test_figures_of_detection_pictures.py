@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import cosine_distances
 
 import oochub
 from oochub import OochubError
-from oochub.evaluation.set_parts import find_nearest_inside
+from oochub.detection.image_sets import find_nearest_inside
 
 mpl.use("Agg")
 PICTURES = ("percentile_pictures", "disagreement_pictures")

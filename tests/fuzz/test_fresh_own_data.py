@@ -21,8 +21,8 @@ from own_data import jpeg
 from plain_counts import csv_rows, parquet_columns, tallied
 
 import oochub
-from oochub.data.write_repository import write_user_repository
 from oochub.records.build_record import BuildRecord
+from oochub.repository.write_repository import write_user_repository
 from oochub.settings.data_settings import DataSettings as Named
 
 _PLACES = {"dog": ("grass", "grass", "beach", "street"), "cat": ("sofa", "sofa", "grass", "street")}

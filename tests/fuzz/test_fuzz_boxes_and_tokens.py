@@ -17,8 +17,8 @@ from fuzz_predictions import evaluated, metadata, numbers_of
 from mutations import bytes_cases, json_text_cases, place_cases
 
 from oochub import Predictions
+from oochub.inputs._stored_processors import GraphProcessor, TokenProcessor
 from oochub.inputs.token_ids import TokenIds
-from oochub.processors.stored_processors import GraphProcessor, TokenProcessor
 
 _FILE, _ANSWERS = "predictions.parquet", "answers.parquet"
 _ROWS = 12

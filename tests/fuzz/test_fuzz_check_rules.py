@@ -11,8 +11,8 @@ from fuzz_case import CHANGED, REFUSED, SAFE, Case, Format, Used
 from mutations import place_cases, text_cases
 from toml_text import toml_text
 
+from oochub.checking.rules import read_rules
 from oochub.records.schema import to_json
-from oochub.report.check_rules import read_rules
 
 _FILE = "rules.toml"
 _RULES: dict[str, Any] = {

@@ -9,9 +9,8 @@ import pytest
 from fuzz_case import CHANGED, REFUSED, SAME, Case, Format, Used
 from mutations import json_cases, json_text_cases, place_cases, text_cases
 
+from oochub.models.class_map import match_classes, read_label_map
 from oochub.models.dual_encoder import read_prompts, read_templates, write_prompts
-from oochub.models.label_map import read_label_map
-from oochub.models.match_classes import match_classes
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.option import list_options
 

@@ -15,8 +15,8 @@ from fuzz_case import CHANGED, SAID, SAME, Case, Format, Used
 from mutations import bytes_cases
 from PIL import Image
 
+from oochub.context_finding.finders.properties import Properties
 from oochub.context_finding.measure_images import measure_images
-from oochub.context_finding.ways.properties import Properties
 from oochub.errors import OochubError
 from oochub.inputs.pictures.preprocessing import decode
 

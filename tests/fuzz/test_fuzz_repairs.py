@@ -10,10 +10,8 @@ from mutations import json_cases, json_text_cases, place_cases
 
 from oochub.records.report_records import ComparedNumber
 from oochub.records.schema import to_json
-from oochub.report.collection import CellGain, Collection, CurvePoint
-from oochub.report.repair import PartOfSplit, Repair, RepairDraw, TriedHead
-from oochub.report.repair_page import repair_page
-from oochub.report.repair_words import terminal, write_verdict
+from oochub.repairs.collection import CellGain, Collection, CurvePoint
+from oochub.repairs.repair import PartOfSplit, Repair, RepairDraw, TriedHead, repair_page, terminal, write_verdict
 from oochub.stats.estimate import Estimate
 
 _FILE = "repair.json"

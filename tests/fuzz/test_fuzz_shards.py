@@ -15,7 +15,7 @@ from mutations import edited, json_cases, json_text_cases, place_cases
 from PIL import Image
 
 from oochub.data.shards import ShardRows
-from oochub.data.write_webdataset import SplitRows, write_webdataset
+from oochub.repository.write_webdataset import SplitRows, write_webdataset
 
 _FEATURES = datasets.Features(
     {

@@ -12,10 +12,10 @@ import pytest
 from PIL import Image
 
 import oochub
+from oochub.checking.rules import read_rules
 from oochub.data.benchmark_file import BenchmarkFile
 from oochub.errors import OochubError
 from oochub.inputs.pictures.preprocessing import decode
-from oochub.report.check_rules import read_rules
 from oochub.report.report import Report
 
 pytestmark = pytest.mark.campaign

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from oochub import catalog
-from oochub.head_repair.head_method import HeadMethod, HeadRows
 from oochub.prediction.predictions_file import StoredHead
+from oochub.repairs.head_method import HeadMethod, HeadRows
 
 NAMES = catalog.names("repair")
 

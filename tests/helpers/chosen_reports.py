@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 import oochub
-from oochub.evaluation.declaration import find_declaration
+from oochub.data.declaration import find_declaration
 from oochub.evaluation.row_selection import find_half
 
 NAMES = ["cat", "dog", "red fox"]

@@ -2,7 +2,7 @@
 
 import math
 
-from oochub.report.collection import CellGain, Collection, CurvePoint
+from oochub.repairs.collection import CellGain, Collection, CurvePoint
 from oochub.stats.estimate import Estimate
 
 MORE = 100

@@ -21,8 +21,9 @@ from repair_rows_by_hand import OWN, predictions_by_hand
 from spectrum_sets import near_and_far_report
 
 import oochub
-from oochub.evaluation.compare import _compare_predictions as paired_comparison
-from oochub.evaluation.rank_models import rank_models
+from oochub.comparison.compare import _compare_predictions as paired_comparison
+from oochub.comparison.comparison import comparison
+from oochub.comparison.rank_models import rank_models
 from oochub.hub.push_metric import _make_space
 from oochub.leaderboard.site import Site
 from oochub.prediction.predictions import Predictions
@@ -31,9 +32,8 @@ from oochub.records.build_record import BuildFacts
 from oochub.records.finding_records import ProbedPicture, ShownRow, Variant
 from oochub.records.schema import to_json
 from oochub.repairing import repair_predictions
-from oochub.report.collection import Collection
-from oochub.report.comparison import comparison
-from oochub.report.repair_page import repair_page
+from oochub.repairs.collection import Collection
+from oochub.repairs.repair import repair_page
 from oochub.reviewing.review_page import RIGHT_OR_WRONG, Card, Question, Shown, make_review_page
 from oochub.settings.repair_settings import RepairSettings
 

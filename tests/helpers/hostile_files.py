@@ -142,7 +142,7 @@ def _read_coco(path: Path) -> Any:
 
 
 def _read_answers(path: Path) -> Any:
-    from oochub.evaluation.answers_file import read_answers
+    from oochub.exchange.answers_file import read_answers
 
     return read_answers(path).table.num_rows
 
@@ -179,7 +179,7 @@ def _read_recipe(path: Path) -> Any:
 
 
 def _read_card(path: Path) -> Any:
-    from oochub.data.repository_card import RepositoryCard
+    from oochub.repository.repository_card import RepositoryCard
     from oochub.storage.reading import read_text
 
     return RepositoryCard.read(read_text(path), place=str(path))

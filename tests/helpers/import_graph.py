@@ -8,6 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PLUGIN_FOLDERS = (
     "attention",
+    "browsing",
     "builders",
     "dataset_cards",
     "eval_modules",

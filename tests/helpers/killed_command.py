@@ -32,7 +32,7 @@ _STEPS.set_forkserver_preload(
         "oochub.prediction.predict",
         "oochub.trainers.robust_trainer",
         "oochub.training",
-        "oochub.data.write_repository",
+        "oochub.repository.write_repository",
         "oochub.loading_scripts.build_repository",
         "oochub.figures.gallery",
         "sentence_transformers",

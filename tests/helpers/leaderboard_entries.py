@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 import oochub
-from oochub.leaderboard.checked_entry import CheckedEntry
+from oochub.leaderboard.check_entry import CheckedEntry
 from oochub.leaderboard.write_entry import write_entry
 from oochub.prediction.predictions import Predictions
 from oochub.records.schema import to_json

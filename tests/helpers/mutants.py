@@ -37,11 +37,11 @@ ROOMS = {
     "evaluation": Room(("evaluation/**/*.py",), ("evaluation",)),
     "stats": Room(("stats/**/*.py",), ("stats",)),
     "leaderboard": Room(("leaderboard/**/*.py",), ("leaderboard",)),
-    "head_repair": Room(("head_repair/**/*.py",), ("head_repair", "test_repairing.py")),
+    "head_repair": Room(("repairs/**/*.py",), ("head_repair", "test_repairing.py")),
     "checking": Room(("checking.py", "report/check*.py"), ("test_checking.py", "*/test_check*.py")),
     "exchange": Room(("exchange/**/*.py",), ("exchange",)),
     "browsing": Room(("browsing/**/*.py",), ("browsing",)),
-    "scripts": Room(("report/templates/**/*.js",), ("browsing", "*/test_*in_browser.py")),
+    "scripts": Room(("*/templates/*.js",), ("browsing", "*/test_*in_browser.py")),
     "models": Room(("models/**/*.py",), ("models",)),
     "context_finding": Room(("context_finding/**/*.py",), ("context_finding",)),
 }

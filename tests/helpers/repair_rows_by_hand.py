@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from oochub.head_repair.repair_rows import RepairRows
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.predictions_file import StoredHead
+from oochub.repairs.repair_data import RepairRows
 
 OWN = StoredHead(weight=np.array([[-0.4, -1.0], [0.4, 1.0]], np.float32), bias=np.zeros(2, np.float32))
 """A head that looks at the context more than at the class."""

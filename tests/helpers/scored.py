@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from oochub.evaluation.detector_scores import score_sets
+from oochub.detection.detector_scores import score_sets
 from oochub.prediction.predictions import Predictions, count_rows
 from oochub.prediction.predictions_file import StoredHead
 

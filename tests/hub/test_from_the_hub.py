@@ -14,7 +14,7 @@ from model_folders import changed, resnet
 import oochub
 from oochub.errors import OochubError
 from oochub.loading_scripts.build_repository import build_parquet
-from oochub.remote.fetch import fetch_model_folder
+from oochub.remote.remote_repository import fetch_model_folder
 from oochub.sweep.measurement import check_raw_folders
 from oochub.sweep.sweep_recipe import read_recipe
 
@@ -263,7 +263,7 @@ def test_a_hundred_thousand_rows_are_streamed_in_a_gigabyte(hub, tmp_path):
 def model_folder_forgotten():
     """As in a new process."""
     from oochub.remote import check_source
-    from oochub.remote import fetch as module
+    from oochub.remote import remote_repository as module
 
     module._fetch_once.cache_clear()
     check_source._FOUND.clear()

@@ -24,7 +24,8 @@ from oochub.builders.sources import sentence_embeddings
 from oochub.errors import OochubError
 from oochub.hub.leaderboard_repository import fetch_results
 from oochub.hub.upload import upload
-from oochub.remote import check_source, fetch, guard
+from oochub.remote import check_source, guard
+from oochub.remote import remote_repository as fetch
 
 _INFO, _TREE = r"GET /api/[a-z]+/user/[a-z]+(/revision|\?|$)", "GET /api/.*/tree/"
 _FILE, _BODY = "(GET|HEAD) .*/resolve/", "GET .*/resolve/"

@@ -39,7 +39,7 @@ print(json.dumps([peak(), rows, size]))
 @pytest.mark.campaign
 def test_a_hundred_thousand_rows_in_less_than_a_gigabyte(hub, tmp_path):
     """Planted fault: the folder read whole before it is sent."""
-    from oochub.data.write_repository import write_user_repository
+    from oochub.repository.write_repository import write_user_repository
 
     noise = np.random.default_rng(0)
     header = b"\x89PNG\r\n\x1a\n"

@@ -157,7 +157,7 @@ def test_own_data_come_back(hub, tmp_path):
     """Planted fault: a repository without a build record is taken for none of ours."""
     from own_data import picture_folder
 
-    from oochub.data.write_repository import write_user_repository
+    from oochub.repository.write_repository import write_user_repository
     from oochub.settings.data_settings import DataSettings
 
     picture_folder(tmp_path / "birds")

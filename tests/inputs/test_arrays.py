@@ -11,8 +11,8 @@ from datasets import Array2D, Array3D, Dataset, Features, List, Value
 from input_rows import ROWS
 
 from oochub.errors import OochubError
+from oochub.inputs._stored_processors import ArrayProcessor
 from oochub.inputs.arrays import Arrays
-from oochub.processors.stored_processors import ArrayProcessor
 
 CPU = torch.device("cpu")
 

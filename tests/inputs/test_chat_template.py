@@ -8,7 +8,7 @@ from tiny_chat_models import TEMPLATE
 from transformers.utils import chat_template_utils
 
 from oochub.errors import OochubError
-from oochub.inputs.pictures.chat_template import bounded_template, check_template_length
+from oochub.inputs.pictures.chat_processor import bounded_template, check_template_length
 
 
 def test_a_long_template_is_refused():

@@ -10,8 +10,8 @@ from datasets import Dataset, List, Value
 from input_rows import ROWS
 
 from oochub.errors import OochubError
+from oochub.inputs._stored_processors import GraphProcessor
 from oochub.inputs.graphs import Graphs
-from oochub.processors.stored_processors import GraphProcessor
 
 CPU = torch.device("cpu")
 _PROCESSOR = GraphProcessor(column="graph", node_sizes=(9, 4), edge_sizes=(5,))

@@ -7,8 +7,8 @@ from datasets import Dataset, List, Value
 from input_rows import ROWS
 
 from oochub.errors import OochubError
+from oochub.inputs._stored_processors import TokenProcessor
 from oochub.inputs.token_ids import TokenIds
-from oochub.processors.stored_processors import TokenProcessor
 
 
 def example() -> tuple[Any, list[Any], Any]:

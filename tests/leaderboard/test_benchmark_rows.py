@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import oochub
 from oochub.app import app
 from oochub.errors import OochubError, OochubWarning
-from oochub.evaluation.answers_file import AnswersFile, join_answers
+from oochub.exchange.answers_file import AnswersFile, join_answers
 from oochub.leaderboard.benchmark_rows import BenchmarkRows
 from oochub.leaderboard.recomputation import digest_compared_rows
 from oochub.leaderboard.site import Site, _own

@@ -11,7 +11,7 @@ from leaderboard_entries import made_predictions, sent_entry
 
 import oochub
 from oochub.leaderboard.board import Board
-from oochub.leaderboard.checked_entry import CheckedEntry
+from oochub.leaderboard.check_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
 from oochub.leaderboard.leaderboard_pages import _scale, make_board_page, make_entry_page
 from oochub.prediction.predictions import Predictions

@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score
 import oochub
 from oochub.evaluation.evaluate import evaluate
 from oochub.leaderboard.board import Board
-from oochub.leaderboard.checked_entry import CheckedEntry
+from oochub.leaderboard.check_entry import CheckedEntry
 from oochub.prediction.predictions import Predictions
 from oochub.storage.parquet_file import seal
 

@@ -14,8 +14,8 @@ from leaderboard_entries import made_predictions, sent_entry
 
 from oochub.errors import OochubWarning
 from oochub.leaderboard.site import Site
-from oochub.prediction.parts_folder import ListedPart, Manifest, save_thumbnails
 from oochub.prediction.predictions import Predictions
+from oochub.prediction.predictions_file import ListedPart, Manifest, save_thumbnails
 from oochub.records.schema import to_json
 from oochub.storage.parquet_file import read_seal, seal
 
@@ -226,7 +226,7 @@ def test_a_hostile_entry_stops_nothing(results, tmp_path, spoil):
 
 def test_a_fault_of_ours_is_seen(results, tmp_path, monkeypatch):
     """What no check foresaw is a reason that names its type, and a warning that names the entry."""
-    from oochub.leaderboard import checked_entry
+    from oochub.leaderboard import check_entry as checked_entry
 
     good, bad, expected = results
     folder = shutil.copytree(good, tmp_path / "results")
@@ -249,7 +249,7 @@ def test_a_fault_of_ours_is_seen(results, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
 def test_a_stop_is_no_reason(results, tmp_path, monkeypatch, stop):
-    from oochub.leaderboard import checked_entry
+    from oochub.leaderboard import check_entry as checked_entry
 
     def recomputation(*_):
         raise stop

@@ -7,8 +7,8 @@ import shutil
 import pytest
 from leaderboard_entries import describe_checked, made_predictions, sent_entry
 
-import oochub.leaderboard.kept_entry as kept_entry
-from oochub.leaderboard.checked_entry import CheckedEntry
+import oochub.leaderboard.check_entry as kept_entry
+from oochub.leaderboard.check_entry import CheckedEntry
 from oochub.leaderboard.site import Site
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.ownership import MANIFEST
@@ -31,7 +31,7 @@ def opened(monkeypatch):
     """The files whose bytes were read for a digest."""
     read, digest = [], kept_entry.digest_entry
     monkeypatch.setattr(
-        "oochub.leaderboard.checked_entry.digest_entry", lambda files, own: read.extend(files) or digest(files, own)
+        "oochub.leaderboard.check_entry.digest_entry", lambda files, own: read.extend(files) or digest(files, own)
     )
     return read
 

@@ -11,7 +11,7 @@ from browser import CHROMIUM, Browser
 from leaderboard_entries import draw_entries, sent_entry
 
 from oochub.leaderboard.board import Board
-from oochub.leaderboard.checked_entry import CheckedEntry
+from oochub.leaderboard.check_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_pages import make_board_page
 from oochub.leaderboard.site import Site
 

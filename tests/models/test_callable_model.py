@@ -11,8 +11,8 @@ from PIL import Image as Pictures
 from torch import nn
 
 import oochub
+from oochub.detection.detector_scores import fit_detectors
 from oochub.errors import OochubError
-from oochub.evaluation.detector_scores import fit_detectors
 from oochub.models.callable_model import CallableModel
 from oochub.models.model_source import ModelSource
 

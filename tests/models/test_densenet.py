@@ -13,7 +13,11 @@ from torch.nn import functional
 from transformers import ViTImageProcessorPil
 
 from oochub.errors import OochubError
-from oochub.models.densenet import DenseNetConfig, DenseNetForImageClassification, convert_densenet_weights
+from oochub.models.architectures.densenet import (
+    DenseNetConfig,
+    DenseNetForImageClassification,
+    convert_densenet_weights,
+)
 from oochub.prediction.predict import predict
 
 DEPTHS = [2, 3]

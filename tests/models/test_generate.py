@@ -16,7 +16,7 @@ from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
 from oochub.errors import OochubError
 from oochub.inputs.pictures.chat_processor import load_chat_processor
 from oochub.inputs.pictures.image_questions import ImageQuestions
-from oochub.models.written_answers import AnswerMatcher, WrittenAnswers
+from oochub.models.chat.written_answers import AnswerMatcher, WrittenAnswers
 
 MODE_EXAMPLES = {"generate": lambda folder: Example(chat_model(folder, "llava"), NAMES)}
 

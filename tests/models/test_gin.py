@@ -6,9 +6,9 @@ import torch
 from datasets import Dataset, load_dataset
 
 import oochub
+from oochub.inputs._stored_processors import GraphProcessor
 from oochub.inputs.graphs import Graphs
-from oochub.models.gin import GinConfig, GinForGraphClassification
-from oochub.processors.stored_processors import GraphProcessor
+from oochub.models.architectures.gin import GinConfig, GinForGraphClassification
 
 
 def _model():

@@ -25,8 +25,8 @@ from tiny_chat_models import KINDS, NAMES, TEMPLATE, WORDS, byte_tokenizer, chat
 import oochub
 from oochub.cli import main
 from oochub.errors import OochubError
-from oochub.models.answer_scores import AnswerScores
-from oochub.models.questions import make_questions
+from oochub.models.chat.answer_scores import AnswerScores
+from oochub.models.chat.chat_model import make_questions
 
 MODE_EXAMPLES = {"multiple_choice": lambda folder: Example(chat_model(folder, "llava"), NAMES)}
 

@@ -8,8 +8,8 @@ import torch
 from model_folders import pictures, resnet
 
 import oochub
-from oochub.models import pass_threads
-from oochub.models.pass_threads import FreeCores, PassThreads, choose_threads
+from oochub.models import acceleration as pass_threads
+from oochub.models.acceleration import FreeCores, PassThreads, choose_threads
 from oochub.process.cores import count_cores
 
 

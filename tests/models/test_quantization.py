@@ -17,10 +17,15 @@ from torch import nn
 
 import oochub
 from oochub.errors import OochubError, word_for_shell
-from oochub.models import quantization, runtime
-from oochub.models.quantization import CalibrationImages, measure_agreement, needs_reduced_range
-from oochub.models.runtime import open_runtime
-from oochub.prediction.calibration_rows import choose_calibration_rows
+from oochub.models.runtimes import exported_network as runtime
+from oochub.models.runtimes import quantization
+from oochub.models.runtimes.exported_network import open_runtime
+from oochub.models.runtimes.quantization import (
+    CalibrationImages,
+    choose_calibration_rows,
+    measure_agreement,
+    needs_reduced_range,
+)
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.stats.proportion import wilson
 

@@ -24,7 +24,7 @@ from transformers.utils import is_torchvision_available
 import oochub
 from oochub.errors import OochubError
 from oochub.inputs.pictures import Pictures
-from oochub.inputs.pictures.float_processor import FloatProcessor
+from oochub.inputs.pictures.image_processor import FloatProcessor
 from oochub.models.encoder import Encoder
 from oochub.models.model_source import ModelSource
 from oochub.models.supported_models import SupportedModel, choose_auto_model, list_supported_models

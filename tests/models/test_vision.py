@@ -24,7 +24,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_CLASSIFICATIO
 import oochub
 from oochub.errors import OochubError
 from oochub.inputs.pictures import image_processor
-from oochub.inputs.pictures.float_processor import FloatProcessor
+from oochub.inputs.pictures.image_processor import FloatProcessor
 from oochub.models.supported_models import list_supported_models
 
 if find_spec("torchvision") is None or find_spec("timm") is None:

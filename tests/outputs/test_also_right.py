@@ -12,9 +12,9 @@ import pytest
 from sklearn.metrics import f1_score
 
 import oochub
+from oochub.data.declaration import find_declaration
+from oochub.detection.detector_scores import score_sets
 from oochub.errors import OochubError
-from oochub.evaluation.declaration import find_declaration
-from oochub.evaluation.detector_scores import score_sets
 from oochub.evaluation.evaluation_rows import check_metric, make_evaluation_rows
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts

@@ -14,8 +14,8 @@ from sklearn.metrics import f1_score
 
 import oochub
 from oochub.cli import main
+from oochub.comparison.compare import _compare_predictions as paired_comparison
 from oochub.errors import OochubError
-from oochub.evaluation.compare import _compare_predictions as paired_comparison
 from oochub.output import get_output
 from oochub.prediction.predictions import Predictions
 from oochub.report.forms import terminal

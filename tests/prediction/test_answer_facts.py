@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from oochub.prediction.check_rows import digest_rows, read_answer_facts
+from oochub.prediction.check_predictions import digest_rows, read_answer_facts
 from oochub.prediction.predictions import Predictions
 
 _ODD = ["plain", "", 'quo"te', "back\\slash", "ü", "a\tb", "\x7f", '", "', "\u2028", "😀", "1", "a/b", " "]

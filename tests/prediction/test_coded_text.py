@@ -7,7 +7,7 @@ import pytest
 
 import oochub
 from oochub.prediction.predictions import Predictions
-from oochub.prediction.stored_rows import decode_text, join_text
+from oochub.prediction.stored_columns import decode_text, join_text
 
 FEW = ["sea", None, "land", "sea"] * 5
 TABLES = {

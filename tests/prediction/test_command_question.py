@@ -15,7 +15,7 @@ from oochub.prediction.command_question import CommandQuestion
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
-from oochub.storage import code_digest
+from oochub.storage import cache_folder as code_digest
 from oochub.storage.cache_folder import cache_folder
 from oochub.studies.demo.example import example
 

@@ -17,8 +17,8 @@ import oochub
 from oochub.errors import OochubError, OochubWarning
 from oochub.models.extraction import Extraction
 from oochub.prediction import parts, predictions_file
-from oochub.prediction.parts_folder import Manifest, save_thumbnails
 from oochub.prediction.predictions import Predictions
+from oochub.prediction.predictions_file import Manifest, save_thumbnails
 from oochub.storage.parquet_file import read_seal, seal
 
 

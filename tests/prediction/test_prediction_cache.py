@@ -106,7 +106,7 @@ _NONE = {"model", "dataset", "out", "cache", "settings", "mode", "num_workers", 
 _NONE |= {"engine", "actors", "ray_address"}  # the numbers are those of one process
 _NONE |= {"threads"}  # the same bits: tests/models/test_pass_threads.py
 _NONE |= {"calibrate_on"}  # its images are a part of the key: tests/models/test_quantization.py
-_NONE |= {"runtime"}  # its versions are a part of the key: tests/models/test_runtime.py
+_NONE |= {"runtime"}  # its versions are a part of the key: tests/models/test_exported_network.py
 _NONE |= {"class_names", "transform", "model_id"}  # of functions and modules: tests/models/test_callable_model.py
 """Those whose value changes no prediction, or that have a test of their own."""
 

@@ -15,7 +15,7 @@ import oochub
 from oochub.errors import OochubError
 from oochub.inputs.pictures.image_threads import read_batches
 from oochub.inputs.pictures.preprocessing import Preprocessing
-from oochub.prediction import extract_parts as extracted_parts
+from oochub.prediction import parts as extracted_parts
 
 PROCESSOR = ViTImageProcessorPil(size={"height": 16, "width": 16})
 WHOLE = [encoded(photograph(30, 20, seed)) for seed in range(9)]

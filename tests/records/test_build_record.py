@@ -6,9 +6,9 @@ import pytest
 from datasets import Dataset, DatasetInfo, Features, Value
 
 import oochub
-from oochub.data.write_repository import write_user_repository
 from oochub.records.build_record import BuildFacts, BuildRecord, drop_build_column
 from oochub.records.schema import from_json
+from oochub.repository.write_repository import write_user_repository
 
 # As `describe` of the commit before BuildFacts wrote it, of a task of NOOCH and of Spawrious.
 _NOOCH = (

@@ -13,7 +13,7 @@ import reports
 from rich.console import Console
 
 import oochub
-from oochub.report.check import Check
+from oochub.checking.check import Check
 from oochub.stats.estimate import Estimate
 
 ATTRIBUTES = {

@@ -14,9 +14,9 @@ from rich.console import Console
 from test_model_line import made, models
 
 import oochub
-from oochub.evaluation.compare import _compare_predictions as paired_comparison
+from oochub.comparison.compare import _compare_predictions as paired_comparison
+from oochub.comparison.comparison import comparison
 from oochub.report import wording
-from oochub.report.comparison import comparison
 
 ATTACK = "</style><script>alert(1)</script><img src=https://evil.example/x onerror=alert(2)>\"' onload='x' {{ 7*7 }}"
 

@@ -12,7 +12,7 @@ from parsed_page import ParsedPage
 from test_comparison import report, shown
 
 import oochub
-from oochub.report.comparison import comparison
+from oochub.comparison.comparison import comparison
 from oochub.stats.estimate import Estimate
 
 TASKS = ("o2o_easy", "o2o_medium", "o2o_hard", "m2m_easy", "m2m_medium", "m2m_hard")

@@ -12,12 +12,12 @@ from parsed_page import ParsedPage
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from oochub.evaluation.detection_rows import compare_detectors
+from oochub.detection.detection_numbers import compare_detectors
 from oochub.records.finding_records import DetectionRow, ProbeRow
 from oochub.records.schema import from_json, to_json
 from oochub.report import forms
 from oochub.report import page as pages
-from oochub.report.sections import new_classes as words
+from oochub.sections import new_classes as words
 
 render_page, to_frame = reports.reading(pages.render_page), reports.reading(forms.to_frame)
 to_markdown = reports.reading(forms.to_markdown)

@@ -10,7 +10,7 @@ from parsed_page import ParsedPage
 
 from oochub.records.finding_records import ONE_PLACE
 from oochub.report.report import Report
-from oochub.report.sections.where_errors_go import _list_confusion_rows, _write_finding
+from oochub.sections.where_errors_go import _list_confusion_rows, _write_finding
 from oochub.stats.estimate import Estimate
 from oochub.stats.proportion import wilson
 

@@ -14,12 +14,12 @@ from every_page import PAGES
 from hostile_names import NAMES
 
 import oochub
-from oochub.evaluation.compare import _compare_predictions as paired_comparison
-from oochub.evaluation.rank_models import rank_models
+from oochub.comparison.compare import _compare_predictions as paired_comparison
+from oochub.comparison.comparison import comparison
+from oochub.comparison.rank_models import rank_models
 from oochub.leaderboard.site import Site
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts
-from oochub.report.comparison import comparison
 from oochub.reviewing.review_page import RIGHT_OR_WRONG, Card, Question, Shown, make_review_page
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")

@@ -21,7 +21,7 @@ from rich.console import Console
 
 import oochub
 import oochub.evaluation.evaluate as evaluation
-from oochub.evaluation import compare as comparing
+from oochub.comparison import compare as comparing
 from oochub.records.schema import to_json
 from oochub.records.table import MARKS, PLAIN
 from oochub.report.footnotes import Footnotes

@@ -19,7 +19,7 @@ from parsed_page import ParsedPage
 
 import oochub
 from oochub.prediction.predictions import Predictions
-from oochub.report.notebook_frame import frame_page
+from oochub.report.self_contained_page import frame_page
 
 EVIL = "'\"></iframe><script>window.ran = 1</script><img src=x onerror=window.ran=1>"
 

@@ -13,8 +13,8 @@ from found_rows import found_report
 from import_graph import ROOT
 
 import oochub
+from oochub.comparison.comparison import comparison
 from oochub.errors import OochubError
-from oochub.report.comparison import comparison
 from oochub.report.paper_table import PaperCell, PaperTable
 from oochub.report.verdict import verdict
 

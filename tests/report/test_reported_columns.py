@@ -8,9 +8,9 @@ from parsed_page import ParsedPage
 from test_comparison import report
 
 import oochub
+from oochub.comparison.comparison import comparison
+from oochub.comparison.comparison_table import Column
 from oochub.records.metadata import Training
-from oochub.report.comparison import comparison
-from oochub.report.comparison_table import Column
 
 RESNET, VIT = "ResNetForImageClassification", "ViTForImageClassification"
 ERM = Column("erm", reported=True)

@@ -17,7 +17,7 @@ from oochub.errors import OochubError
 from oochub.report import format_numbers as numbers
 from oochub.report import group_findings as findings
 from oochub.report import verdict, wording
-from oochub.report.sections import confidence, where_errors_go
+from oochub.sections import confidence, where_errors_go
 
 NUMBER = 1000
 REFUSED = re.compile(r"has no row with a label|The metric worst_group needs group, which these predictions lack")

@@ -7,8 +7,8 @@ import pytest
 import reports
 
 import oochub
-from oochub.prediction.notebook_table import make_notebook_table
 from oochub.prediction.predictions import Predictions
+from oochub.records.table import make_notebook_table
 from oochub.report.forms import notebook_html
 from oochub.stats.estimate import Estimate
 

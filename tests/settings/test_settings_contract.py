@@ -19,10 +19,10 @@ import oochub
 from oochub import catalog, settings
 from oochub.app import every_command
 from oochub.cli import main
-from oochub.commands._signature import _record, records_of, with_options
+from oochub.commands._options import _record, records_of, with_options
 from oochub.errors import OochubError, word_for_shell
 from oochub.records.parameters import list_kinds
-from oochub.settings.interval_settings import IntervalSettings
+from oochub.settings.evaluation_settings import IntervalSettings
 from oochub.settings.option import Option, Settings, get_default, list_options, option, type_of
 from oochub.settings.output_settings import OutputSettings
 from oochub.settings.prediction_settings import PredictionSettings

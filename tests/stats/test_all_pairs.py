@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 from oochub.errors import OochubError
-from oochub.stats import all_pairs
-from oochub.stats.all_pairs import compare_all_pairs
+from oochub.stats import model_places as all_pairs
 from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.model_places import compare_all_pairs
 from oochub.stats.paired_values import PairedValues, compare_values
 
 Z = 1.959963984540054

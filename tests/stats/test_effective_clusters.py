@@ -8,8 +8,7 @@ from scipy import stats
 
 from oochub import get
 from oochub.stats.bootstrap import bootstrap, replicate_interval
-from oochub.stats.effective_clusters import effective_clusters
-from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.estimate import Estimate, Sampling, effective_clusters
 from oochub.stats.estimation import estimate
 from oochub.stats.p_values import sign_flips
 from oochub.stats.paired_values import PairedValues, compare_values

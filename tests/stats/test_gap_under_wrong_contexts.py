@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 import oochub
+from oochub.stats.context_effects import _find_largest, gap_under_wrong_contexts
 from oochub.stats.estimate import Estimate
-from oochub.stats.gap_under_wrong_contexts import _find_largest, gap_under_wrong_contexts
 from oochub.stats.stratified_gap import StratifiedGap, stratified_gap
 
 

@@ -5,10 +5,10 @@ import pytest
 
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.accuracy.accuracy import accuracy
-from oochub.evaluation.group_sides import _split_in_halves as halves
+from oochub.evaluation.group_statistics import _split_in_halves as halves
 from oochub.stats.bootstrap import bootstrap
+from oochub.stats.context_effects import effect_by_role
 from oochub.stats.delong import delong
-from oochub.stats.effect_by_role import effect_by_role
 from oochub.stats.estimate import Sampling
 from oochub.stats.estimation import estimate
 from oochub.stats.group_intervals import worst_group_interval

@@ -7,9 +7,8 @@ import pytest
 
 from oochub import get
 from oochub.stats.estimate import Sampling
-from oochub.stats.estimation import estimate, estimate_groups
+from oochub.stats.estimation import estimate, estimate_groups, estimate_means
 from oochub.stats.mean_interval import MANY, Answers, RowNumbers
-from oochub.stats.means_of_groups import estimate_means
 
 SIZES = np.array([1, 1, 2, 2, 3, 7, 40, 200, 1_500, 25, 30])
 

@@ -24,8 +24,7 @@ from oochub.storage import artifacts
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.file_kind import FileKind
 from oochub.storage.files import check_writable, lock_target, open_log, write_whole, write_whole_folder
-from oochub.storage.marks import mark, read_mark
-from oochub.storage.ownership import MANIFEST, FolderManifest, make_manifest, overwriting, remove
+from oochub.storage.ownership import MANIFEST, FolderManifest, make_manifest, mark, overwriting, read_mark, remove
 
 THINGS = FileKind("things", (), lambda folder: False, is_folder=True, names=("*.txt",))
 

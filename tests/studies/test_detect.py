@@ -458,7 +458,7 @@ def test_the_papers_numbers_stand_beside_those_of_the_same_name(toy_study, real_
     other = printed["table1_auroc_mean_of_13_models"]["new_class"]
     assert f"| {other['MSP']['IN-R vs IN-OOD']} | {other['MSP']['IN-1K vs OpenImage-O']} | " in text
     assert "Reported, not measured: Table 1 of Yang" in text
-    from oochub.report.paper_numbers import find_reported_numbers
+    from oochub.comparison.paper_numbers import find_reported_numbers
 
     compared = 0
 

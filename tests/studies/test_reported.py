@@ -9,7 +9,7 @@ import pytest
 
 import oochub
 from oochub import catalog
-from oochub.report.paper_numbers import (
+from oochub.comparison.paper_numbers import (
     ReportedNumber,
     find_reported_numbers,
     list_reported_benchmarks,

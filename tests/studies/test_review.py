@@ -19,9 +19,9 @@ from PIL import Image
 from sklearn.neighbors import NearestNeighbors
 
 from oochub.cli import main
+from oochub.detection import image_sets as nearest_module
+from oochub.detection.image_sets import find_nearest_rows
 from oochub.errors import OochubError
-from oochub.evaluation import set_parts as nearest_module
-from oochub.evaluation.set_parts import find_nearest_rows
 from oochub.prediction.predictions import Predictions
 from oochub.records.metadata import PredictedBy
 from oochub.reviewing import decisions as decisions_module

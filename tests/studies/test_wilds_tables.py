@@ -13,9 +13,9 @@ from numpy.testing import assert_allclose
 import oochub
 from oochub import Predictions, catalog
 from oochub.cli import main
+from oochub.comparison.comparison import comparison
+from oochub.comparison.comparison_table import AVERAGE, Column
 from oochub.errors import OochubError
-from oochub.report.comparison import comparison
-from oochub.report.comparison_table import AVERAGE, Column
 from oochub.studies.wilds.best_constant import best_constant
 from oochub.studies.wilds.result_tables import result_tables
 

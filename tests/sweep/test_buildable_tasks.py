@@ -8,8 +8,7 @@ import pytest
 import oochub
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.cli import main
-from oochub.sweep.buildable_tasks import keep_buildable_tasks
-from oochub.sweep.sweep_recipe import read_recipe
+from oochub.sweep.sweep_recipe import keep_buildable_tasks, read_recipe
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,7 @@ from oochub.errors import OochubError
 from oochub.sweep.methods import read_method
 from oochub.sweep.runs import Run, RunResult, plan_stages
 from oochub.sweep.sweep_recipe import read_recipe
-from oochub.sweep.sweep_table import make_run_table, make_selection_table, to_markdown
-from oochub.sweep.trial_tables import make_trial_tables
+from oochub.sweep.sweep_table import make_run_table, make_selection_table, make_trial_tables, to_markdown
 
 DOMAINS = {"pacs": 4, "vlcs": 4, "office_home": 4, "terra_incognita": 4, "domain_net": 6}
 RANGES = {  # hparams_registry.py of DomainBed b93c22a: the exponents of 10, of 2 for batches

@@ -19,8 +19,8 @@ from own_data import picture_folder
 import oochub
 from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.cli import main
-from oochub.data.write_repository import write_user_repository
 from oochub.errors import OochubError
+from oochub.repository.write_repository import write_user_repository
 from oochub.settings.data_settings import DataSettings
 from oochub.sweep.measurement import measure
 from oochub.sweep.runs import Run, RunResult, plan_stages

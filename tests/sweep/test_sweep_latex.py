@@ -7,9 +7,8 @@ import pytest
 
 from oochub.errors import OochubError
 from oochub.sweep.runs import RunResult, plan_stages
-from oochub.sweep.sweep_latex import write_latex
 from oochub.sweep.sweep_recipe import read_recipe
-from oochub.sweep.sweep_table import make_run_table
+from oochub.sweep.sweep_table import make_run_table, write_latex
 
 RECIPE = """
 about = "A sweep whose runs are a formula."

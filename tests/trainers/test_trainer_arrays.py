@@ -14,8 +14,8 @@ from transformers.modeling_outputs import ImageClassifierOutput
 
 import oochub
 from oochub.errors import OochubError
+from oochub.inputs._stored_processors import ArrayProcessor
 from oochub.inputs.arrays import Arrays
-from oochub.processors.stored_processors import ArrayProcessor
 from oochub.trainers.backbone import open_backbone
 from oochub.trainers.robust_trainer import RobustTrainer
 from oochub.trainers.samplers import UniformSampler

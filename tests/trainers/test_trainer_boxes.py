@@ -10,7 +10,7 @@ from datasets import Dataset, load_dataset
 from scipy.optimize import linear_sum_assignment
 
 import oochub
-from oochub.models.detector_boxes import draw_boxes
+from oochub.models.extraction import draw_boxes
 from oochub.trainers.losses import _compute_box_losses
 from oochub.trainers.rows.targets import _read_box_targets
 

@@ -102,7 +102,7 @@ def test_group_dro_weighs_the_repositories(raw, model, tmp_path):
     data = oochub.load("wilds/py150", data_dir=str(raw("wilds/py150")))
     objective = oochub.get("objective", "group_dro")(step_size=1.0)
     network = GPT2LMHeadModel.from_pretrained(model)
-    from oochub.processors.stored_processors import TokenProcessor
+    from oochub.inputs._stored_processors import TokenProcessor
 
     trainer = oochub.RobustTrainer(
         network,
@@ -185,7 +185,7 @@ _UNEQUAL = {
 def _trainer(folder, rows, validation=None, **settings):
     from datasets import Dataset
 
-    from oochub.processors.stored_processors import TokenProcessor
+    from oochub.inputs._stored_processors import TokenProcessor
 
     return oochub.RobustTrainer(
         _tiny(),
@@ -244,7 +244,7 @@ def test_tokens_that_do_not_go_together_are_said_before_training(tmp_path, split
 def test_the_worst_rows_keep_a_line_with_the_words_of_the_model(run, raw, model, predictions, tmp_path):
     """Planted and seen: lines of other rows than the wrong ones; numbers where the model has a vocabulary."""
     from oochub.builders.toy_worlds._code_words import VOCABULARY
-    from oochub.processors.stored_processors import TokenProcessor
+    from oochub.inputs._stored_processors import TokenProcessor
 
     lines = predictions.table.column("thumbnail_text").to_pylist()
     wrong = (predictions.label != predictions.prediction[:, : predictions.label.shape[1]]) & (predictions.label >= 0)

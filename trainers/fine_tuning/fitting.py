@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from oochub.errors import OochubError
-from oochub.models.detector_boxes import check_whole_images
-from oochub.models.extraction import find_head
+from oochub.models.extraction import check_whole_images, find_head
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.fine_tuning.schedule import stage_epochs
 from oochub.trainers.objective import Objective

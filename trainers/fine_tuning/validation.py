@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
 from oochub.metric import read_facts
-from oochub.models.detector_boxes import draw_boxes
+from oochub.models.extraction import draw_boxes
 from oochub.output import get_output
 from oochub.records.build_record import BuildFacts, BuildRecord
 from oochub.records.sides import GroupsOfRows

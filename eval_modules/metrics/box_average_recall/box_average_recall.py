@@ -21,8 +21,7 @@ import numpy as np
 from oochub.eval_modules.metrics._box_rows import BoxRowsState, Measure
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array
-from oochub.stats.box_ranking import BoxRanking, ObjectSize
-from oochub.stats.image_boxes import RaggedRows
+from oochub.stats.image_boxes import BoxRanking, ObjectSize, RaggedRows
 
 _MOST = {"ar1": 1, "ar10": 10, "ar100": 100}
 

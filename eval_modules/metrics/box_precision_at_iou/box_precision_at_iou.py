@@ -18,8 +18,7 @@ from collections.abc import Sequence
 
 from oochub.eval_modules.metrics._box_rows import BoxRowsState, Measure, measure_precision
 from oochub.metric import MetricFacts, MetricShell
-from oochub.stats.box_ranking import BoxRanking, ObjectSize
-from oochub.stats.image_boxes import RaggedRows
+from oochub.stats.image_boxes import BoxRanking, ObjectSize, RaggedRows
 
 _PLACES = {"ap50": 0, "ap75": 5}  # among the ten overlaps
 

@@ -23,8 +23,8 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_group, check_same_length
-from oochub.stats.detection_accuracies import detection_accuracies
 from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.image_boxes import detection_accuracies
 from oochub.stats.mean_interval import mean_estimate, t_interval
 
 _FEW = 40  # groups, with fewer of which the interval is said to be too narrow
@@ -54,7 +54,7 @@ def detection_accuracy(
         A fraction in [0, 1], higher is better.
 
     Raises:
-        OochubError: As `oochub.stats.detection_accuracies`; groups that are NaN or not hashable; another form; no rows.
+        OochubError: As `oochub.stats.image_boxes`; groups that are NaN or not hashable; another form; no rows.
 
     >>> wheat, half = [0, 0, 10, 10], [0, 0, 10, 5]
     >>> rows = {"boxes": [[wheat], [half]], "scores": [[0.9], [0.9]], "true_boxes": [[wheat], [wheat]]}

@@ -4,25 +4,40 @@ A figure of `figures/` whose first parameter is `report`, `reports`, `scenes`, `
 `predictions`, `models`, `scored_sets` or `detection_numbers` can be drawn from the command line; `datasets`, `nearest`
 and `coco` are given to those that take them. `_table` in the module of a figure takes the same, and makes the table
 that belongs to it; `_rows` makes one that is too wide for a terminal, and only a .csv takes it.
+
+What figures are made of: reports, predictions of one model, or a data set; each read when it is first asked for.
+
+What `--export NAME=PATH` asks for: predictions as the file or folder of another program.
 """
 
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from oochub import catalog
-from oochub.commands._figure_sources import ALL, Sources
 from oochub.errors import OochubError, unknown_name
+from oochub.exchange.bridge import Bridge, get_bridge
 from oochub.prediction.predictions import Predictions
 from oochub.storage.artifacts import CSV, FIGURE, find_plot_kind, format_csv
 from oochub.storage.files import check_writable, write_whole
 
 if TYPE_CHECKING:
+    import datasets
     import pandas as pd
+
+    from oochub.detection.detector_scores import ScoredSet
+    from oochub.detection.image_sets import Nearest
+    from oochub.evaluation.scenes import Scenes
+    from oochub.prediction.predictions import Predictions
+    from oochub.report.report import Report
+
+ALL = "nooch/all"
+
 
 _SUFFIXES = {
     ".png": {"Software": None},
@@ -55,6 +70,227 @@ _WORDS = {
     "scored_sets": "predictions by one model (.parquet of `oochub predict`), one file per set",
 }
 _DPI = 150
+
+
+_SIDE = "side"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sources:
+    """What the figures are made of, read when it is first asked for.
+
+    Attributes:
+        names: Paths of reports, of files of predictions, of a table of numbers (.csv), or "nooch/all".
+        data_dir: The raw folder of a data set.
+        options: Options of its builder.
+        detectors: Words of the detectors that score predictions, as `make_detector` reads them.
+        reference: Predictions of the training split, to fit detectors on.
+        embeddings: Predictions whose features say which images are near; none takes those of the predictions.
+
+    >>> Sources(names=["erm.json", "dro.json"]).kind, Sources(names=["all.parquet"]).kind
+    ('reports', 'predictions')
+    """
+
+    names: Sequence[str]
+    data_dir: str | None = None
+    options: Mapping[str, Any] | None = None
+    detectors: Sequence[str] = ()
+    reference: str | None = None
+    embeddings: Sequence[str] = ()
+
+    @cached_property
+    def kind(self) -> str:
+        """The kind of the sources by the look of their names: "reports", "predictions", "numbers" or "data".
+
+        Raises:
+            OochubError: Sources of several kinds; several data sets or tables of numbers.
+        """
+        kinds = [_find_kind(name) for name in self.names]
+        if len(set(kinds)) > 1 or (len(kinds) > 1 and kinds[0] in ("data", "numbers")):
+            raise self.several()
+        return kinds[0]
+
+    def several(self) -> OochubError:
+        """The error for more sources than a figure takes."""
+        return OochubError(
+            "A figure needs one or more reports, or one other source; only figures of detectors and a gallery take "
+            f"several files of predictions. Got {', '.join(self.names)}."
+        )
+
+    @cached_property
+    def reports(self) -> "list[Report]":
+        """The reports, in the order given."""
+        from oochub.report.report import Report
+
+        return [Report.load(name) for name in self.names]
+
+    @property
+    def report(self) -> "Report":
+        """The one report, or the first."""
+        return self.reports[0]
+
+    @cached_property
+    def predictions(self) -> "Predictions":
+        """The predictions, or the first of several."""
+        return self._every[0]
+
+    @cached_property
+    def models(self) -> "list[Predictions]":
+        """The predictions of each file, by whatever model."""
+        from oochub.prediction.predictions import Predictions
+
+        return [Predictions.load(name) for name in self.names]
+
+    @property
+    def coco(self) -> Path:
+        """The raw folder of NOOCH.
+
+        Raises:
+            OochubError: There is none, or predictions are for another benchmark.
+        """
+        from oochub.benchmark import find_data_folder
+
+        for name, part in zip(self.names, self.models, strict=True):
+            if part.metadata.benchmark != "nooch":
+                raise OochubError(f"This figure shows a task of nooch, but {name} is for {part.metadata.benchmark}.")
+        return find_data_folder(catalog.get("benchmark", "nooch"), self.data_dir)
+
+    @cached_property
+    def scenes(self) -> "Scenes":
+        """The scenes of the test split, of predictions or of the data set."""
+        from oochub.data.load import load
+        from oochub.evaluation.scenes import Scenes
+
+        if self.kind == "predictions":
+            return Scenes.of(self.predictions)
+        if self.names[0] != ALL:
+            raise OochubError(f"Only {ALL} holds what these figures show, got {self.names[0]}.")
+        return Scenes.of(load(ALL, data_dir=self.data_dir, options=self.options))
+
+    @property
+    def predicted_scenes(self) -> "Scenes":
+        """The scenes of predictions, with their logits."""
+        return self.scenes
+
+    @cached_property
+    def losses(self) -> "pd.DataFrame":
+        """The losses of every task."""
+        from oochub.evaluation.scenes import measure_task_losses
+
+        return measure_task_losses(self.scenes)
+
+    @cached_property
+    def detection_numbers(self) -> "pd.DataFrame":
+        """The table of numbers."""
+        import pandas as pd
+
+        path = Path(self.names[0]).expanduser()
+        try:
+            return pd.read_csv(path)
+        except (OSError, ValueError) as error:
+            raise OochubError(
+                f"There is no table of numbers at {path} ({error}). `oochub imagenet_ood detect` writes numbers.csv."
+            ) from error
+
+    @cached_property
+    def scored_sets(self) -> "list[ScoredSet]":
+        """What the detectors say of each file of predictions."""
+        from oochub.detection.detector_scores import score_sets
+        from oochub.prediction.predictions import Predictions
+
+        fitted_on = Predictions.load(self.reference) if self.reference else None
+        return score_sets(self._every, self.detectors, reference=fitted_on)
+
+    @property
+    def nearest(self) -> "Mapping[str, Nearest]":
+        """For each row of each file of predictions the nearest in distribution, searched when it is asked for."""
+        return _Lazily([scored.name for scored in self.scored_sets], lambda config: self._nearest[config])
+
+    @cached_property
+    def _nearest(self) -> "dict[str, Nearest]":
+        from oochub.detection.image_sets import find_nearest_inside
+
+        return find_nearest_inside(self.scored_sets, embedding=self.embedding or None)
+
+    @cached_property
+    def embedding(self) -> "list[Predictions]":
+        """The predictions whose features say which images are near; empty where none were named."""
+        from oochub.prediction.predictions import Predictions
+
+        return [Predictions.load(name) for name in self.embeddings]
+
+    @cached_property
+    def datasets(self) -> Mapping[str, Any]:
+        """The data set of each file of predictions by its config, built when it is first asked for."""
+        names = {str(part.metadata.config): str(part.metadata.benchmark) for part in self.models}
+
+        def built(config: str) -> Any:
+            from oochub.data.load import load
+
+            return load(f"{names[config]}/{config}", data_dir=self.data_dir, options=self.options)
+
+        return _Lazily(list(names), built)
+
+    def check(self, beside: Collection[str]) -> None:
+        """Checks what can be before anything is scored: raw data for "datasets" and "coco", features for "nearest".
+
+        Raises:
+            OochubError: There is no such folder, or some predictions have no features.
+        """
+        from oochub.benchmark import find_data_folder
+
+        if "coco" in beside:
+            _ = self.coco
+        if "datasets" in beside:
+            for name in dict.fromkeys(str(part.metadata.benchmark) for part in self.models):
+                find_data_folder(catalog.get("benchmark", name), self.data_dir)
+        if "nearest" in beside and not self.embedding:
+            for name, part in zip(self.names, self._every, strict=True):
+                if "features" not in part.column_names:
+                    raise OochubError(
+                        f"{name} has no features, which tell which images are near. Predict with --features, or give "
+                        "--embedding FILE, predictions for the same images with the features of another model."
+                    )
+
+    @cached_property
+    def _every(self) -> "list[Predictions]":
+        every = self.models
+        for part in every[1:]:
+            for key in ("model", "class_names"):
+                if getattr(part.metadata, key) != getattr(every[0].metadata, key):
+                    ids = " and ".join(str(part.metadata.model.id) for part in (every[0], part))
+                    raise OochubError(f"These predictions differ in {key} ({ids}). Detectors are shown for one model.")
+        return every
+
+
+class _Lazily(Mapping[str, Any]):
+    """What belongs to each config, taken when it is first asked for."""
+
+    def __init__(self, names: Sequence[str], take: Callable[[str], Any]) -> None:
+        self._names, self._take = names, take
+        self._taken: dict[str, Any] = {}
+
+    def __getitem__(self, config: str) -> Any:
+        if config not in self._names:
+            raise KeyError(config)
+        if config not in self._taken:
+            self._taken[config] = self._take(config)
+        return self._taken[config]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def _find_kind(name: str) -> str:
+    if name.endswith(".parquet"):
+        return "predictions"
+    if name.endswith(".csv"):
+        return "numbers"
+    benchmark = name.partition("/")[0]
+    return "data" if benchmark in catalog.names("benchmark") and not Path(name).is_file() else "reports"
 
 
 @dataclass(frozen=True)
@@ -206,7 +442,7 @@ def _match_detectors(detectors: Sequence[str], named: Sequence[str]) -> list[str
 
 
 def _check_detectors(kind: str, named: Sequence[str], sources: Sources) -> None:
-    from oochub.evaluation.detector_scores import make_detector
+    from oochub.detection.detector_scores import make_detector
 
     words = _match_detectors(sources.detectors, named)
     by_name = {name: make_detector(name) for name in words}
@@ -252,3 +488,91 @@ def _read(what: str, text: str, annotation: Any) -> Any:
     except (KeyError, ValueError) as error:
         wanted = {int: "a whole number", bool: "yes or no"}.get(annotation, "numbers with commas between")
         raise OochubError(f"{what} must be {wanted}, got {text!r}.") from error
+
+
+@dataclass(frozen=True)
+class Export:
+    """One export that was asked for.
+
+    Attributes:
+        bridge: Program that opens it.
+        path: File or folder to write.
+    """
+
+    bridge: Bridge
+    path: Path
+
+    @classmethod
+    def parse(cls, text: str) -> "Export":
+        """An export from "NAME=PATH", the name and the path checked.
+
+        Raises:
+            OochubError: Another form, an unknown bridge or one that writes nothing, a path that holds something else.
+
+        >>> Export.parse("fiftyone")
+        Traceback (most recent call last):
+        oochub.errors.OochubError: An export must be written NAME=PATH, as fiftyone=folder, got 'fiftyone'.
+        """
+        from oochub.exchange.export import check_export
+
+        name, _, path = text.partition("=")
+        if not (name and path):
+            raise OochubError(f"An export must be written NAME=PATH, as fiftyone=folder, got {text!r}.")
+        bridge = get_bridge(name)
+        return cls(bridge, check_export(bridge, path))
+
+
+def write_exports(exports: Sequence[Export], sources: Sources) -> None:
+    """Writes each export, whole or not at all.
+
+    Raises:
+        OochubError: Sources that are not one file of predictions, and what `oochub.exchange.export` raises.
+    """
+    from oochub.exchange.export import export
+
+    if sources.kind != "predictions" or len(sources.names) > 1:
+        raise OochubError(
+            f"--export takes one file of predictions (.parquet of `oochub predict`), got {', '.join(sources.names)}."
+        )
+    for each in exports:
+        each.bridge.check(sources.predictions)
+    data = _load_data(sources) if any(each.bridge.needs_images for each in exports) else None
+    told = _add_sides(sources.predictions)
+    for each in exports:
+        export(told, each.bridge.name, each.path, data=data)
+
+
+def _add_sides(predictions: "Predictions") -> "Predictions":
+    """The predictions with a column `side`, "in" or "out" of context, unless they have one or sides are of groups."""
+    import numpy as np
+    import pyarrow as pa
+
+    from oochub.data.declaration import find_declaration
+    from oochub.records.sides import GroupsOfRows
+
+    declared, names = find_declaration(predictions), set(predictions.column_names)
+    sides = {"in": declared.in_context, "out": declared.out_of_context}
+    needed = {column for side in sides.values() for column in side.where}
+    if _SIDE in names or not needed <= names or any(isinstance(side, GroupsOfRows) for side in sides.values()):
+        return predictions
+    columns = {name: predictions.column(name) for name in {"split", *needed}}
+    told = np.full(len(predictions), None, object)
+    for name, side in sides.items():
+        told[side.mask(columns)] = name
+    return predictions.with_table(predictions.rows.with_column(_SIDE, pa.array(told, pa.string())))
+
+
+def _load_data(sources: Sources) -> "Mapping[str, datasets.Dataset] | None":
+    """The splits that were predicted, with their images; None of own data that nobody named."""
+    from oochub.data.load import is_benchmark, load
+
+    known = sources.predictions.metadata
+    if known.benchmark is not None and is_benchmark(known.benchmark):
+        name = known.benchmark if known.config is None else f"{known.benchmark}/{known.config}"
+    elif sources.data_dir is None:
+        return None
+    else:
+        own: Mapping[str, datasets.Dataset] = load(sources.data_dir, options=sources.options)
+        return own
+    data: Mapping[str, datasets.Dataset] = load(name, data_dir=sources.data_dir, options=sources.options)
+    return data

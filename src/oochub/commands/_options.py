@@ -1,24 +1,43 @@
-"""What the commands share: options with one meaning everywhere, and how a command says what it wrote."""
+"""What the commands share: options with one meaning everywhere, and how a command says what it wrote.
 
-from collections.abc import Callable
+The options of a command, made of the records that its function takes: each field is an option, declared there.
+
+A parameter whose type is a record of `oochub.settings` stands for the options of its fields; the function gets the
+record, checked. `Annotated[Record, shown(...)]` says what this command shows of it, or must be given.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING, dataclass
+from functools import wraps
 from json import dumps, loads
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 from rich.console import Console
 from rich.highlighter import JSONHighlighter
 
 from oochub.errors import OochubError
-from oochub.records.parameters import parse_options
+from oochub.records.parameters import list_kinds, parse_options
 from oochub.settings.model_settings import ModelSettings
+from oochub.settings.option import Option, Settings, get_default, list_options, type_of
+from oochub.settings.output_settings import OutputSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.file_kind import FileKind
 from oochub.storage.files import check_writable
+from oochub.storage.ownership import allow_overwriting
 from oochub.storage.reading import check_regular_file
 
 if TYPE_CHECKING:
     from oochub.models.model_file import MadeModel
+
+
+MORE = "More"
+"""The panel of a command's own options that `--help-all` alone shows; "More: Speed" is that of a record's."""
+
+
+_ALL = "oochub.help_all"
 
 
 class _OutConsole(Console):
@@ -147,3 +166,181 @@ def print_result(result: dict[str, Any], as_json: bool) -> None:
         return
     for path in (value for value in result.values() if isinstance(value, str)):
         out_console.print(path)
+
+
+def is_more(panel: str | None) -> bool:
+    """Whether the options of a panel are shown by `--help-all` alone."""
+    return (panel or "").partition(":")[0] == MORE
+
+
+def shows_all(context: Any) -> bool:
+    """Whether `--help-all` was typed."""
+    return bool(context.meta.get(_ALL))
+
+
+def _print_all(context: typer.Context, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        context.meta[_ALL] = True
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
+_HELP_ALL = inspect.Parameter(
+    "help_all",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[
+        bool,
+        typer.Option(
+            "--help-all", is_eager=True, expose_value=False, callback=_print_all, help="Show all options and exit."
+        ),
+    ],
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shown:
+    """What a command shows of a record, see `shown`."""
+
+    only: tuple[str, ...] = ()
+    but: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    help: Mapping[str, str] | None = None
+
+    def has(self, name: str) -> bool:
+        """Whether the command has an option for the field."""
+        return name not in self.but and (not self.only or name in self.only)
+
+
+def shown(*, only: tuple[str, ...] = (), but: tuple[str, ...] = (), needs: tuple[str, ...] = (), **help: str) -> _Shown:
+    """What a command shows of a record that it takes.
+
+    Args:
+        only: The fields that it has alone; none is all.
+        but: The fields that it has not.
+        needs: The fields that must be given.
+        **help: Other words for `--help`, of a field that means more here.
+    """
+    return _Shown(only=only, but=but, needs=needs, help=help)
+
+
+def with_options(command: Callable[..., None], name: str) -> Callable[..., None]:
+    """The command as typer takes it: with an option for each field of its records, which it is called with.
+
+    Args:
+        command: The function of a command.
+        name: The command's, by which fields say who shows them.
+    """
+    signature, hints = inspect.signature(command), get_type_hints(command, include_extras=True)
+    records: dict[str, tuple[type[Settings], dict[str, Option]]] = {}
+    dropped: set[str] = set()  # what the command itself does not take
+    parameters: list[inspect.Parameter] = []
+    for each in signature.parameters.values():
+        found = _record(hints[each.name])
+        if found is None:
+            parameters.append(each.replace(annotation=hints[each.name], kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        kind, shows = found
+        about = {field: one for field, one in list_options(kind).items() if shows.has(field) and _is_shown(one, name)}
+        records[each.name] = kind, about
+        parameters += [_make_parameter(kind, field, one, shows) for field, one in about.items()]
+
+    if any(map(_is_output, parameters)):
+        if _OVERWRITE not in {each.name for each in parameters}:
+            about = {_OVERWRITE: list_options(OutputSettings)[_OVERWRITE]}
+            parameters.append(_make_parameter(OutputSettings, _OVERWRITE, about[_OVERWRITE], _Shown()))
+            dropped = {_OVERWRITE}
+        _make_eager(next(each for each in parameters if each.name == _OVERWRITE))
+
+    panels = (getattr(about, "rich_help_panel", None) for each in parameters for about in get_args(each.annotation)[1:])
+    if any(map(is_more, panels)):
+        parameters.append(_HELP_ALL)
+
+    @wraps(command)
+    def run(**typed: Any) -> None:
+        for each in (_HELP_ALL.name, *dropped):
+            typed.pop(each, None)
+        made = {}
+        for place, (kind, about) in records.items():
+            words = {field: typed.pop(_name_variable(one)) for field, one in about.items()}
+            given = {field: each for field, each in words.items() if each is not None and each != []}
+            made[place] = kind(**{field: _parse_value(each, about[field]) for field, each in given.items()})
+        command(**typed, **made)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what `inspect` reads
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    del run.__wrapped__
+    return run
+
+
+_OVERWRITE = "overwrite"
+
+
+def _is_output(parameter: inspect.Parameter) -> bool:
+    """Whether a parameter is the path of something that is written, see `oochub.commands._options.writes`."""
+    about = get_args(parameter.annotation)[1:]
+    return any(getattr(each, "callback", None) in OUTPUT_CHECKS for each in about)
+
+
+def _make_eager(parameter: inspect.Parameter) -> None:
+    """Lets the option of what may be replaced hold before the paths are checked, and until the command ends."""
+
+    def allow(context: typer.Context, given: bool) -> bool:
+        if not context.resilient_parsing:
+            allow_overwriting(given)
+        return given
+
+    about = get_args(parameter.annotation)[1]
+    about.is_eager, about.callback = True, allow
+
+
+def records_of(command: Callable[..., None]) -> Iterator[tuple[type[Settings], _Shown]]:
+    """The records that a command's function takes, and what the command shows of each."""
+    yield from filter(None, map(_record, get_type_hints(command, include_extras=True).values()))
+
+
+def _record(annotation: Any) -> tuple[type[Settings], _Shown] | None:
+    kind, *others = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+    if not (isinstance(kind, type) and issubclass(kind, Settings)):
+        return None
+    return kind, next((each for each in others if isinstance(each, _Shown)), _Shown())
+
+
+def _is_shown(about: Option, command: str) -> bool:
+    return about.commands is None or command in about.commands
+
+
+def _name_variable(about: Option) -> str:
+    """The name of the parameter that typer sees, which is that of the option."""
+    return about.flag_alone.strip("-").replace("-", "_")
+
+
+def _make_parameter(kind: type[Settings], field: str, about: Option, shows: _Shown) -> inspect.Parameter:
+    """What typer reads an option from."""
+    typed = type_of(kind, field) if about.typed is None else about.typed
+    alone = next(each for each in list_kinds(typed) if each is not type(None))
+    if get_origin(alone) is Iterable:
+        typed = alone = list[str]
+        typed |= None
+    words = (shows.help or {}).get(field, about.help)
+    words = f"{words.removesuffix('.')}, {about.form}." if about.form else words
+    default = MISSING if field in shows.needs else get_default(kind, field)
+    given = typer.Option(
+        about.flag,
+        help=f"{words.removesuffix('.')}; repeatable." if get_origin(alone) is list else words,
+        rich_help_panel=about.panel if about.common or default is MISSING else f"{MORE}: {about.panel}",
+        metavar=about.metavar,
+        min=about.least if about.least is not None else about.above,
+        max=about.most if alone is int else None,  # of nan typer would say that it is too large
+    )
+    return inspect.Parameter(
+        _name_variable(about),
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if default is MISSING else default,
+        annotation=Annotated[alone if default is MISSING else typed, given],
+    )
+
+
+def _parse_value(typed: Any, about: Option) -> Any:
+    """The value of what was typed."""
+    return typed if about.parse is None else about.parse(typed, about.flag_alone)

@@ -18,7 +18,7 @@ from oochub.commands._options import (
 )
 from oochub.settings.context_settings import ContextSettings
 from oochub.settings.data_settings import DataSettings
-from oochub.settings.interval_settings import IntervalSettings
+from oochub.settings.evaluation_settings import IntervalSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.probe_settings import ProbeSettings
@@ -102,8 +102,8 @@ def audit(
 
 def _open_report(key: str, out: Path, intervals: IntervalSettings) -> "Report | None":
     """The report in the folder, where it is of the predictions that the cache has by a key; its page is written."""
+    from oochub.evaluation.kept_report import read_kept_report
     from oochub.prediction.prediction_cache import PredictionCache
-    from oochub.report.kept_report import read_kept_report
 
     folder = check_writable(out, kind=AUDIT)
     with lock_target(folder, kind=AUDIT):

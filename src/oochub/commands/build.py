@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.table import Table
 
-from oochub.commands._options import AsJson, Source, out_console, print_result, writes
-from oochub.commands._signature import MORE, shown
+from oochub.commands._options import MORE, AsJson, Source, out_console, print_result, shown, writes
 from oochub.errors import OochubError
 from oochub.process.ranks import Ranks
 from oochub.settings.data_settings import DataSettings
@@ -94,9 +93,9 @@ def build(
     Under torchrun each process builds its share of the configurations, whole or not at all, and adds it to the card.
     """
     from oochub.data.load import get_builder_class, is_benchmark, split_name
-    from oochub.data.write_repository import write_user_repository
-    from oochub.data.write_webdataset import SHARD_SIZE
     from oochub.loading_scripts.build_repository import build_parquet, build_webdataset
+    from oochub.repository.write_repository import write_user_repository
+    from oochub.repository.write_webdataset import SHARD_SIZE
 
     if describe is not None:
         if is_benchmark(source) or out is not None or audit is not None:

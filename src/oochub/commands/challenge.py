@@ -7,8 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from oochub.commands._options import AsJson, Source, check_pairs, out_console, print_result, writes
-from oochub.commands._signature import MORE
+from oochub.commands._options import MORE, AsJson, Source, check_pairs, out_console, print_result, writes
 from oochub.errors import OochubError
 from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import REPOSITORY
@@ -83,8 +82,8 @@ def challenge(
     as_json: AsJson = False,
 ) -> None:
     """Makes a challenge set of any data: a criterion says which examples are out of context."""
-    from oochub.data.write_repository import write_challenge_repository
     from oochub.records.parameters import parse_options
+    from oochub.repository.write_repository import write_challenge_repository
 
     arguments: dict[str, Any] = dict(
         label=label,

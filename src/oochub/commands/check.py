@@ -8,7 +8,7 @@ import typer
 
 from oochub.commands._options import AsJson, out_console, print_result, writes
 from oochub.errors import OochubError
-from oochub.settings.check_settings import CheckSettings
+from oochub.settings.report_settings import CheckSettings
 from oochub.storage.artifacts import BADGE, JUNIT, MARKDOWN, RULES
 from oochub.storage.files import check_writable, write_whole
 
@@ -63,7 +63,7 @@ def check(
         raise OochubError("check needs rules: --rules FILE.toml. `oochub check --suggest REPORT` prints a first file.")
     if "margin" in asked.given():
         raise OochubError("--margin applies to --suggest alone. Leave it out, or add --suggest.")
-    from oochub.checking import check as run
+    from oochub.checking.check_report import check as run
 
     found = run(list(reports), rules, **{name: getattr(asked, name) for name in asked.keywords()})
     texts: Mapping[str, Callable[[], str]] = {
@@ -90,9 +90,9 @@ def _suggest(reports: list[Path], asked: CheckSettings, rules: Path | None, othe
         raise OochubError(f"--suggest starts from one report, got {len(reports)}.")
     if rules is not None:
         check_writable(rules, kind=RULES)
-    from oochub.checking import open_report
-    from oochub.report.check_rules import suggest_rules
-    from oochub.report.report import check_all_rows
+    from oochub.checking.check_report import open_report
+    from oochub.checking.rules import suggest_rules
+    from oochub.report.report_record import check_all_rows
 
     report = open_report(reports[0])
     check_all_rows(report, str(reports[0]), why="Rules hold a model to bounds on all rows")

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from oochub.commands._options import AsJson, out_console, print_result, writes
-from oochub.settings.comparison_settings import ComparisonSettings
-from oochub.settings.table_settings import TableSettings
+from oochub.settings.report_settings import ComparisonSettings, TableSettings
 from oochub.storage.artifacts import CSV, LATEX, MARKDOWN, PAGE
 
 PANEL = "Audit a model"
@@ -40,7 +39,7 @@ def compare(
     examples that one of them alone answers right.
     """
     import oochub
-    from oochub.report.comparison import Comparison
+    from oochub.comparison.comparison import Comparison
     from oochub.storage.files import write_whole
 
     outputs = {

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oochub.commands._options import AsJson, out_console, print_result, writes
-from oochub.commands._signature import MORE
+from oochub.commands._options import MORE, AsJson, out_console, print_result, writes
 from oochub.errors import OochubError
 from oochub.settings.data_settings import DataSettings
-from oochub.settings.evaluation_settings import EvaluationSettings
-from oochub.settings.interval_settings import IntervalSettings
+from oochub.settings.evaluation_settings import EvaluationSettings, IntervalSettings
 from oochub.storage.artifacts import GROUP_TABLE, PREDICTIONS, REPORT, REPORTS
 from oochub.storage.files import check_writable
 
@@ -122,7 +120,7 @@ def evaluate(
         return
     table = None
     if groups is not None:
-        from oochub.evaluation.group_table import tabulate_groups
+        from oochub.evaluation.breakdown import tabulate_groups
 
         table = tabulate_groups(list(predictions), classes=asked.classes, **source, **loading)
     report = run(

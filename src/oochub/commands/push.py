@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, out_console, print_result, writes
-from oochub.commands._signature import shown
+from oochub.commands._options import AsJson, out_console, print_result, shown, writes
 from oochub.hub.upload import Pushed
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.hub_settings import HubSettings

@@ -51,7 +51,7 @@ def repair(
     check_models(model, how=how, device=asked.device)
     from oochub.records.schema import to_json
     from oochub.repairing import repair_source
-    from oochub.report.repair_words import terminal, write_verdict
+    from oochub.repairs.repair import terminal, write_verdict
 
     without_weight_bars()
     made = repair_source(model, source, data, how, asked, found=contexts, settings=settings, out=out)

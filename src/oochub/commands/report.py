@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from oochub.commands._options import AsJson, out_console, print_result, writes
-from oochub.commands._signature import MORE, shown
+from oochub import catalog
+from oochub.commands._options import MORE, AsJson, out_console, print_result, shown, writes
 from oochub.settings.data_settings import DataSettings
-from oochub.settings.table_settings import TableSettings
+from oochub.settings.report_settings import TableSettings
 from oochub.storage.artifacts import BROWSER, LATEX, MARKDOWN, PAGE, find_plot_kind
 from oochub.storage.files import check_writable
 
@@ -26,7 +26,7 @@ def _writes_figures(plots: list[str] | None) -> list[str] | None:
 
 
 def _writes_exports(exports: list[str] | None) -> list[str] | None:
-    from oochub.commands._exports import Export
+    from oochub.commands._drawing import Export
 
     for text in exports or []:
         Export.parse(text)
@@ -126,9 +126,7 @@ def report(
 
     --browse makes a page of all rows, not only the worst: filters, numbers of what is filtered, its ids as a file.
     """
-    from oochub.commands._drawing import Plot, draw
-    from oochub.commands._exports import Export, write_exports
-    from oochub.commands._figure_sources import Sources
+    from oochub.commands._drawing import Export, Plot, Sources, draw, write_exports
     from oochub.errors import OochubError
     from oochub.report.forms import frame_table, terminal
     from oochub.storage.files import write_whole
@@ -177,7 +175,7 @@ def report(
         with write_whole(path, kind=_KINDS[name]) as draft:
             draft.write_text(text, "utf-8")
     if browse is not None:
-        from oochub.browsing.browse import browse as write_rows
+        write_rows = catalog.find_functions("browse")["browsing"]
 
         write_rows(
             source[0],

@@ -25,8 +25,7 @@ from oochub.errors import OochubError, unknown_name
 from oochub.metric import read_facts
 
 if TYPE_CHECKING:
-    from oochub.data.verify_archives import VerifiedArchive
-    from oochub.data.verify_raw import VerifiedConfig
+    from oochub.repository.verify_release import VerifiedArchive, VerifiedConfig
 
 PANEL = "Start"
 
@@ -85,8 +84,7 @@ def _verify(kind: str, name: str, data_dir: str | None, mirror: str | None, as_j
     """The archives by their digests, and what a build of each config would find; ends with 1 if something differs."""
     from oochub.benchmark import find_data_folder
     from oochub.data.load import get_declaration
-    from oochub.data.verify_archives import verify_archives
-    from oochub.data.verify_raw import verify_raw
+    from oochub.repository.verify_release import verify_archives, verify_raw
 
     if kind != "benchmark":
         raise OochubError(f"--verify compares the raw folder of a benchmark, got a {kind}. Leave it out.")
@@ -131,9 +129,9 @@ def _verify_mirror(declared: Benchmark, mirror: str, as_json: bool) -> None:
 
     Ends with 1 if one differs or none is there as published, with 3 if nothing can be compared.
     """
-    from oochub.data.verify_archives import verify_repository
     from oochub.hub.upload import open_client
     from oochub.remote.remote_repository import RemoteRepository
+    from oochub.repository.verify_release import verify_repository
 
     client = open_client(mirror, dry_run=True)
     repository = RemoteRepository.read(client, mirror, repo_type="dataset", revision=None)

@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, check_pairs, out_console, print_result, writes
-from oochub.commands._signature import MORE, shown
+from oochub.commands._options import MORE, AsJson, check_pairs, out_console, print_result, shown, writes
 from oochub.settings.data_settings import DataSettings
-from oochub.settings.table_settings import TableSettings
+from oochub.settings.report_settings import TableSettings
 from oochub.storage.artifacts import CSV, LATEX, SWEEP
 
 PANEL = "Train"
@@ -62,9 +61,8 @@ def sweep(
     from oochub.data.load import check_options
     from oochub.errors import OochubError
     from oochub.records.parameters import parse_options
-    from oochub.sweep.buildable_tasks import keep_buildable_tasks
     from oochub.sweep.runs import RunListing, plan_stages
-    from oochub.sweep.sweep_recipe import read_recipe
+    from oochub.sweep.sweep_recipe import keep_buildable_tasks, read_recipe
 
     overrides = parse_options([*(override or []), *(earlier_override or [])], by="--override")
     overrides |= {} if head is None else {"head": head}
@@ -96,9 +94,14 @@ def sweep(
     from oochub.sweep.measurement import check_raw_folders, measure
     from oochub.sweep.sweep import feature_sweep
     from oochub.sweep.sweep import sweep as run
-    from oochub.sweep.sweep_latex import write_latex
-    from oochub.sweep.sweep_table import SELECTION_HEADS, TRIALS, list_unselected, selection_rows
-    from oochub.sweep.trial_tables import make_trial_tables
+    from oochub.sweep.sweep_table import (
+        SELECTION_HEADS,
+        TRIALS,
+        list_unselected,
+        make_trial_tables,
+        selection_rows,
+        write_latex,
+    )
 
     check_raw_folders(() if plan.missing_benchmarks else plan.tasks, raw.data_dir)
     if features:

@@ -2,6 +2,8 @@
 
 Some rows may be looked at to choose contexts (`mark_selection_rows`); a statement about contexts is tested on the
 others.
+
+The way to find contexts for a model: one that looks with features may look with those of the model itself.
 """
 
 import hashlib
@@ -25,8 +27,8 @@ from oochub.context_finding.image_arrays import list_true_columns
 from oochub.context_finding.measure_images import measure_splits
 from oochub.data.load import find_data_declaration, load_columns
 from oochub.data.open_source import name_source
-from oochub.data.write_repository import check_links, check_replaceable, write_repository
 from oochub.errors import OochubError, choose_wording
+from oochub.models.callable_model import CallableModel
 from oochub.prediction.ray_engine import RayEngine
 from oochub.process.ranks import Ranks
 from oochub.records.build_record import (
@@ -38,8 +40,10 @@ from oochub.records.build_record import (
     drop_build_column,
 )
 from oochub.records.parameters import check_parameters
+from oochub.repository.write_repository import check_links, check_replaceable, write_repository
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings
+from oochub.settings.model_settings import ModelSettings
 from oochub.settings.option import list_options
 from oochub.storage.files import lock_target
 
@@ -437,3 +441,28 @@ class _Digest(io.RawIOBase):
     def write(self, content: Any) -> int:
         self.sum.update(content)
         return len(content)
+
+
+def make_way_for_model(found: ContextSettings, model: Any, how: ModelSettings) -> ContextWay:
+    """The way with its settings; one that can look with the audited model does so if no other is named.
+
+    Args:
+        found: How contexts are found.
+        model: Model that is audited or repaired.
+        how: How it answers.
+
+    Raises:
+        OochubError: An unknown way or setting, or a model without features for a way that looks with it.
+    """
+    settings = found.of_way
+    kind = catalog.get("context", found.contexts) if found.contexts in catalog.names("context") else None
+    if kind is None or not kind.looks_with_audited_model or "model" in settings:
+        return make_way(found.contexts, settings)
+    if isinstance(model, CallableModel) or (not isinstance(model, str | Path) and not hasattr(model, "config")):
+        option = choose_wording('context_settings={"model": ...}', "--context-model")
+        raise OochubError(
+            f"The way {found.contexts} looks with the features of a model, and this one, a {type(model).__name__}, has "
+            f"none that can be found. Name another one: {option}."
+        )
+    processor = {} if how.image_processor is None else {"image_processor": how.image_processor}
+    return make_way(found.contexts, {"model": model, **processor, **settings})

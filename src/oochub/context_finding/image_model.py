@@ -11,8 +11,7 @@ from torch import nn
 
 from oochub import catalog
 from oochub.errors import OochubError, choose_wording
-from oochub.models.acceleration import Answer, fold_batch_norm
-from oochub.models.pass_threads import PassThreads
+from oochub.models.acceleration import Answer, PassThreads, fold_batch_norm
 from oochub.settings.prediction_settings import PredictionSettings
 
 _Answer = TypeVar("_Answer")

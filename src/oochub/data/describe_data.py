@@ -9,8 +9,8 @@ from pathlib import Path
 import datasets
 
 from oochub.data.benchmark_file import NAME
-from oochub.data.guess_columns import list_candidates, note_guess
 from oochub.data.load import load_columns
+from oochub.data.user_columns import list_candidates, note_guess
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
 from oochub.records.sides import CHALLENGES

@@ -25,8 +25,7 @@ from yaml import YAMLError
 
 from oochub import catalog
 from oochub.data.arrow_rows import check_class_names
-from oochub.data.build_file import read_record
-from oochub.data.repository_files import NOTE, RepositoryFiles, chooses_files
+from oochub.data.build_file import NOTE, RepositoryFiles, chooses_files, read_record
 from oochub.data.shards import ShardRows, find_shard_folder
 from oochub.data.user_files import open_user_files
 from oochub.errors import OochubError, choose_wording, unknown_name
@@ -35,7 +34,7 @@ from oochub.records.metadata import HubDataSet
 from oochub.remote.check_source import check_source
 from oochub.remote.guard import hide_token
 from oochub.remote.hub_errors import ODD_ANSWERS, explain_connection_fault, retry
-from oochub.storage.file_state import describe_state
+from oochub.storage.cache_folder import describe_state
 from oochub.storage.parquet_file import check_seal
 from oochub.storage.reading import check_regular_file, read_json
 

@@ -23,8 +23,7 @@ from datasets.exceptions import DatasetGenerationError
 
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.records.schema import Count, from_json, optional, to_json
-from oochub.storage.reading import parse_json, read_json
-from oochub.storage.tar_member import TarMember
+from oochub.storage.reading import TarMember, parse_json, read_json
 
 INDEX = "index.json"
 """Its name."""
@@ -257,7 +256,7 @@ class ShardConfig(datasets.BuilderConfig):  # type: ignore[misc]
 
     Attributes:
         folder: Folder of the shards and their index.
-        in_place: Leave the images in the shards: the rows say where each lies, see `oochub.storage.tar_member`.
+        in_place: Leave the images in the shards: the rows say where each lies, see `oochub.storage.reading`.
     """
 
     folder: str = ""

@@ -18,7 +18,7 @@ from datasets.packaged_modules.webdataset.webdataset import WebDataset
 
 from oochub.data.file_rows import FileRows, digest_files
 from oochub.errors import OochubError
-from oochub.storage.tar_member import check_tar_end
+from oochub.storage.reading import check_tar_end
 
 _IMAGES = frozenset(WebDataset.IMAGE_EXTENSIONS)
 _NUMBERS = ("cls", "cls2", "index", "inx", "id")

@@ -3,8 +3,13 @@
 Whether each row's context is usual for its class is counted or given, then judged by the criterion `mismatch`. The
 usual contexts of a class are those that are clearly more frequent with it than without it, the unusual ones those that
 are clearly less frequent; rows in any other context are of no side.
+
+Own data whose rows ask a question of their own: which option is right, as a number, whatever the table calls it.
+
+Names of one column that look alike: "snow", "Snow", "snow ", and letters that Unicode writes in two ways.
 """
 
+import unicodedata
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -17,31 +22,97 @@ import numpy as np
 from oochub import catalog
 from oochub.data.challenge import KINDS
 from oochub.data.folder_splits import WORDS
-from oochub.data.guess_columns import list_candidates, name_candidates, note_guess, say_guess
-from oochub.data.look_alike_names import merge_look_alikes, note_look_alikes
-from oochub.data.question_rows import read_questions
 from oochub.data.user_columns import (
     ClassColumn,
     find_example_ids,
     find_images,
     format_first_rows,
+    get_column_array,
     is_class_like,
+    list_candidates,
     list_class_folders,
     make_columns,
+    name_candidates,
+    note_guess,
     read_class_column,
     read_number_column,
+    say_guess,
 )
 from oochub.data.usual_contexts import judge_contexts
 from oochub.errors import OochubError, OochubWarning, choose_wording, unknown_name
 from oochub.records.build_record import OWN, BuildFacts, BuildRecord
+from oochub.records.question_options import ANSWER, OPTIONS, ask_each_row, number_options, parse_options
 from oochub.records.sides import CHALLENGES
 from oochub.settings.data_settings import DataSettings
+
+_TEXTS = ("string", "large_string")
+
 
 _FORM = ("example_id", "image", "label", "context", "group", "challenge")
 _PLACES = ("__key__", "__url__")  # of a WebDataset: the first becomes the ids, the second is a path of this machine
 
 
 _ANY = ("context", "contexts", "group", "groups", "challenge")
+
+
+_SHOWN = 4
+
+
+class QuestionRows(NamedTuple):
+    """Rows with options of their own.
+
+    Attributes:
+        data: The splits; a column `answer` that is not the truth is called `own_answer`, as predictions have their own.
+        column: The column that says the right option.
+        made: `label`, and `options` where they stood as text: how `datasets` calls the column, and its values by split.
+    """
+
+    data: datasets.DatasetDict
+    column: str
+    made: Mapping[str, tuple[object, Mapping[str, Sequence[object]]]]
+
+
+def read_questions(
+    data: datasets.DatasetDict, features: Mapping[str, object], label: str | None
+) -> QuestionRows | None:
+    """The number of each row's right option, of its number, letter or text.
+
+    Args:
+        data: The splits.
+        features: The columns that all splits have.
+        label: The column of the truth; None takes `answer`.
+
+    Returns:
+        None for data without the columns `question`, `options` and an answer.
+
+    Raises:
+        OochubError: Options that are no list of texts, or an answer that is none of them; the row is named.
+
+    >>> rows = {"question": ["Day?"], "options": [["yes", "no"]], "answer": ["B"]}
+    >>> part = datasets.Dataset.from_dict(rows)
+    >>> read_questions(datasets.DatasetDict(test=part), part.features, None).made["label"][1]["test"]
+    [1]
+    """
+    column = label or (ANSWER if ANSWER in features else None)
+    listed = dict(features)
+    if getattr(features.get(OPTIONS), "dtype", None) in _TEXTS:  # in a CSV, a list as text
+        listed[OPTIONS] = datasets.List(datasets.Value("string"))
+    if column is None or not ask_each_row(listed):
+        return None
+    options: dict[str, list[list[str]]] = {}
+    numbers: dict[str, list[int]] = {}
+    for split, part in data.items():
+        where = f"split {split}"
+        options[split] = parse_options(get_column_array(part, OPTIONS).to_pylist(), where)
+        answers = get_column_array(part, column).to_pylist()
+        if (names := getattr(features[column], "names", None)) is not None:
+            answers = [None if answer is None or answer < 0 else names[answer] for answer in answers]
+        numbers[split] = number_options(answers, options[split], where)
+    made: dict[str, tuple[object, Mapping[str, Sequence[object]]]] = {"label": (datasets.Value("int64"), numbers)}
+    if listed[OPTIONS] != features[OPTIONS]:
+        made[OPTIONS] = (listed[OPTIONS], options)
+    renamed = {ANSWER: f"own_{ANSWER}"} if ANSWER in features and column != ANSWER else {}
+    return QuestionRows(data.rename_columns(renamed), column, made)
 
 
 class _Made(NamedTuple):
@@ -375,3 +446,66 @@ def _join_split(
     joined = joined.select_columns([*first, *(name for name in joined.column_names if name not in first)])
     joined.info.description = description
     return joined
+
+
+def find_look_alikes(names: Sequence[str]) -> list[list[str]]:
+    """The names that differ by case, spaces or the form of Unicode alone, together.
+
+    >>> find_look_alikes(["Snow", "grass", "snow", "snow ", "sand  dune", "sand dune"])
+    [['Snow', 'snow', 'snow '], ['sand  dune', 'sand dune']]
+    """
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(_compare(name), []).append(name)
+    return [each for each in alike.values() if len(each) > 1]
+
+
+def _compare(name: str) -> str:
+    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+    return " ".join(folded.split())
+
+
+def note_look_alikes(column: ClassColumn, role: str) -> list[str]:
+    """What a reader must know of names that look alike and are kept apart."""
+    alike = find_look_alikes(column.names)
+    if not alike:
+        return []
+    option = choose_wording("merge_names=True", "--merge-names")
+    return [f"some names of the {role} look alike and are kept apart: {_list(alike)}; {option} makes one of each"]
+
+
+def merge_look_alikes(column: ClassColumn, role: str) -> tuple[ClassColumn, list[str]]:
+    """A column in which names that look alike are one, the one that most rows have, and a note of that.
+
+    Args:
+        column: A column.
+        role: What it is: "context".
+
+    >>> column = ClassColumn(codes={"train": np.array([0, 1, 1, 2, -1])}, names=("Snow", "snow", "wet"))
+    >>> merged, notes = merge_look_alikes(column, "context")
+    >>> merged.names, merged.codes["train"].tolist(), notes
+    (('snow', 'wet'), [0, 0, 0, 1, -1], ["names of the context that look alike are one: 'Snow' and 'snow' as 'snow'"])
+    """
+    alike = find_look_alikes(column.names)
+    if not alike or column.numbers is not None:
+        return column, []
+    every = np.concatenate(list(column.codes.values()))
+    counts = np.bincount(every[every >= 0], minlength=len(column.names))
+    chosen = {name: name for name in column.names}
+    for names in alike:
+        best = max(names, key=lambda name: (counts[column.names.index(name)], name == name.strip(), name.islower()))
+        chosen |= dict.fromkeys(names, " ".join(unicodedata.normalize("NFC", best).split()))
+    merged = tuple(dict.fromkeys(chosen.values()))
+    place = np.array([merged.index(chosen[name]) for name in column.names], np.int64)
+    codes = {split: np.where(own < 0, own, place[own]) for split, own in column.codes.items()}
+    into = [chosen[names[0]] for names in alike]
+    return (
+        replace(column, codes=codes, names=merged),
+        [f"names of the {role} that look alike are one: {_list(alike, into)}"],
+    )
+
+
+def _list(alike: Sequence[Sequence[str]], into: Sequence[str] = ()) -> str:
+    said = [" and ".join(ascii(name) for name in names[:_SHOWN]) for names in alike]
+    said = [f"{each} as {name!a}" for each, name in zip(said, into, strict=True)] if into else said
+    return "; ".join(said[:_SHOWN]) + ("; ..." if len(said) > _SHOWN else "")

@@ -21,12 +21,12 @@ from huggingface_hub import DatasetCard
 from oochub.data.arrow_rows import check_class_names, find_arrow_rows
 from oochub.data.csv_rows import CsvFile, read_csv_schema, read_csv_tables
 from oochub.data.file_rows import FileRows, digest_files
-from oochub.data.folder_rows import ImageFiles, find_folder_rows
 from oochub.data.folder_splits import METADATA, FolderSplits, divide_folder, find_file_kind
+from oochub.data.image_folder import ImageFiles, find_folder_rows
 from oochub.data.tar_rows import find_tar_rows
 from oochub.data.zip_files import ZipFiles
 from oochub.errors import OochubWarning
-from oochub.storage.file_state import describe_state
+from oochub.storage.cache_folder import describe_state
 
 _SEPARATORS = ("sep", "delimiter")
 _ARROW = ("Parquet file", "Arrow file")

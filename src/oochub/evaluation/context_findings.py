@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from oochub.evaluation.evaluation_rows import EvaluationRows
 from oochub.evaluation.mistakes import make_mistake
-from oochub.prediction.rows_with_contexts import RowsWithContexts
+from oochub.prediction.context_roles import RowsWithContexts
 from oochub.records.build_record import ContextCheck
 from oochub.records.finding_records import (
     PICTURED,
@@ -26,9 +26,8 @@ from oochub.records.finding_records import (
     ContextRow,
     Status,
 )
-from oochub.stats.effect_by_role import EffectByRole, effect_by_role
+from oochub.stats.context_effects import EffectByRole, effect_by_role, gap_under_wrong_contexts
 from oochub.stats.estimate import Estimate, Sampling
-from oochub.stats.gap_under_wrong_contexts import gap_under_wrong_contexts
 from oochub.stats.lift import lift
 from oochub.stats.mean_interval import mean_estimate
 from oochub.stats.p_values import Correction, adjusted_p_values

@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.errors import OochubError, choose_wording, unknown_name
-from oochub.evaluation.breakdown import count_errors_by_context, find_worst_groups, measure_calibration, measure_groups
-from oochub.evaluation.context_findings import find_context_effects
-from oochub.evaluation.declaration import (
+from oochub.data.declaration import (
     check_closed_words,
     describe_benchmark,
     describe_metrics,
     describe_model,
     find_declaration,
 )
-from oochub.evaluation.detection_rows import choose_pairs, detect
-from oochub.evaluation.detector_scores import make_detector, make_detector_key
+from oochub.detection.detection_numbers import choose_pairs, detect
+from oochub.detection.detector_scores import make_detector, make_detector_key
+from oochub.errors import OochubError, choose_wording, unknown_name
+from oochub.evaluation.breakdown import count_errors_by_context, find_worst_groups, measure_calibration, measure_groups
+from oochub.evaluation.context_findings import find_context_effects
 from oochub.evaluation.evaluation_inputs import check_inputs, open_parts
 from oochub.evaluation.evaluation_rows import (
     EpochRows,
@@ -33,9 +33,8 @@ from oochub.evaluation.images_without_object import measure_empty_images
 from oochub.evaluation.matching import check_match
 from oochub.evaluation.measure_reliance import measure_reliance
 from oochub.evaluation.mistakes import choose_mistakes
-from oochub.evaluation.present_classes import find_allowed
 from oochub.evaluation.row_selection import RowsFile, select_by_rule, select_rows
-from oochub.evaluation.row_sets import (
+from oochub.evaluation.slices import (
     RowSet,
     describe_boxes,
     describe_no_class,
@@ -49,16 +48,16 @@ from oochub.evaluation.row_sets import (
 )
 from oochub.prediction.image_copies import describe_copies
 from oochub.prediction.predictions import Predictions, concatenate_predictions, join_integrity
+from oochub.prediction.present_classes import find_allowed
 from oochub.records.build_record import OWN
+from oochub.records.finding_records import SELECTION, ChosenRows
 from oochub.records.origin_records import PredictionsSource, Provenance
 from oochub.records.provenance import provenance
 from oochub.records.report_records import Calibration, Side, Slice
-from oochub.records.selection_records import SELECTION, ChosenRows
 from oochub.report.report import Report
 from oochub.report.wording import join_names
 from oochub.section import measure_sections
-from oochub.settings.evaluation_settings import EvaluationSettings
-from oochub.settings.interval_settings import IntervalSettings
+from oochub.settings.evaluation_settings import EvaluationSettings, IntervalSettings
 from oochub.stats.estimate import Sampling
 
 _SIDES: tuple[Side, ...] = ("in", "out")
@@ -91,7 +90,7 @@ def evaluate(
     Args:
         predictions: Predictions or the path of a Parquet file, or a list of them: the same model on other splits. With
             `benchmark` the path of a CSV, Parquet or NPZ file of answers that another program wrote, see
-            `oochub.evaluation.answers_file`.
+            `oochub.exchange.answers_file`.
         metrics: Names of metrics; default the benchmark's. The headline metric is measured on both sides in any case,
             because the gap is made of it.
         detectors: Also score this out-of-distribution detector. Names, or detectors. `predictions` may then come from
@@ -101,7 +100,7 @@ def evaluate(
         pairs: Two configs to compare; default every pair. Pairs of names, (in distribution, out of it). Sets are never
             pooled.
         probes: zoom: measure how far a zoom that changes no answer moves the detectors' scores. For predictions made
-            with `zoom`, see `oochub.evaluation.zoom_probe`.
+            with `zoom`, see `oochub.detection.zoom_probe`.
         rows: Score only the rows that this file names. It has one SPLIT<tab>EXAMPLE_ID per line. The report says in
             every form that its rows were chosen, and is not compared with one on other rows. See
             `oochub.evaluation.row_selection`.

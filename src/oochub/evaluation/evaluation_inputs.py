@@ -136,7 +136,7 @@ benchmark=.
             opened = [join_columns(part, path) for part in opened]
         return opened
     from oochub.data.load import load
-    from oochub.evaluation.answers_file import join_answers, read_answers
+    from oochub.exchange.answers_file import join_answers, read_answers
 
     if len(paths) < len(parts):
         raise OochubError("These predictions say themselves what data they are for. Leave out benchmark=.")

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.evaluation.evaluation_rows import EvaluationRows
-from oochub.evaluation.row_sets import RowSet
-from oochub.records.empty_image_records import EmptyImageNumbers, FalseAlarmRow
+from oochub.evaluation.slices import RowSet
+from oochub.records.finding_records import EmptyImageNumbers, FalseAlarmRow
 from oochub.records.report_records import Role
 from oochub.records.sides import GroupsOfRows
 from oochub.stats.estimate import Estimate, Sampling

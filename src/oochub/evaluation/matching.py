@@ -27,9 +27,8 @@ from oochub.records.report_records import MatchedGap, Stratum
 from oochub.report import wording
 from oochub.stats.array_checks import Array
 from oochub.stats.bootstrap import draw_counts
-from oochub.stats.effective_clusters import effective_clusters
-from oochub.stats.estimate import Estimate, Sampling
-from oochub.stats.hall_interval import hall_interval
+from oochub.stats.estimate import Estimate, Sampling, effective_clusters
+from oochub.stats.mean_interval import hall_interval
 
 _OF_THE_MODEL = {
     "label",
@@ -96,7 +95,7 @@ def estimate_matched_gap(
     """The metric out of context minus in context, with the column spread on both sides as out of context.
 
     The interval is Student's t with the spread and the skewness of a bootstrap of both sides
-    (`oochub.stats.hall_interval`); strata stay, weights are made anew in each resample. Clusters with rows on both
+    (`oochub.stats.mean_interval`); strata stay, weights are made anew in each resample. Clusters with rows on both
     sides are drawn with all of them. If a side has 10,000 independent rows or more, cells of rows with like values are
     drawn (`oochub.evaluation.matching`).
 

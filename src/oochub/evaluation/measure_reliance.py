@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.evaluation.evaluation_rows import EvaluationRows
-from oochub.records.reliance_records import DeclaredContext, Difficulty, Reliance
-from oochub.stats.effect_by_role import effect_by_role
+from oochub.records.finding_records import DeclaredContext, Difficulty, Reliance
+from oochub.stats.context_effects import effect_by_role
 from oochub.stats.effect_of_side import effect_of_side
 from oochub.stats.estimate import Sampling
 from oochub.stats.mean_interval import mean_estimate
@@ -29,7 +29,7 @@ def measure_reliance(evaluated: EvaluationRows, split: str) -> Reliance | None:
 
     A model that relies on context is right less often where the context is unusual for the class, whatever the class
     and the context. Contexts that are simply harder lower its accuracy where they are usual as well. The test of each
-    context is that of contexts that were found (`oochub.stats.effect_by_role`), corrected by Holm.
+    context is that of contexts that were found (`oochub.stats.context_effects`), corrected by Holm.
 
     Args:
         evaluated: The rows.

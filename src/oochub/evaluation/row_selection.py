@@ -7,8 +7,8 @@ r"""Rows that somebody chose, in a file of one row per line, and the rule of the
     test	0002
 
 A line is "SPLIT<tab>EXAMPLE_ID", or the id alone if no two splits share it. The first comment, or one that begins with
-"rule:", is the rule of the choice (`oochub.evaluation.row_rule`). "looked at" says whether the page showed all rows or
-one half of them; "data" names the benchmark and its config. Such files are written by the page of `oochub report
+"rule:", is the rule of the choice (`evaluation.selection_rule`). "looked at" says whether the page showed all rows
+or one half of them; "data" names the benchmark and its config. Such files are written by the page of `oochub report
 --browse`, and by anyone.
 """
 
@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 from oochub.benchmark import Benchmark
 from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.evaluation_rows import EvaluationRows, make_evaluation_rows
-from oochub.evaluation.row_rule import RowRule
-from oochub.evaluation.row_sets import make_row_sets
+from oochub.evaluation.selection_rule import RowRule
+from oochub.evaluation.slices import make_row_sets
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import OWN
-from oochub.records.selection_records import ChosenRows, TestedRule
+from oochub.records.finding_records import ChosenRows, TestedRule
 from oochub.stats.estimate import Sampling
 from oochub.stats.mean_interval import mean_estimate
 from oochub.stats.stratified_gap import stratified_gap
@@ -173,7 +173,7 @@ def find_half(predictions: Predictions, declared: Benchmark) -> NDArray[np.bool_
 
     It goes by a hash of the id, or of what rows share, so that a row is in the same half wherever it is predicted.
 
-    >>> from oochub.evaluation.declaration import find_declaration
+    >>> from oochub.data.declaration import find_declaration
     >>> rows = Predictions.from_arrays(logits=[[1.0, 0.0]] * 400, label=[0] * 400)
     >>> 170 < int(find_half(rows, find_declaration(rows)).sum()) < 230
     True

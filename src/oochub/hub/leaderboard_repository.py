@@ -13,8 +13,8 @@ from oochub.errors import OochubError
 from oochub.hub.upload import Pushed, open_client, upload
 from oochub.leaderboard.write_entry import write_entry
 from oochub.remote.check_source import check_source
-from oochub.remote.fetch import fetch_snapshot
 from oochub.remote.guard import hide_token
+from oochub.remote.remote_repository import fetch_snapshot
 from oochub.storage.artifacts import SITE
 from oochub.storage.files import make_scratch_folder
 from oochub.storage.ownership import MANIFEST

@@ -1,23 +1,107 @@
-"""Pushes what the hub makes to the Hugging Face Hub: benchmarks, own data, models, results, metrics."""
+"""Pushes what the hub makes to the Hugging Face Hub: benchmarks, own data, models, results, metrics.
+
+Pushes a trained model to a model repository of the Hub: weights, processor, card with results, recipe.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from oochub import catalog
 from oochub.errors import OochubError, choose_wording
-from oochub.hub.upload import Pushed, open_client
+from oochub.hub.upload import Pushed, open_client, upload
+from oochub.report.report import Report
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.hub_settings import HubSettings
 from oochub.settings.option import list_options
 from oochub.storage.artifacts import REPORT
+from oochub.storage.files import make_scratch_folder
+from oochub.storage.reading import read_text
+
+_CARD, _REPORT = "README.md", "report.json"
+_WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
+_PUSHED = (
+    *_WEIGHTS,
+    *("config.json", "generation_config.json", "recipe.json", "arrays.json"),
+    *("preprocessor_config.json", "processor_config.json", "image_processor_config.json", "chat_template.j*"),
+    *("tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab.*", "merges.txt", "*.spm", "spiece.model"),
+)
+"""What of a model's folder is pushed; checkpoints, logs and caches are not."""
+_NO_CARD = "---\nlibrary_name: transformers\ntags:\n- oochub\n---\n# {name}\n"
+
 
 _METRIC = "metric:"
 _OF_BENCHMARKS = ("configs", "data_dir", "options", "num_proc", "out")
 _OF_DATA = ("without_images", "evaluation_framework")
 _OF_RESULTS = ("dataset", "evidence", "pull_request")
 _FLAGS = {name: about.flag_alone for kind in (DataSettings, HubSettings) for name, about in list_options(kind).items()}
+
+
+def push_model(
+    folder: str | Path,
+    to: str,
+    *,
+    private: bool = False,
+    revision: str | None = None,
+    overwrite: bool = False,
+    dry_run: bool = False,
+) -> Pushed:
+    """Makes the Hub hold a model: its weights, its processor, its recipe, and its card.
+
+    If a report.json lies in the folder, the card says its results too. What else lies there is not pushed.
+
+    Args:
+        folder: Folder that `oochub train` or `save_pretrained` wrote.
+        to: user/name.
+        private: Make the repository private.
+        revision: A branch; None is main.
+        overwrite: Replace what somebody else put there.
+        dry_run: Only say what would change.
+
+    Raises:
+        OochubError: A folder without a finished model, a report.json that is none; what `upload` raises.
+    """
+    open_client(to, dry_run=dry_run)
+    source = Path(folder).expanduser()
+    names = sorted(path.name for path in source.iterdir() if path.is_file()) if source.is_dir() else []
+    names = [name for name in names if any(fnmatchcase(name, pattern) for pattern in _PUSHED)]
+    if "config.json" not in names or not any(fnmatchcase(name, pattern) for name in names for pattern in _WEIGHTS):
+        raise OochubError(
+            f"{source} holds no finished model: config.json and weights as safetensors. `oochub train` writes them; "
+            "the same command finishes an interrupted run."
+        )
+    for name in names:
+        if not (source / name).resolve().is_relative_to(source.resolve()):
+            raise OochubError(f"{name} leads out of {source}, so it is not pushed. Copy the file into the folder.")
+    card = _make_card(source, to)
+    with make_scratch_folder() as staged:
+        for name in names:
+            (staged / name).symlink_to((source / name).resolve())
+        (staged / _CARD).write_text(card, "utf-8")
+        return upload(
+            staged,
+            to,
+            repo_type="model",
+            message=f"Push {source.absolute().name} with oochub",
+            private=private,
+            revision=revision,
+            delete=_WEIGHTS,
+            dry_run=dry_run,
+            known_by="config.json",
+            overwrite=overwrite,
+        )
+
+
+def _make_card(source: Path, to: str) -> str:
+    """The card of the run, and below it what its report says."""
+    file = source / _CARD
+    card = read_text(file) if file.is_file() else _NO_CARD.format(name=to.partition("/")[2])
+    if not (source / _REPORT).is_file():
+        return card
+    report = Report.load(source / _REPORT)
+    return f"{card.rstrip()}\n\n## Evaluation\n\n{report.to_markdown().strip()}\n"
 
 
 def push(
@@ -146,8 +230,6 @@ def push_source(
         refuse(_OF_DATA, f"{source} is a metric")
         return push_metric(source.removeprefix(_METRIC), to, **common)
     if kind == "model":
-        from oochub.hub.push_model import push_model
-
         refuse(_OF_DATA, f"{source} is a model")
         return push_model(source, to, **common)
     from oochub.hub.push_repository import push_repository

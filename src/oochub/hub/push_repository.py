@@ -17,11 +17,8 @@ import yaml
 
 from oochub import catalog
 from oochub.benchmark import Benchmark, find_data_folder
-from oochub.data.build_file import RECORDS, read_builds
-from oochub.data.join_images import remove_images
+from oochub.data.build_file import RECORDS, RepositoryFiles, read_builds
 from oochub.data.load import check_options, get_builder_class, is_benchmark, make_benchmark_builder, split_name
-from oochub.data.repository_card import RepositoryCard
-from oochub.data.repository_files import RepositoryFiles
 from oochub.data.shards import INDEX
 from oochub.errors import OochubError, OochubWarning, choose_wording
 from oochub.hub.push_results import name_task
@@ -29,6 +26,8 @@ from oochub.hub.upload import Pushed, open_client, upload
 from oochub.loading_scripts.build_repository import build_parquet
 from oochub.metric import MetricFacts, read_facts
 from oochub.remote.remote_repository import RemoteRepository
+from oochub.repository.join_images import remove_images
+from oochub.repository.repository_card import RepositoryCard
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.files import make_scratch_folder
 from oochub.storage.reading import read_text

@@ -20,7 +20,8 @@ from oochub.records.build_record import OWN
 from oochub.records.report_records import Role
 from oochub.remote.guard import hide_token
 from oochub.remote.remote_repository import RemoteRepository
-from oochub.report.report import Report, check_all_rows
+from oochub.report.report import Report
+from oochub.report.report_record import check_all_rows
 from oochub.stats.estimate import Estimate
 from oochub.storage.files import make_scratch_folder
 

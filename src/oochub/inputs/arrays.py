@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from oochub.inputs._columns import ArrowColumn
-from oochub.processors.stored_processors import ArrayProcessor, read_arrays
+from oochub.inputs._stored_processors import ArrayProcessor, read_arrays
 from oochub.records.schema import to_json
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.inputs._columns import ArrowColumn
-from oochub.processors.stored_processors import GraphProcessor, read_graphs
+from oochub.inputs._stored_processors import GraphProcessor, read_graphs
 from oochub.records.schema import to_json
 
 if TYPE_CHECKING:

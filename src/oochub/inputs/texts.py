@@ -12,7 +12,7 @@ from oochub.errors import OochubError
 from oochub.input import BrokenRow, Fetch, Input, InputBatch
 from oochub.inputs._columns import pad_tokens
 from oochub.process.follow import follow
-from oochub.remote.fetch import fetch_model_folder
+from oochub.remote.remote_repository import fetch_model_folder
 
 if TYPE_CHECKING:
     import torch

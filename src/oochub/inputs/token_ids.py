@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.inputs._columns import ArrowColumn, pad_tokens
-from oochub.processors.stored_processors import TokenProcessor
+from oochub.inputs._stored_processors import TokenProcessor
 from oochub.records.schema import to_json
-from oochub.remote.fetch import fetch_model_folder
+from oochub.remote.remote_repository import fetch_model_folder
 
 if TYPE_CHECKING:
     import torch

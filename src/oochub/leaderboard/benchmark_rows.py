@@ -13,13 +13,13 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from oochub.data.declaration import find_declaration
 from oochub.errors import OochubError
-from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluation_rows import find_epoch_rows
 from oochub.output import Output, find_output_of_features, get_output
 from oochub.prediction.data_metadata import describe_data, read_split_rows
 from oochub.prediction.predictions import Predictions
-from oochub.prediction.stored_rows import StoredRows
+from oochub.prediction.stored_columns import StoredRows
 from oochub.records.build_record import OWN, drop_build_column
 from oochub.records.metadata import Metadata, PredictedBy
 from oochub.records.output_columns import ALSO_RIGHT

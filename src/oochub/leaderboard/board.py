@@ -14,9 +14,10 @@ import numpy as np
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
+from oochub.comparison.model_line import ModelLine, model_lines
+from oochub.data.declaration import describe_benchmark, describe_metrics
 from oochub.errors import OochubError
-from oochub.evaluation.declaration import describe_benchmark, describe_metrics
-from oochub.leaderboard.checked_entry import CheckedEntry
+from oochub.leaderboard.check_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_entry import TRACKS, LeaderboardEntry, Track
 from oochub.leaderboard.recomputation import RESAMPLES, SEED
 from oochub.metric import read_facts
@@ -25,11 +26,9 @@ from oochub.records.origin_records import EvaluatedBenchmark
 from oochub.records.report_records import MetricDescription
 from oochub.records.sides import Vocabulary
 from oochub.report import format_numbers
-from oochub.report.model_line import ModelLine, model_lines
 from oochub.report.report import Report
-from oochub.stats.all_pairs import compare_all_pairs
 from oochub.stats.estimate import Estimate
-from oochub.stats.paired_places import RankRange, count_places, find_clearly_better, smallest_found
+from oochub.stats.model_places import RankRange, compare_all_pairs, count_places, find_clearly_better, smallest_found
 from oochub.stats.paired_values import PairedValues, name_test
 
 if TYPE_CHECKING:

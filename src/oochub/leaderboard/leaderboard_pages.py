@@ -14,18 +14,17 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from oochub.comparison.model_line import draw_line_chart
+from oochub.comparison.rank_models import describe_pairs, describe_smallest, format_place
 from oochub.leaderboard.board import Board, BoardRow
-from oochub.leaderboard.checked_entry import CheckedEntry
-from oochub.leaderboard.kept_entry import make_page_once
+from oochub.leaderboard.check_entry import CheckedEntry, make_page_once
 from oochub.leaderboard.leaderboard_entry import RULES, SUPERVISIONS, TRACKS, Track
 from oochub.records.schema import to_json
 from oochub.report import format_numbers, svg, wording
 from oochub.report.forms import notes
-from oochub.report.model_line import draw_line_chart
 from oochub.report.page import render_page
-from oochub.report.place_words import describe_pairs, describe_smallest, format_place
 from oochub.report.self_contained_page import self_contained_page
-from oochub.stats.paired_places import RankRange
+from oochub.stats.model_places import RankRange
 
 _LIMIT = 4_000_000  # bytes
 _POINTS = 200  # of a chart

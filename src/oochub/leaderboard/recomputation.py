@@ -20,18 +20,19 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
+from oochub.comparison.model_difference import list_primary_values
+from oochub.data.declaration import find_declaration
 from oochub.errors import OochubError
-from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluate import evaluate
 from oochub.evaluation.evaluation_rows import make_evaluation_rows
-from oochub.evaluation.paired_numbers import list_primary_values
-from oochub.evaluation.row_sets import make_row_sets
-from oochub.prediction.check_rows import check_answers
+from oochub.evaluation.slices import make_row_sets
+from oochub.prediction.check_predictions import check_answers
 from oochub.prediction.predictions import Predictions, concatenate_predictions
 from oochub.records.output_columns import ALSO_RIGHT
 from oochub.records.schema import to_json
 from oochub.records.sides import GroupsOfRows
-from oochub.report.report import Report, check_all_rows
+from oochub.report.report import Report
+from oochub.report.report_record import check_all_rows
 from oochub.stats.paired_values import PairedValues
 
 if TYPE_CHECKING:

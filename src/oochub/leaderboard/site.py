@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from oochub.errors import OochubError, OochubWarning
 from oochub.leaderboard.board import Board, BoardRow
-from oochub.leaderboard.checked_entry import CheckedEntry
+from oochub.leaderboard.check_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_pages import make_board_page, make_entry_page, make_index_page, name_page
 from oochub.process.follow import follow
 from oochub.records.schema import to_json

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError, choose_wording
-from oochub.leaderboard.checked_entry import CheckedEntry
+from oochub.leaderboard.check_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
 from oochub.records.parameters import check_parameters
 from oochub.records.schema import to_json

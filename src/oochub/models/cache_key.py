@@ -14,7 +14,7 @@ import pyarrow as pa
 from oochub.input import Input
 from oochub.models.model_source import ModelSource
 from oochub.records.provenance import drop_when_and_where, provenance
-from oochub.storage.file_state import describe_state
+from oochub.storage.cache_folder import describe_state
 
 _ROOMS = "builders class_names inputs models outputs prediction processors records stats storage".split()
 """The rooms, beside the modules at the root, whose code the answers of a model depend on."""
@@ -39,7 +39,7 @@ def cache_key(
         settings: All else that the answers depend on, JSON types, paths, and texts.
 
     >>> from oochub import catalog
-    >>> from oochub.processors.stored_processors import ArrayProcessor
+    >>> from oochub.inputs._stored_processors import ArrayProcessor
     >>> arrays = catalog.get("input", "arrays")(ArrayProcessor(column="array", shape=(3, 4, 4)))
     >>> cache_key(ModelSource(object()), arrays, {}, mode=object, settings={}) is None
     True

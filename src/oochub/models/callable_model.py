@@ -13,8 +13,7 @@ from torch import nn
 from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub.errors import OochubError, choose_wording
-from oochub.inputs.pictures.image_processor import load_image_processor
-from oochub.inputs.pictures.image_transform import ImageTransform, digest_code, read_source
+from oochub.inputs.pictures.image_processor import ImageTransform, digest_code, load_image_processor, read_source
 from oochub.models.onnx_file import OnnxFile, check_onnx_settings, is_onnx_file
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings

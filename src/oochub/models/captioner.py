@@ -11,7 +11,7 @@ from oochub import catalog
 from oochub.errors import OochubError
 from oochub.models.model_source import ModelSource
 from oochub.models.open_model import model_load_errors, open_pretrained, read_model_config
-from oochub.remote.fetch import fetch_model_folder
+from oochub.remote.remote_repository import fetch_model_folder
 
 _BEAMS, _LONGEST = 4, 16  # of generate_dataset.py
 _KINDS = ("blip", "git", "vision-encoder-decoder")  # that need an image and no question beside it

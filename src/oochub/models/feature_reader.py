@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from oochub.errors import OochubError, choose_wording, did_you_mean
-from oochub.inputs.pictures.image_transform import digest_code
+from oochub.inputs.pictures.image_processor import digest_code
 from oochub.models.callable_model import CallableModel, digest_module
 from oochub.models.extraction import Calls, FeatureReader, Head, take_features
 from oochub.models.mode import Mode

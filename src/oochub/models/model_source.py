@@ -30,7 +30,7 @@ from oochub.models.open_model import (
 from oochub.records.build_record import find_border
 from oochub.records.metadata import HeldOut, PredictedBy, Training
 from oochub.records.schema import from_json, optional, to_json
-from oochub.remote.fetch import fetch_model_folder
+from oochub.remote.remote_repository import fetch_model_folder
 from oochub.storage.reading import read_bytes, read_json
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ import torch
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError, OochubWarning, choose_wording
-from oochub.inputs.pictures.image_processor import load_image_processor
-from oochub.inputs.pictures.image_transform import ImageTransform
+from oochub.inputs.pictures.image_processor import ImageTransform, load_image_processor
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.files import make_scratch_folder
 from oochub.storage.reading import check_regular_file, read_json

@@ -18,7 +18,7 @@ from safetensors import SafetensorError, safe_open
 
 from oochub.errors import OochubError, OochubWarning
 from oochub.remote.check_source import check_source
-from oochub.remote.fetch import fetch_model_folder
+from oochub.remote.remote_repository import fetch_model_folder
 from oochub.storage.reading import read_json
 
 _SHOWN = 5
@@ -293,10 +293,10 @@ def read_model_config(
     """
     import transformers
 
-    import oochub.models.affine_resnet  # makes its type known to the Auto classes
-    import oochub.models.densenet
-    import oochub.models.encoder_classifier
-    import oochub.models.gin  # noqa: F401
+    import oochub.models.architectures.affine_resnet  # makes its type known to the Auto classes
+    import oochub.models.architectures.densenet
+    import oochub.models.architectures.encoder_classifier
+    import oochub.models.architectures.gin  # noqa: F401
 
     folder = Path(source)
     check_source(source, kind="model", hint=hint or "`oochub train` makes one.")

@@ -7,7 +7,7 @@ from typing import Any
 
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.inputs.pictures.float_processor import FloatProcessor
+from oochub.inputs.pictures.image_processor import FloatProcessor
 from oochub.models.model_source import ModelSource
 
 _AUTO_MODELS = (

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from oochub.errors import OochubError
 from oochub.output import Answer, Arrays, ArraysOfRows, Output, PredictedRows, RowBoxes
 from oochub.records.given_columns import GivenColumns
-from oochub.stats.detection_accuracies import detection_accuracies
-from oochub.stats.image_boxes import check_image_boxes
+from oochub.stats.image_boxes import check_image_boxes, detection_accuracies
 
 _THRESHOLD = 0.5  # a box with a score above it counts as an answer
 _FORM = "a list of lists of four numbers, x1, y1, x2, y2,"

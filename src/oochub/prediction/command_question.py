@@ -28,9 +28,7 @@ from oochub.records.provenance import drop_when_and_where, provenance
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.option import Settings
 from oochub.settings.prediction_settings import PredictionSettings
-from oochub.storage.cache_folder import cache_folder
-from oochub.storage.code_digest import digest_code
-from oochub.storage.file_state import FRESH, describe_state, walk_entries
+from oochub.storage.cache_folder import FRESH, cache_folder, describe_state, digest_code, walk_entries
 from oochub.storage.files import write_whole
 from oochub.storage.kept_content import digest_content
 from oochub.storage.reading import parse_json, read_bytes

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from oochub import catalog
 from oochub.output import Output
-from oochub.prediction.stored_rows import StoredRows
+from oochub.prediction.stored_columns import StoredRows
 from oochub.records.build_record import BuildFacts, BuildRecord
 from oochub.records.metadata import IMAGE_DIGEST, HubDataSet, Metadata, PredictedBy, count_rows
 

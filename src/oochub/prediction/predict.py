@@ -18,8 +18,8 @@ from oochub.models.feature_reader import describe_features
 from oochub.models.mode import Mode, PredictedData, choose_mode
 from oochub.models.model_file import split_model_file
 from oochub.models.model_source import ModelSource
-from oochub.models.runtime import check_runtime
-from oochub.prediction.calibration_rows import choose_calibration_rows
+from oochub.models.runtimes.exported_network import check_runtime
+from oochub.models.runtimes.quantization import choose_calibration_rows
 from oochub.prediction.command_question import CommandQuestion
 from oochub.prediction.prediction_cache import PredictionCache
 from oochub.prediction.prediction_data import (
@@ -103,7 +103,7 @@ def predict(
         image_processor: Image processor of another model, if this one has no preprocessor_config.json. The same as
             `processor`, for images.
         processor: For a model object, or instead of the one beside the model: an image processor, a tokenizer, an
-            `oochub.processors.stored_processors.ArrayProcessor`, or the folder or Hub id of one. A model object without
+            `oochub.inputs._stored_processors.ArrayProcessor`, or the folder or Hub id of one. A model object without
             a processor takes arrays as they are.
         class_names: Names of the outputs, in order, of a model that does not say them: a,b,c or a file with a name a
             line. In Python a list. For a function or a module of PyTorch. The labels of the data are matched to them by

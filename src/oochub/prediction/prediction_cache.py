@@ -7,9 +7,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from oochub.errors import OochubError, OochubWarning
-from oochub.prediction.parts_folder import Manifest
 from oochub.prediction.predictions import Predictions
-from oochub.prediction.predictions_file import is_one_file
+from oochub.prediction.predictions_file import Manifest, is_one_file
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.reading import parse_json
 

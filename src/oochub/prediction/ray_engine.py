@@ -17,7 +17,7 @@ from oochub.input import BrokenRow, Input, InputBatch
 from oochub.prediction.prediction_data import select_rows
 from oochub.process.ranks import Ranks
 from oochub.remote.check_source import check_reached
-from oochub.settings.engine_settings import EngineSettings
+from oochub.settings.prediction_settings import EngineSettings
 
 if TYPE_CHECKING:
     import torch

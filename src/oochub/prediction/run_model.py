@@ -22,23 +22,20 @@ from torch import nn
 
 from oochub.errors import OochubError, choose_wording
 from oochub.input import BrokenRow, Input, InputBatch
-from oochub.models.acceleration import DTYPES, Autocast, Compiled
+from oochub.models.acceleration import DTYPES, Autocast, Compiled, PassThreads
 from oochub.models.extraction import Extraction, FeatureReader, Perturbation
 from oochub.models.feature_reader import choose_features
 from oochub.models.mode import Mode
-from oochub.models.pass_threads import PassThreads
-from oochub.models.quantization import CalibrationImages
-from oochub.models.runtime import RuntimeFeatures, open_runtime
+from oochub.models.runtimes.exported_network import RuntimeFeatures, open_runtime
+from oochub.models.runtimes.quantization import CalibrationImages, CalibrationRows
 from oochub.output import Output
-from oochub.prediction.calibration_rows import CalibrationRows
+from oochub.prediction.context_roles import RowsWithContexts
 from oochub.prediction.data_metadata import describe_data
-from oochub.prediction.extract_parts import extract_parts
-from oochub.prediction.parts import MadePart, Parts, count_part_rows
+from oochub.prediction.parts import MadePart, Parts, count_part_rows, extract_parts
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.predictions_file import StoredHead, head_file, is_one_file, remove_head
 from oochub.prediction.ray_engine import RayEngine
-from oochub.prediction.rows_with_contexts import RowsWithContexts
-from oochub.prediction.stored_rows import StoredRows
+from oochub.prediction.stored_columns import StoredRows
 from oochub.process.ranks import Ranks
 from oochub.records.metadata import Metadata, ZoomSettings
 from oochub.records.provenance import provenance

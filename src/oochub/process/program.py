@@ -3,23 +3,60 @@
 Ctrl-C and SIGTERM are an orderly end: the first one raises SystemExit, so every `finally` removes its drafts
 (`StopSignals`). A process that another one started ends with it, even with one that was killed (`end_with_parent`).
 What is imported here at once is little: what a Ctrl-C finds before `StopSignals.take` prints a traceback.
+
+Starts a process that leaves Ctrl-C to its parent.
+
+The folder of what torch compiles: in our cache, and never one in TMPDIR that outlives the program.
 """
 
 import errno
 import os
+import shutil
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
+from multiprocessing.process import BaseProcess
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from oochub.errors import OochubError, list_causes
+from oochub.storage.files import name_scratch_folder
+from oochub.storage.ownership import make_cache
 
 _STOPPED = {130: "Interrupted", 143: "Terminated"}
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _WORDS = ("(os error 28)", "OSError: [Errno 28]")
+
+
+COMPILED = "torch"
+"""The folder in the cache "compiled" that torch fills: it is ours if it was not there before."""
+_PLACE = "TORCHINDUCTOR_CACHE_DIR"
+
+
+def start_process(process: BaseProcess) -> None:
+    """Starts a process that hears no Ctrl-C from its first import on; the parent does, and ends it.
+
+    Args:
+        process: A process of `multiprocessing` that is not started yet.
+
+    >>> from multiprocessing import get_context
+    >>> process = get_context("spawn").Process(target=print)
+    >>> start_process(process)
+    >>> process.join()
+    >>> process.exitcode
+    0
+    """
+    resource_tracker.ensure_running()  # starting it would lift the block
+    earlier = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()  # it inherits the block
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, earlier)
 
 
 def program(work: Callable[[], object]) -> None:
@@ -37,7 +74,6 @@ def program(work: Callable[[], object]) -> None:
     signals = StopSignals()
     try:
         signals.take()
-        from oochub.storage.torch_folder import torch_files
 
         with torch_files():
             work()
@@ -205,3 +241,41 @@ def serve_parent(pipe: Any) -> None:
     end_with_parent()
     work = pipe.recv()  # imports what it names
     work(pipe)
+
+
+@contextmanager
+def torch_files() -> Iterator[None]:
+    """Gives torch a folder that goes with this program; the processes that it starts share it.
+
+    torch makes one as soon as `transformers` is imported: TMPDIR/torchinductor_<user>, for good. In a TMPDIR of several
+    users, the first one to make it says what code runs. One that the user named in TORCHINDUCTOR_CACHE_DIR stays.
+    """
+    if _PLACE in os.environ:
+        yield
+        return
+    try:
+        folder = name_scratch_folder("torch")
+    except OSError:  # nothing temporary can be written; who needs to says so
+        yield
+        return
+    os.environ[_PLACE] = str(folder)
+    try:
+        yield
+    finally:
+        os.environ.pop(_PLACE, None)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def keep_compiled(folder: Path) -> None:
+    """From here on torch keeps what it compiles in a folder, where the next run finds it, unless the user named one.
+
+    Args:
+        folder: Made when something is compiled.
+    """
+    from torch._inductor.runtime.cache_dir_utils import default_cache_dir
+
+    given = os.environ.get(_PLACE)
+    if given in (None, default_cache_dir(), str(name_scratch_folder("torch"))):  # torch itself notes its default there
+        os.environ[_PLACE] = str(own := folder / COMPILED)
+        with suppress(OSError, OochubError):  # torch says what it cannot write
+            make_cache(folder).add_folder(own)

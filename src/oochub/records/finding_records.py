@@ -4,6 +4,14 @@ Contexts that nobody labelled: what goes with each class, and whether it matters
 says when an image's object or background is taken away or exchanged. Errors: where they go, context by context, to the
 class that training showed in the context of the image, or not. Detectors: each on each pair of sets, and how far a zoom
 moves its scores.
+
+What a detector draws in images without an object, in and out of context.
+
+What detectors find in groups of sets: near and far, with and without shifted images of known classes.
+
+Rows that were chosen, and the rule of their choice tested on rows that nobody had looked at.
+
+Whether a gap by declared contexts is reliance on them, or contexts that are harder for every class.
 """
 
 import math
@@ -14,6 +22,7 @@ from typing import Annotated, Any, Literal
 from oochub.records.build_record import ContextCheck
 from oochub.records.report_records import SHOWN
 from oochub.records.schema import AtMost, Bounds, Count, Share, ShareEstimate, optional
+from oochub.records.sides import Reading
 from oochub.stats.estimate import Estimate
 from oochub.stats.p_values import Correction
 
@@ -21,6 +30,14 @@ Status = Literal["shown", "not shown", "too few", "harder for all", "easier for 
 ContextRole = Literal["usual", "unusual", "neither"]
 PICTURED = 5
 """Contexts of which a report has rows to show: the first ones, whose images fill a screen."""
+
+
+SELECTION = "chosen_rows"
+"""The name of the section, and of its record in `report.findings`."""
+_LEVEL = 0.05
+
+
+Difficulty = Literal["harder for all", "easier for all", "not shown", "too few"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +104,7 @@ class ContextFinding:
         n_usual: Rows as usual.
         n_against: Rows against.
         p_value: p-value of no gap, or of a context that changes the odds of a right answer alike in every class, the
-            larger of the two (`oochub.stats.effect_by_role`); nan if it cannot be tested.
+            larger of the two (`oochub.stats.context_effects`); nan if it cannot be tested.
         adjusted_p_value: Corrected over all contexts that could be tested.
         reason: Why it is "too few" or "no direction", or why a gap cannot be told from one of harder images.
         classes: Each class.
@@ -432,3 +449,192 @@ class ProbeRow:
     after: ShareEstimate
     change: Estimate
     beyond_msp: Estimate | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FalseAlarmRow:
+    """The false alarms at one threshold.
+
+    Attributes:
+        threshold: Score above which a box counts.
+        inside: Share of the images without an object, in context, in which a box is drawn.
+        outside: The same out of context.
+        difference: Out of context minus in context.
+    """
+
+    threshold: Share
+    inside: ShareEstimate
+    outside: ShareEstimate
+    difference: Estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmptyImageNumbers:
+    """False alarms at each threshold.
+
+    Attributes:
+        rows: A row for each threshold, from the lowest up.
+        n_in: Images without an object in context.
+        n_out: Images without an object out of context.
+        are_contexts: Whether those out of context are the usual contexts of the object, without it.
+    """
+
+    rows: Annotated[tuple[FalseAlarmRow, ...], SHOWN]
+    n_in: Count
+    n_out: Count
+    are_contexts: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupOfSetsRow:
+    """One detector on one group of sets in one reading.
+
+    Attributes:
+        detector: Its key: its name and the hyperparameters that differ from their defaults.
+        group: The group of the sets with new classes: "near" or "far".
+        reading: "standard" has the known set alone in distribution, "full_spectrum" the shifted ones too.
+        known: The sets in distribution, pooled.
+        new: The sets of the group, each set against all of `known`.
+        n_id: Rows in distribution.
+        n_ood: Rows out of distribution, of all sets of the group.
+        metrics: Mean over the sets of the group: auroc_new_class, fpr_at_tpr_ood, aupr_in and aupr_out.
+        of_sets: AUROC of each set of the group.
+    """
+
+    detector: str
+    group: str
+    reading: Reading
+    known: tuple[str, ...]
+    new: tuple[str, ...]
+    n_id: Count
+    n_ood: Count
+    metrics: Mapping[str, ShareEstimate]
+    of_sets: Mapping[str, ShareEstimate]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NearAndFarNumbers:
+    """Every detector on every group of sets that a benchmark declares.
+
+    Attributes:
+        rows: A row for each detector, group and reading, groups and readings together.
+        not_given: The declared sets that there are no predictions for, by "shifted" or their group.
+        published: The shifted sets that the published full spectrum has.
+        source: What published it.
+    """
+
+    rows: Annotated[tuple[GroupOfSetsRow, ...], SHOWN]
+    not_given: Mapping[str, tuple[str, ...]]
+    published: tuple[str, ...]
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestedRule:
+    """The rule by which rows were chosen, on rows that were not looked at.
+
+    Attributes:
+        unseen: "half" if the rows are the half that the page kept back, "others" if they are of other data.
+        by: The column whose values were hashed to keep a half back; "" for other data.
+        left_out: Conditions on the outcome, which are not applied because the test measures it: "outcome is wrong".
+        n_rule: Number of rows that the rule holds for.
+        n_others: Number of the other rows.
+        accuracy_rule: Share of right answers on the rows that the rule holds for.
+        accuracy_others: The same for the others.
+        difference: Accuracy by the rule minus that of the others.
+        p_value: p-value of no difference, two-sided, with the clusters of the rows; nan if the rows are too few.
+    """
+
+    __test__ = False  # it is no class of tests
+
+    unseen: Literal["half", "others"]
+    by: str
+    left_out: tuple[str, ...]
+    n_rule: Count
+    n_others: Count
+    accuracy_rule: ShareEstimate
+    accuracy_others: ShareEstimate
+    difference: Estimate
+    p_value: Share
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the difference is more than chance at 5%; False if the rows are too few for a test."""
+        return self.p_value <= _LEVEL
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenRows:
+    """The rows that a report is of, when they are not all rows of its predictions.
+
+    Attributes:
+        file: Name of the file that names the rows.
+        rule: The rule of their choice, in words; "" if the file says none.
+        n: Number of rows that are scored.
+        among: Number of rows that they were chosen from.
+        digest: The first 16 digits of the SHA-256 of their sorted lines "SPLIT<tab>EXAMPLE_ID".
+        tested: What the rule comes to on rows that were not looked at; None if the named rows themselves are scored.
+    """
+
+    file: str
+    rule: str
+    n: Count
+    among: Count
+    digest: str
+    tested: TestedRule | None = optional()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredContext:
+    """One context of the data, beside all others.
+
+    Attributes:
+        name: Its name.
+        n: Rows in it.
+        accuracy: Accuracy in it.
+        having: Accuracy in it minus that of the same classes elsewhere, class by class (Mantel and Haenszel).
+        alike_p_value: p-value of no such effect on the classes for which it is usual, or of none on the others: the
+            larger of two, corrected over the contexts (Holm); None where it could not be tested.
+        status: "harder for all" or "easier for all" if that is at most 5%, "not shown" if more, "too few" if no class
+            could be tested.
+    """
+
+    name: str
+    n: Count
+    accuracy: ShareEstimate
+    having: Estimate
+    alike_p_value: Share | None
+    status: Difficulty
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reliance:
+    """The interaction of class and context on the rows of the evaluation split.
+
+    Attributes:
+        gap: Accuracy in unusual contexts minus that in usual ones, of one class in one context; nan with a reason where
+            the rows do not tell. See `oochub.stats.effect_of_side`.
+        log_odds: The logarithm of the ratio of odds of a right answer, usual over unusual, likewise.
+        p_value: The p-value of no interaction; None where the rows do not tell.
+        is_identified: Whether two classes share two contexts that differ in side for them.
+        n_usual: Rows in contexts that are usual for their class.
+        n_unusual: Rows in unusual ones.
+        n_neither: Rows in contexts that are neither; they are on no side.
+        contexts: The contexts, the hardest for all first.
+        wanted: The groups, label/context, of which more rows would tell most.
+    """
+
+    gap: Estimate
+    log_odds: Estimate
+    p_value: Share | None
+    is_identified: bool
+    n_usual: Count
+    n_unusual: Count
+    n_neither: Count
+    contexts: Annotated[tuple[DeclaredContext, ...], SHOWN]
+    wanted: tuple[str, ...]
+
+    @property
+    def has_sides(self) -> bool:
+        """Whether a row is in a context that is usual or unusual for its class."""
+        return self.n_usual + self.n_unusual > 0

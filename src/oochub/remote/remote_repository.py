@@ -1,16 +1,28 @@
-"""What a repository on the Hub holds at one commit."""
+"""What a repository on the Hub holds at one commit.
+
+Fetches files of one commit of a repository of the Hub, and looks at what came before anything reads it.
+
+For a model, that is the folder that its files lie in: its own, or the copy of one commit, fetched as a whole; for a
+data set, one file in the Hub's cache here.
+"""
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from oochub.errors import OochubError
-from oochub.remote.hub_errors import explain_refusals
+from oochub.errors import OochubError, list_causes
+from oochub.remote.guard import hide_token
+from oochub.remote.hub_errors import ODD_ANSWERS, explain_connection_fault, explain_refusals, retry
 
 RepoType = Literal["dataset", "model", "space"]
 _PATIENCE = 60.0  # seconds for one answer
+
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class _File(NamedTuple):
@@ -125,3 +137,158 @@ def _digest_content(content: bytes | Path, is_large: bool) -> str:
         return hashlib.sha256(content).hexdigest()
     with content.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fetch_snapshot(name: str, *, repo_type: RepoType, patterns: Sequence[str], without: Sequence[str] = ()) -> Path:
+    """The folder in the Hub's cache that holds files of one commit; what is there already is not fetched again.
+
+    The files that came now and that the Hub names by their SHA-256 have this digest, and none is a link out of the
+    cache.
+
+    Args:
+        name: user/name.
+        repo_type: Type of the repository.
+        patterns: Patterns of the files to fetch.
+        without: Patterns of files that are left out, even if `patterns` has them.
+
+    Raises:
+        OochubError: The Hub cannot be reached or does not answer as it should, and the cache has no copy; what came is
+            damaged.
+        huggingface_hub.errors.HFValidationError: The name can be none.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.constants import HF_HUB_CACHE
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
+    wanted = {"allow_patterns": list(patterns), "ignore_patterns": list(without), "tqdm_class": _make_late_bar()}
+    blobs = Path(HF_HUB_CACHE, f"{repo_type}s--{name.replace('/', '--')}", "blobs")
+    known = {path.name for path in blobs.glob("*")}
+    try:
+        folder = Path(retry(lambda: snapshot_download(name, repo_type=repo_type, **wanted)))
+    except (HFValidationError, OochubError):
+        raise
+    except (unreached, OSError, *ODD_ANSWERS) as error:
+        lines = [explain_connection_fault(error), *str(error).strip().splitlines(), type(error).__name__]
+        said = hide_token(next(line for line in lines if line))
+        raise OochubError(
+            f"The files of {name} could not be fetched from the Hub: {said.rstrip('.: ')}. Check the connection and "
+            "try again: what has arrived is not fetched again."
+        ) from None  # the chain shows what the server sent
+    caches = {Path(HF_HUB_CACHE).resolve(), blobs.resolve()}
+    for path in sorted(folder.rglob("*")):
+        real = path.resolve()
+        if not any(real.is_relative_to(cache) for cache in caches):
+            raise OochubError(
+                f"{path} is a link that points outside the Hub's cache, so it is not read. Delete {folder}."
+            )
+        if (
+            real.is_file()
+            and real.name not in known
+            and _SHA256.fullmatch(real.name)
+            and _digest_file(real) != real.name
+        ):
+            real.unlink()
+            raise OochubError(
+                f"{path.relative_to(folder)} of {name} arrived damaged: its digest is not the one that the Hub "
+                "names. Try again: it is fetched again."
+            )
+    return folder
+
+
+def _digest_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _make_late_bar() -> Any:
+    from huggingface_hub.utils import tqdm
+
+    class LateBar(tqdm):  # type: ignore[misc]
+        """A bar for what takes more than two seconds."""
+
+        def __init__(self, *arguments: Any, **settings: Any) -> None:
+            super().__init__(*arguments, **{"delay": 2.0, **settings})
+
+    return LateBar
+
+
+_FILES = (
+    *("*.json", "*.jsonl", "*.jinja", "*.txt", "*.model", "*.bpe", "*.vocab", "*.spm", "*.tiktoken"),
+    *("model.safetensors", "model-*.safetensors", "auxiliary_head.safetensors"),
+)
+_ELSEWHERE = ("*/*",)  # other formats, checkpoints
+_WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+
+
+def fetch_model_folder(source: str) -> str:
+    """The folder to read a model's files from.
+
+    For an id on the Hub, all files that are read are fetched first, of one commit: no weights of today are put in a
+    config of yesterday, and a file that could not be fetched is not taken for one that is not there. What the cache of
+    the Hub holds is not fetched again; if the Hub cannot be reached, it is what is read.
+
+    Args:
+        source: A folder, or an id on the Hub that is there: see `check_source`.
+
+    Raises:
+        OochubError: The Hub cannot be reached, and its cache has no whole copy.
+
+    >>> fetch_model_folder(".")
+    '.'
+    """
+    if Path(source).expanduser().is_dir():
+        return source
+    from huggingface_hub import constants, get_token
+
+    return _fetch_once(source, constants.ENDPOINT, get_token())
+
+
+@cache
+def _fetch_once(name: str, endpoint: str, token: str | None) -> str:
+    """Asked once a process: a job reads one commit, whatever is pushed meanwhile."""
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        folder = fetch_snapshot(name, repo_type="model", patterns=_FILES, without=_ELSEWHERE)
+    except HFValidationError:
+        return name  # whoever reads it says so
+    whole = any((folder / file).is_file() for file in _WEIGHTS)
+    return str(folder) if whole else name  # transformers knows where else safe weights may be
+
+
+def fetch_file(name: str, path: str, *, revision: str | None, token: Any = None, fetch: bool = True) -> Path | None:
+    """The file in the cache's snapshot, whose folder bears the name of the commit; None if there is no such file.
+
+    It is also None if nobody can be asked and no copy is here.
+
+    Args:
+        name: user/name.
+        path: Path in the repository.
+        revision: A branch, tag or commit; None is main.
+        token: Token, as `load_dataset` takes it.
+        fetch: Fetch it where it is not here; else `revision` is a commit.
+
+    Raises:
+        Exception: What the Hub's client raises if the Hub does not answer as it should.
+    """
+    from huggingface_hub import errors as of_hub
+    from huggingface_hub import hf_hub_download, is_offline_mode, try_to_load_from_cache
+
+    if not fetch:
+        here = try_to_load_from_cache(name, path, revision=revision, repo_type="dataset")
+        return Path(here) if isinstance(here, str) else None
+    where = {"repo_type": "dataset", "revision": revision, "token": token}
+    try:
+        return Path(retry(lambda: hf_hub_download(name, path, **where)))
+    except of_hub.LocalEntryNotFoundError as error:
+        if is_offline_mode() or any(type(cause).__name__ == "ConnectError" for cause in list_causes(error)):
+            return None
+        raise
+    except (
+        of_hub.EntryNotFoundError,
+        of_hub.HFValidationError,
+        of_hub.RepositoryNotFoundError,
+        of_hub.RevisionNotFoundError,
+    ):
+        return None

@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from oochub.prediction.notebook_table import make_notebook_table
-from oochub.records.table import Table, escape_markdown
+from oochub.records.table import Table, escape_markdown, make_notebook_table
 from oochub.report import format_numbers, wording
 from oochub.report.footnotes import Footnotes, describe_interval, describe_reason
 from oochub.report.group_findings import match_title, title_gap
@@ -21,7 +20,8 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, Group, RenderableType
     from rich.text import Text
 
-    from oochub.report.report import Report
+    from oochub.report.report_record import ReportRecord
+
 
 _NOTES = 3
 _SLICES_IN_PAPER = 4
@@ -30,7 +30,7 @@ _SIDES = ("in", "out")
 _BOTH_SIDES, _SLICES = "both_sides", "every_slice"
 
 
-def terminal(report: "Report") -> "Group":
+def terminal(report: "ReportRecord") -> "Group":
     """A report for a terminal: the verdict, the tables of the summary, its facts, what the sections find, the notes.
 
     The table of both sides stands for that of the slices; where the predictions have no rows on either side, the slices
@@ -108,7 +108,7 @@ def _show_passage(passage: Passage) -> "Iterator[RenderableType]":
     yield from map(Text, passage.below)
 
 
-def to_markdown(report: "Report") -> str:
+def to_markdown(report: "ReportRecord") -> str:
     """A report in Markdown: the verdict, its facts, the tables of the summary, what the sections find, the notes.
 
     Returns:
@@ -139,7 +139,7 @@ def to_markdown(report: "Report") -> str:
     return "\n".join([*lines, *(f"Note: {escape_markdown(note)}." for note in notes(report))]) + "\n"
 
 
-def to_latex(report: "Report", style: str = "compact") -> str:
+def to_latex(report: "ReportRecord", style: str = "compact") -> str:
     r"""A report in LaTeX: one compact table of its model, or every table.
 
     Args:
@@ -154,7 +154,7 @@ def to_latex(report: "Report", style: str = "compact") -> str:
     return _to_full_latex(report) if compact is None else compact.to_latex()
 
 
-def _build_paper_table(report: "Report") -> PaperTable | None:
+def _build_paper_table(report: "ReportRecord") -> PaperTable | None:
     """The model's row: its primary metric on both sides, else on the slices, and the gap; None without a number."""
     benchmark = report.benchmark
     having = [name for part in report.slices for name in part.metrics]
@@ -208,7 +208,7 @@ def _build_paper_table(report: "Report") -> PaperTable | None:
     )
 
 
-def _to_full_latex(report: "Report") -> str:
+def _to_full_latex(report: "ReportRecord") -> str:
     r"""A report as LaTeX tables in the style of booktabs, the intervals in small type below the values.
 
     The slices come first, and their caption says what was evaluated, the verdict and the notes; each other table has
@@ -238,7 +238,7 @@ def _to_full_latex(report: "Report") -> str:
     return "\n".join([*tables, *([f"% {left_out}\n"] if left_out else [])])
 
 
-def to_frame(report: "Report") -> "pd.DataFrame":
+def to_frame(report: "ReportRecord") -> "pd.DataFrame":
     """Every number of the sections, one to a row, at full precision.
 
     Returns:
@@ -261,7 +261,7 @@ def to_frame(report: "Report") -> "pd.DataFrame":
     return frame
 
 
-def notebook_html(report: "Report") -> str:
+def notebook_html(report: "ReportRecord") -> str:
     """The headline, the gap, every slice, what the sections find, and the first notes; escaped HTML."""
     answer, gap, passages = verdict(report), report.gap.estimate, _collect_passages(report)
     said_of, slices = next((each.said, each.table) for name, each in passages if name == _SLICES and each.table)
@@ -297,7 +297,7 @@ def notebook_html(report: "Report") -> str:
     return "\n".join([*shown, make_notebook_table([[line] for line in last])])
 
 
-def short_text(report: "Report") -> str:
+def short_text(report: "ReportRecord") -> str:
     """A report at the prompt: what was evaluated on what, the headline, both sides (else all rows), and the gap."""
     metric = report.benchmark.primary_metric
     lines = [f"<Report on {_describe_subject(report)}>", verdict(report).headline]
@@ -313,7 +313,7 @@ def short_text(report: "Report") -> str:
     return "\n".join(lines)
 
 
-def notes(report: "Report") -> list[str]:
+def notes(report: "ReportRecord") -> list[str]:
     """The caveats of the data, with their counts set as counts."""
     return [format_numbers.counts_in_text(wording.name(note, 400)) for note in report.caveats]
 
@@ -332,12 +332,12 @@ def frame_table(frame: "pd.DataFrame") -> Table:
     )
 
 
-def _collect_passages(report: "Report") -> list[tuple[str, Passage]]:
+def _collect_passages(report: "ReportRecord") -> list[tuple[str, Passage]]:
     """What the sections say in text, with the name of each, in the order of their places."""
     return [(section.name, passage) for section in sections() for passage in section.passages(report)]
 
 
-def _describe_left_out(report: "Report", *, also: Collection[str] = ()) -> str:
+def _describe_left_out(report: "ReportRecord", *, also: Collection[str] = ()) -> str:
     """Which findings of the report have no text, and where they are; "" where all have.
 
     Args:
@@ -348,7 +348,7 @@ def _describe_left_out(report: "Report", *, also: Collection[str] = ()) -> str:
     return f"Not shown here: {wording.join_names(titles)} (report.to_html() and --html show all)." if titles else ""
 
 
-def _find_silent(report: "Report", also: Collection[str]) -> Iterator[str]:
+def _find_silent(report: "ReportRecord", also: Collection[str]) -> Iterator[str]:
     for section in sections():
         if section.has(report) and (section.name in also or not any(section.passages(report))):
             yield wording.put_in_sentence(section.title)
@@ -359,7 +359,7 @@ def _format_short(estimate: Estimate) -> str:
     return f"{estimate} ({describe_reason(estimate)})" if estimate.reason else str(estimate)
 
 
-def _describe_subject(report: "Report") -> str:
+def _describe_subject(report: "ReportRecord") -> str:
     """What was evaluated on what, and on how many rows."""
     benchmark, rows = report.benchmark, report.provenance.predictions.rows
     data = "/".join(wording.name(passage) for passage in (benchmark.name, benchmark.config))

@@ -13,7 +13,7 @@ from oochub.stats.p_values import holm
 from oochub.stats.stratified_gap import chi_square_p_value
 
 if TYPE_CHECKING:
-    from oochub.report.report import Report
+    from oochub.report.report_record import ReportRecord
 
 _ROUNDING = 1e-9
 NEAR = 0.2
@@ -31,7 +31,7 @@ def is_near_chance(estimate: Estimate, chance: float) -> bool:
     return estimate.high <= chance + NEAR * (1 - chance)
 
 
-def may_be_chance(report: "Report") -> bool:
+def may_be_chance(report: "ReportRecord") -> bool:
     """Whether the rows in context do not tell the model from a guess, which of one class is right as well."""
     inside, chance = report.headline("in"), report.benchmark.chance
     return inside is not None and inside.low <= chance < 1
@@ -44,7 +44,7 @@ class ShownSlice(NamedTuple):
     part: Slice
 
 
-def select_slices(report: "Report") -> list[ShownSlice]:
+def select_slices(report: "ReportRecord") -> list[ShownSlice]:
     """The slices in their order, rows that stand in two of them once.
 
     All rows of the evaluation split may be one of its sides: the row then bears both titles and the numbers of both.
@@ -66,13 +66,13 @@ def select_slices(report: "Report") -> list[ShownSlice]:
     return shown
 
 
-def select_metrics(report: "Report") -> list[str]:
+def select_metrics(report: "ReportRecord") -> list[str]:
     """The metrics that a slice has, the primary one first."""
     names = [metric for metric in report.metrics if any(metric in part.metrics for part in report.slices)]
     return sorted(names, key=lambda metric: metric != report.benchmark.primary_metric)
 
 
-def title_gap(report: "Report") -> str:
+def title_gap(report: "ReportRecord") -> str:
     """The head of a column of gaps: "Gap, points", or "Gap" where they are no fractions."""
     return "Gap, points" if report.unit == "fraction" else "Gap"
 
@@ -98,7 +98,7 @@ class Drop(NamedTuple):
     is_clear: bool
 
 
-def group_drops(report: "Report") -> list[Drop]:
+def group_drops(report: "ReportRecord") -> list[Drop]:
     """Compare every group out of context with all groups of its class in context, largest drop first.
 
     The test is that of the evaluation, which knows the clusters of the rows (`oochub.stats.stratified_gap`), corrected
@@ -142,7 +142,7 @@ class Headings(NamedTuple):
     confidence: str
 
 
-def write_headings(report: "Report") -> Headings:
+def write_headings(report: "ReportRecord") -> Headings:
     """Choose each heading of the page from closed templates.
 
     slices: "Missing context hurts more than misleading context" when the rise of the error from both to object alone
@@ -164,7 +164,7 @@ def write_headings(report: "Report") -> Headings:
     )
 
 
-def _write_slices_heading(report: "Report", errors: Sequence[tuple[GroupRow, Estimate]]) -> str:
+def _write_slices_heading(report: "ReportRecord", errors: Sequence[tuple[GroupRow, Estimate]]) -> str:
     thing = report.benchmark.object
     cells = {(row.label == thing, row.role): error for row, error in errors}
     if thing is None or len(errors) != 4 or set(cells) != {(p, r) for p in (True, False) for r in ("in", "out")}:
@@ -186,7 +186,7 @@ def _describe_difference(terms: Sequence[tuple[int, Estimate]]) -> tuple[float, 
     return total - math.hypot(*down), total + math.hypot(*up)
 
 
-def _write_groups_heading(report: "Report", errors: Sequence[tuple[GroupRow, Estimate]]) -> str:
+def _write_groups_heading(report: "ReportRecord", errors: Sequence[tuple[GroupRow, Estimate]]) -> str:
     if report.groups_left_out:
         return "Groups"
     unseen = [error for row, error in errors if row.trained is False]
@@ -199,7 +199,7 @@ def _write_groups_heading(report: "Report", errors: Sequence[tuple[GroupRow, Est
     return "Groups"
 
 
-def _write_confidence_heading(report: "Report") -> str:
+def _write_confidence_heading(report: "ReportRecord") -> str:
     out = (report.calibration or {}).get("out")
     if out is None or not out.overconfidence.low > 0:
         return "Confidence"
@@ -217,7 +217,7 @@ def simultaneous(estimate: Estimate) -> str:
     return next((part for part in estimate.method.split(", ") if part.startswith(SIMULTANEOUS)), "")
 
 
-def describe_intervals(report: "Report") -> str:
+def describe_intervals(report: "ReportRecord") -> str:
     """That the worst group has two intervals, and which is where; "" where it has one.
 
     The worst group was chosen by its number, so the interval of that number allows for the choice; among the groups
@@ -234,7 +234,7 @@ def describe_intervals(report: "Report") -> str:
     )
 
 
-def describe_worst_group(report: "Report") -> str:
+def describe_worst_group(report: "ReportRecord") -> str:
     """Which group each worst-group error is of, and the worst of how many, in one sentence; "" where there is none.
 
     If the list of groups gives the same number another interval, both are named.
@@ -257,7 +257,7 @@ def describe_worst_group(report: "Report") -> str:
     return f"{first} {describe_intervals(report)}".strip()
 
 
-def describe_matched_gap(report: "Report") -> str:
+def describe_matched_gap(report: "ReportRecord") -> str:
     """The matched gap of a report beside the raw one, in one sentence; "" where none was asked for."""
     matched, raw = report.matched_gap, report.gap.estimate
     if matched is None:
@@ -281,7 +281,7 @@ def describe_matched_gap(report: "Report") -> str:
     return sentence
 
 
-def judge_gap(report: "Report") -> Estimate:
+def judge_gap(report: "ReportRecord") -> Estimate:
     """The gap that the verdict is read from: at equal shares of the classes where the report has that.
 
     If both sides hold the classes alike already, the two are the same number, and the plain one has the better
@@ -299,7 +299,7 @@ def judge_gap(report: "Report") -> Estimate:
     return matched.estimate
 
 
-def match_title(report: "Report") -> str:
+def match_title(report: "ReportRecord") -> str:
     """What the matched gap is matched on, in words: "object size" for the area of an object; "" without such a gap."""
     if report.matched_gap is None:
         return ""
@@ -309,7 +309,7 @@ def match_title(report: "Report") -> str:
     return "object size" if column == "area" and report.benchmark.object is not None else wording.words(column)
 
 
-def rank_groups(report: "Report") -> tuple[str, list[tuple[GroupRow, Estimate]]]:
+def rank_groups(report: "ReportRecord") -> tuple[str, list[tuple[GroupRow, Estimate]]]:
     """The groups by what tells them apart, those out of context first, the worst first, undefined ones last.
 
     Returns:
@@ -327,7 +327,7 @@ def rank_groups(report: "Report") -> tuple[str, list[tuple[GroupRow, Estimate]]]
     return metric, rows
 
 
-def count_out(report: "Report") -> str:
+def count_out(report: "ReportRecord") -> str:
     """How many examples are out of context: positives + negatives where the hard slices say so."""
     positive, negative = report.slice_of("hard_positive"), report.slice_of("hard_negative")
     if positive is not None and negative is not None:

@@ -15,7 +15,7 @@ from oochub.report.verdict import verdict
 from oochub.section import ChartRow, OnPage, Section, sections
 
 if TYPE_CHECKING:
-    from oochub.report.report import Report
+    from oochub.report.report_record import ReportRecord
 
 _PLAIN = "section.html.jinja"
 
@@ -31,7 +31,7 @@ class _Shown(NamedTuple):
 
 
 def render_page(
-    report: "Report",
+    report: "ReportRecord",
     *,
     images: bool = True,
     rows: str | None = None,
@@ -83,7 +83,7 @@ def render_page(
     )  # fmt: skip
 
 
-def _render_section(section: Section[Any], on_page: OnPage, report: "Report") -> _Shown:
+def _render_section(section: Section[Any], on_page: OnPage, report: "ReportRecord") -> _Shown:
     """A section with its own template, else with that which prints its passages and its chart."""
     template, values = f"{section.name}.html.jinja", on_page.values
     try:
@@ -100,7 +100,7 @@ def _draw_bars(rows: Any) -> list[tuple[ChartRow, Markup]]:
     return [(row, svg.bar(row.side, row.estimate, scale)) for row in rows]
 
 
-def _write_commands(report: "Report") -> dict[str, Any]:
+def _write_commands(report: "ReportRecord") -> dict[str, Any]:
     commands = [section.command(report) for section in sections()]
     benchmark, model, origin = report.benchmark, report.model, report.provenance
     predictions = origin.predictions

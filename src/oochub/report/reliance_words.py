@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from oochub.records.reliance_records import Reliance
+from oochub.records.finding_records import Reliance
 from oochub.records.report_records import Case
 from oochub.report import format_numbers, wording
 from oochub.report.footnotes import describe_interval
 from oochub.section import sections
 
 if TYPE_CHECKING:
-    from oochub.report.report import Report
+    from oochub.report.report_record import ReportRecord
 
 Answer = Literal["relies", "harder", "easier", "better", "untold"]
 _NAMED = 3  # contexts, groups
@@ -33,13 +33,13 @@ class JudgedGap(NamedTuple):
     rest: str
 
 
-def find_reliance(report: "Report") -> Reliance | None:
+def find_reliance(report: "ReportRecord") -> Reliance | None:
     """What the report found of the interaction of class and context; None without declared contexts."""
     found: Reliance | None = next(each for each in sections() if each.name == "reliance").found(report)
     return found
 
 
-def judge_reliance(report: "Report", case: Case) -> JudgedGap | None:
+def judge_reliance(report: "ReportRecord", case: Case) -> JudgedGap | None:
     """Says what a clear gap by declared contexts is; None for other gaps and other data.
 
     A gap below zero is reliance if the interval of the interaction of class and context lies below zero too; it is
@@ -77,12 +77,12 @@ def judge_reliance(report: "Report", case: Case) -> JudgedGap | None:
     return JudgedGap("untold", "unclear", headline, f"{size} {describe_wanted(report)}".strip())
 
 
-def _write_gap(report: "Report") -> str:
+def _write_gap(report: "ReportRecord") -> str:
     gap, unit = report.gap.estimate, report.unit
     return f"The gap is {format_numbers.points(gap, unit)}{format_numbers.points_word(unit)}."
 
 
-def describe_remaining(report: "Report") -> str:
+def describe_remaining(report: "ReportRecord") -> str:
     """The gap that is left at the same class and context, in one sentence; why there is none otherwise."""
     found = find_reliance(report)
     if found is None:
@@ -99,7 +99,7 @@ def describe_remaining(report: "Report") -> str:
     )
 
 
-def describe_wanted(report: "Report") -> str:
+def describe_wanted(report: "ReportRecord") -> str:
     """Which rows would tell reliance from difficulty, in one sentence; "" if none would, or it is told already."""
     found = find_reliance(report)
     if found is None or not found.wanted or not found.has_sides or found.gap.high < 0 or found.gap.low > 0:
@@ -112,7 +112,7 @@ def describe_wanted(report: "Report") -> str:
     return f"{more} of {wording.join_names(names)} would tell."
 
 
-def describe_neither(report: "Report") -> str:
+def describe_neither(report: "ReportRecord") -> str:
     """How many rows are of no side, in one sentence; "" if none is."""
     found = find_reliance(report)
     if found is None or not found.n_neither:

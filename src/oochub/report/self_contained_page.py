@@ -1,9 +1,17 @@
-"""Every page as one HTML file: no request, no script but one of ours, a policy that allows nothing else."""
+"""Every page as one HTML file: no request, no script but one of ours, a policy that allows nothing else.
+
+A page inside a notebook: a frame of its own, in which nothing runs, as high as the page and as dark as the notebook.
+
+The frame's sandbox allows no script, so that neither the page nor a name in it can do anything; its policy allows no
+request. What fits the height is an attribute of the frame itself. The colors follow `color-scheme`, which a frame takes
+from the element that holds it: JupyterLab, VS Code and Colab say on an element around it whether they are dark.
+"""
 
 import base64
 import functools
 import hashlib
-from importlib import resources
+from html import escape
+from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -15,6 +23,22 @@ from oochub.report.footnotes import Footnotes, describe_interval
 
 _TEXT_LIMIT = 300_000  # bytes of a page without its images
 _PAGE_LIMIT = 600_000  # bytes of the whole file
+
+
+_STYLE = (
+    ".oochub-page{color-scheme:inherit}"
+    ".oochub-page iframe{display:block;width:100%;height:640px;border:0}"
+    '[data-jp-theme-light="true"] .oochub-page iframe,.vscode-light .oochub-page iframe{color-scheme:light}'
+    '[data-jp-theme-light="false"] .oochub-page iframe,.vscode-dark .oochub-page iframe,'
+    '.vscode-high-contrast .oochub-page iframe,html[theme="dark"] .oochub-page iframe{color-scheme:dark}'
+    ".oochub-page details{margin:.4em 0}"
+)
+_FIT = (
+    "const page=this.contentDocument.body,fit=()=>{this.style.height=Math.ceil(page.getBoundingClientRect().height)+"
+    "'px'};fit();new ResizeObserver(fit).observe(page)"
+)
+_OURS = 'rel="noopener noreferrer"'
+_SUMMARY = "As tables"
 
 
 def self_contained_page(
@@ -80,9 +104,9 @@ def render_folder_page(template: str, *, own: str, **shown: Any) -> str:
 
 @functools.cache
 def environment() -> jinja2.Environment:
-    """What renders the templates of this folder."""
+    """What renders the templates of all rooms."""
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("oochub", "report/templates"),
+        loader=jinja2.FileSystemLoader(_list_template_folders()),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -107,7 +131,13 @@ def _finalize(value: Any) -> Any:
 
 @functools.cache
 def _read_file(name: str) -> str:
-    return resources.files("oochub").joinpath(f"report/templates/{name}").read_text(encoding="utf-8")
+    return next(file for folder in _list_template_folders() if (file := folder / name).is_file()).read_text("utf-8")
+
+
+@functools.cache
+def _list_template_folders() -> list[Path]:
+    """The folder `templates` of each room that has one."""
+    return sorted(Path(__file__).parents[1].glob("*/templates"))
 
 
 def _write_policy(style: str, script: str) -> str:
@@ -117,3 +147,23 @@ def _write_policy(style: str, script: str) -> str:
 
 def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def frame_page(page: str, *, title: str, tables: str) -> str:
+    """A page as HTML for a notebook, then its tables, folded, which stay where frames are taken out, as on GitHub.
+
+    Args:
+        page: A self-contained page, see `oochub.report.self_contained_page`.
+        title: What the page is, for readers of screens.
+        tables: HTML of a short form.
+
+    >>> '<iframe sandbox="' in frame_page("<p>1</p>", title="A report", tables="")
+    True
+    """
+    page = page.replace(_OURS, f'{_OURS} target="_blank"')  # a name cannot hold these quotes: the page escapes them
+    return (
+        f'<div class="oochub-page"><style>{_STYLE}</style>'
+        f'<iframe sandbox="allow-same-origin allow-popups" title="{escape(title)}" onload="{escape(_FIT)}" '
+        f'srcdoc="{escape(page)}"></iframe>'
+        f"<details><summary>{_SUMMARY}</summary>\n{tables}\n</details></div>"
+    )

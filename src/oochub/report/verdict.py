@@ -23,7 +23,7 @@ from oochub.section import sections
 from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
-    from oochub.report.report import Report
+    from oochub.report.report_record import ReportRecord
 
 _FAILED = "This model has not learned the task."
 FEWEST = 50
@@ -31,7 +31,7 @@ FEWEST = 50
 _SIDES: tuple[Side, Side] = ("in", "out")
 
 
-def verdict(report: "Report") -> Verdict:
+def verdict(report: "ReportRecord") -> Verdict:
     """Put the head numbers of a report into words; numbers in, text out.
 
     The gap is out of context minus in context on the benchmark's primary metric, negative = worse out of context; at
@@ -83,18 +83,18 @@ def verdict(report: "Report") -> Verdict:
     )
 
 
-def is_undecided(report: "Report") -> bool:
+def is_undecided(report: "ReportRecord") -> bool:
     """Whether both sides of the report decide nothing: the case is "too_few"."""
     return _find_case(report) == "too_few"
 
 
-def _find_case(report: "Report") -> Case:
+def _find_case(report: "ReportRecord") -> Case:
     case = _find_case_of_gap(report)
     judged = judge_reliance(report, case)
     return case if judged is None else judged.case
 
 
-def _find_case_of_gap(report: "Report") -> Case:
+def _find_case_of_gap(report: "ReportRecord") -> Case:
     inside, gap, d = report.headline("in"), judge_gap(report), report.benchmark.practical_gap
     if inside is not None and may_be_chance(report):
         return "failed" if is_near_chance(inside, report.benchmark.chance) else "too_few"
@@ -107,7 +107,7 @@ def _find_case_of_gap(report: "Report") -> Case:
     return "reversed" if gap.low > 0 and gap >= d else "unclear"
 
 
-def _write_headline(report: "Report", case: Case, drops: Sequence[Drop]) -> tuple[str, str]:
+def _write_headline(report: "ReportRecord", case: Case, drops: Sequence[Drop]) -> tuple[str, str]:
     """The sentence that answers the question, and what must be said with it."""
     benchmark, gap, unit = report.benchmark, judge_gap(report), report.unit
     practical = f"{format_numbers.whole_points(benchmark.practical_gap, unit)}{format_numbers.points_word(unit)}"
@@ -147,7 +147,7 @@ def _write_headline(report: "Report", case: Case, drops: Sequence[Drop]) -> tupl
     return f"{level} {outside}, this model {how} there than {wording.title_side(benchmark, 'in')}.", size
 
 
-def _describe_chance(report: "Report") -> str:
+def _describe_chance(report: "ReportRecord") -> str:
     """How the number out of context lies; "" above chance, and where a wide interval leaves that open.
 
     "Below chance": so does its interval. Else that includes chance, and the number is within a fifth of the way from
@@ -167,7 +167,7 @@ def _describe_chance(report: "Report") -> str:
     return "At chance" if there <= chance + NEAR * (1 - chance) else ""
 
 
-def _describe_size(report: "Report", drops: Sequence[Drop]) -> str:
+def _describe_size(report: "ReportRecord", drops: Sequence[Drop]) -> str:
     """How large the gap is, and that it is clear in no single group: a gap of 100 points is not one of 5."""
     gap = judge_gap(report)
     at = "" if gap is report.gap.estimate else f" at equal {match_title(report)}"
@@ -178,7 +178,7 @@ def _describe_size(report: "Report", drops: Sequence[Drop]) -> str:
     )
 
 
-def _explain_undecided(report: "Report") -> str:
+def _explain_undecided(report: "ReportRecord") -> str:
     """Why the gap decides nothing: too few examples, no value, no interval."""
     if may_be_chance(report):
         return (
@@ -191,7 +191,7 @@ def _explain_undecided(report: "Report") -> str:
     return f"The gap {lacks}, so there is no verdict."
 
 
-def _write_lead(report: "Report") -> str:
+def _write_lead(report: "ReportRecord") -> str:
     benchmark, metric, words = report.benchmark, report.benchmark.primary_metric, report.benchmark.words
     title, unit = wording.name(report.description(metric).title), report.unit
     titles = {str(side): wording.title_side(benchmark, side) for side in _SIDES}
@@ -226,7 +226,7 @@ def _write_lead(report: "Report") -> str:
     return f"{title} is {inside} of 100 {titles['in']} and {outside} {titles['out']}."
 
 
-def _explain_missing(report: "Report", estimate: Estimate | None) -> str:
+def _explain_missing(report: "ReportRecord", estimate: Estimate | None) -> str:
     """Why a primary metric has no value on a side: an older report does not keep it, or it could not be measured."""
     has_rows = report.gap.n_in + report.gap.n_out > 0
     is_old = estimate is None and has_rows and report.benchmark.primary_metric not in report.metrics
@@ -237,7 +237,7 @@ def _format_of_100(value: float, unit: str) -> str:
     return f"{format_numbers.fraction(value)} of 100" if unit == "fraction" else format_numbers.quantity(value, unit)
 
 
-def _write_worst_group_lead(report: "Report") -> str:
+def _write_worst_group_lead(report: "ReportRecord") -> str:
     """Its accuracy beside the average; "" where one of them is missing."""
     worst, every = (report.worst_group or {}).get("accuracy"), report.slice_of("all")
     average = None if every is None else every.metrics.get("accuracy")
@@ -247,7 +247,7 @@ def _write_worst_group_lead(report: "Report") -> str:
     return f"Its worst group, {_describe_worst(report, worst)}, is right {low} times in 100; the average is {mean}."
 
 
-def _say_how_much(report: "Report") -> Fact:
+def _say_how_much(report: "ReportRecord") -> Fact:
     gap, title, benchmark = report.gap, "How much", report.benchmark
     metric = wording.put_in_sentence(wording.name(report.description(benchmark.primary_metric).title))
     if format_numbers.is_undefined(gap.estimate):
@@ -276,7 +276,7 @@ def _describe_pairs(pairs: SidePairs | None) -> str:
     return f" Paired by {column}: {format_numbers.count(pairs.both)} {have} rows on both sides{rest}."
 
 
-def _say_on_what(report: "Report", drops: Sequence[Drop]) -> Fact:
+def _say_on_what(report: "ReportRecord", drops: Sequence[Drop]) -> Fact:
     title = "On what"
     if report.benchmark.object is not None:
         return _say_on_object(report, report.benchmark.object)
@@ -299,7 +299,7 @@ def _say_on_what(report: "Report", drops: Sequence[Drop]) -> Fact:
     return Fact(title, f"Highest error for {_describe_worst(report, worst)}", f": {error}.")
 
 
-def _say_on_other_groups(report: "Report") -> Fact:
+def _say_on_other_groups(report: "ReportRecord") -> Fact:
     """The worst group where no metric names it: by errors, or by the metric of a kind of output that has none."""
     metric, rows = rank_groups(report)
     known = [
@@ -321,12 +321,12 @@ def _say_on_other_groups(report: "Report") -> Fact:
     return Fact("On what", f"Worst for {group}", detail)
 
 
-def _describe_worst(report: "Report", worst: WorstValue) -> str:
+def _describe_worst(report: "ReportRecord", worst: WorstValue) -> str:
     row = next((row for row in report.group_rows if row.group == worst.group), None)
     return wording.words(worst.group) if row is None else wording.group_words(report.benchmark, row)
 
 
-def _say_on_object(report: "Report", thing: str) -> Fact:
+def _say_on_object(report: "ReportRecord", thing: str) -> Fact:
     contexts = report.benchmark.contexts
     usual = wording.join_names([wording.words(context) for context in contexts]) or "none declared"
     errors = []
@@ -341,7 +341,7 @@ def _say_on_object(report: "Report", thing: str) -> Fact:
     return Fact("On what", f"{wording.words(thing)} (usual context: {usual})", detail)
 
 
-def _say_how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
+def _say_how_sure(report: "ReportRecord", case: Case, drops: Sequence[Drop]) -> Fact:
     benchmark, gap, inside = report.benchmark, report.gap, report.headline("in")
     judged = judge_gap(report)
     if inside is not None and (case == "failed" or (case == "too_few" and may_be_chance(report))):
@@ -383,11 +383,11 @@ def _describe_limits(estimate: Estimate) -> str:
     return f" ({describe_reason(estimate)})" if estimate.reason else ""
 
 
-def _get_inside(report: "Report") -> str:
+def _get_inside(report: "ReportRecord") -> str:
     return wording.capitalize_sentence(wording.title_side(report.benchmark, "in"))
 
 
-def _find_caveat(report: "Report") -> str:
+def _find_caveat(report: "ReportRecord") -> str:
     """The first caveat that holds; one seed is said with the seeds."""
     training = report.provenance.training
     if len(report.model.seeds) > 1 and training is not None and "oracle" in (training.selection or ""):

@@ -14,7 +14,7 @@ from oochub.records.sides import Vocabulary
 from oochub.report import format_numbers
 
 if TYPE_CHECKING:
-    from oochub.report.report import Report
+    from oochub.report.report_record import ReportRecord
 
 # C0 and C1 controls, bidi controls, line separators and lone surrogates: text that could redraw its surroundings
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
@@ -172,7 +172,7 @@ def name_model(model: EvaluatedModel) -> str:
     return name(model.id or model.objective or "a model")
 
 
-def describe_training(report: "Report") -> str:
+def describe_training(report: "ReportRecord") -> str:
     """What the model was trained on and who says so, else "not stated"; "" for answers whose model was not opened."""
     model, training = report.model, report.provenance.training
     data = (training.data if training else None) or {}

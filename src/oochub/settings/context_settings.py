@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from oochub.errors import OochubError, choose_wording
-from oochub.settings.engine_settings import EngineSettings
 from oochub.settings.option import Settings, option, parse_names, parse_pairs
+from oochub.settings.prediction_settings import EngineSettings
 
 
 @dataclass(frozen=True, kw_only=True)

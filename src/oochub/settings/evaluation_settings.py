@@ -1,4 +1,7 @@
-"""How predictions are scored."""
+"""How predictions are scored.
+
+How intervals and adjusted p values are found.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -92,7 +95,7 @@ class EvaluationSettings(Settings):
     probes: Iterable[str] = option(
         (),
         help="zoom: measure how far a zoom that changes no answer moves the detectors' scores.",
-        more="For predictions made with `zoom`, see `oochub.evaluation.zoom_probe`.",
+        more="For predictions made with `zoom`, see `oochub.detection.zoom_probe`.",
         panel=_SETS,
         flag="--probe",
     )
@@ -133,3 +136,40 @@ class EvaluationSettings(Settings):
     model_name: str | None = option(
         None, help="Name of the model for such a file; default the file's stem.", panel="Data"
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntervalSettings(Settings):
+    """The bootstrap, and the correction over several tests.
+
+    >>> IntervalSettings().resamples
+    1000
+    """
+
+    correction: Literal["holm", "benjamini_hochberg"] = option(
+        "holm",
+        help="Correction for testing several found contexts.",
+        more='"holm" keeps the chance of any false finding at 5%; "benjamini_hochberg" keeps the expected share of '
+        "false ones among those shown at 5%.",
+        panel="Intervals",
+    )
+    resamples: int = option(
+        1000,
+        help="Bootstrap replicates, for intervals that are bootstrapped.",
+        panel="Intervals",
+        commands=(),
+    )
+    seed: int = option(
+        0,
+        help="Random seed for the bootstrap.",
+        more="In an audit, also for the rows that a probe alters.",
+        panel="Intervals",
+        least=0,
+        hint="The default is 0.",
+    )
+
+    def __post_init__(self) -> None:
+        from oochub.stats.estimate import Sampling
+
+        super().__post_init__()
+        Sampling(resamples=self.resamples, seed=self.seed)

@@ -1,6 +1,6 @@
 """An option, declared once: a field of a record that knows its bounds, its words, its flag and who shows it.
 
-The field makes the option of the command line (`oochub.commands._signature`), the keyword of the public function and
+The field makes the option of the command line (`oochub.commands._options`), the keyword of the public function and
 its line under Args (`make options` writes both, a test compares), the error for a wrong value, a part of the cache key,
 and the words with which a command is shown again.
 """

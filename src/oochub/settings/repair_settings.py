@@ -41,7 +41,7 @@ class RepairSettings(Settings):
     collect: bool = option(
         False,
         help="Also predict which rows to collect: what more rows of each class in each context should gain.",
-        more="By learning curves on the rows that fit and choose, see `oochub.report.collection.Collection`.",
+        more="By learning curves on the rows that fit and choose, see `oochub.repairs.collection.Collection`.",
         panel=_PANEL,
         common=True,
         flag="--collect",

@@ -50,7 +50,7 @@ class TrainingSettings(Settings):
         help="Column of the environments; default the benchmark's. For found contexts: contexts:NAME, contexts (the "
         "one of each row), label/contexts:NAME, label/contexts (groups).",
         more="For own data the default is `group`, or none if the rows have no groups and the objective needs none. "
-        '"contexts:NAME" says whether a row has the context; see `oochub.context_finding.context_environments`.',
+        '"contexts:NAME" says whether a row has the context; see `oochub.trainers.rows.context_environments`.',
         panel=_PANEL,
         common=True,
     )

@@ -2,7 +2,7 @@
 
 Below 20 clusters percentiles are too narrow; then the interval is value +- t(c - 1) times the standard deviation of the
 replicates, scaled by sqrt(c / (c - 1)). Clusters of unequal size count as the c of equal size that tell as much
-(`oochub.stats.effective_clusters`). A single cluster has none.
+(`oochub.stats.estimate`). A single cluster has none.
 """
 
 import math

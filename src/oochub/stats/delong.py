@@ -15,8 +15,7 @@ from scipy import special  # scipy.stats has the same, and takes half a second t
 
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_group, check_label, check_same_length, check_score
-from oochub.stats.effective_clusters import effective_clusters
-from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.estimate import Estimate, Sampling, effective_clusters
 from oochub.stats.row_blocks import row_blocks
 from oochub.stats.unseen_rows import UNITS, Unseen, count_together, least_loss, reach_of_unseen
 

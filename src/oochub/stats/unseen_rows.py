@@ -20,8 +20,7 @@ import numpy as np
 from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.stats.array_checks import Array
-from oochub.stats.effective_clusters import effective_clusters
-from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.estimate import Estimate, Sampling, effective_clusters
 
 UNITS = 2
 """How many units of rows that go together are added, where rows are in clusters: simulated."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.errors import OochubError
 from oochub.storage.file_kind import FileKind
-from oochub.storage.marks import read_mark
+from oochub.storage.ownership import read_mark
 from oochub.storage.reading import read_json
 
 if TYPE_CHECKING:

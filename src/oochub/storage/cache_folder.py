@@ -1,10 +1,20 @@
-"""The place of the hub's caches: what can be made again and is kept to be had at once, all under one folder."""
+"""The place of the hub's caches: what can be made again and is kept to be had at once, all under one folder.
 
+What tells one state of oochub's own code from another.
+
+What tells one content of a file from a later one without reading it.
+"""
+
+import hashlib
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from oochub.errors import OochubError
+
+FRESH = 0.05
+"""Seconds in which a file may change twice with one time of change."""
 
 
 def cache_folder(kind: str) -> Path:
@@ -59,3 +69,62 @@ def datasets_folder() -> Path:
     shared = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "huggingface"
     home = Path(os.environ.get("HF_HOME", shared)).expanduser()
     return Path(os.environ.get("HF_DATASETS_CACHE", home / "datasets"))
+
+
+def digest_code(*suffixes: str) -> str:
+    """A digest of the paths, sizes and times of all our code, which also changes while somebody works on it.
+
+    Args:
+        suffixes: Kinds of files that count besides Python's.
+
+    >>> len(digest_code()), digest_code() == digest_code(".jinja")
+    (64, False)
+    """
+    digest = hashlib.sha256()
+    for folder, folders, files in os.walk(Path(__file__).parents[1], followlinks=True):
+        folders.sort()
+        for name in sorted(files):
+            if name.endswith((".py", *suffixes)):
+                path = f"{folder}/{name}"
+                digest.update(f"{path} {describe_state(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def describe_state(path: str | Path) -> str:
+    """Size and times of a file, of what a link leads to; "" if there is none, or none can be looked at.
+
+    The time of change, the last number, cannot be set by who writes the file, in nanoseconds.
+
+    Args:
+        path: The file, or a folder.
+
+    >>> describe_state("nowhere")
+    ''
+    >>> len(describe_state(__file__).split())
+    3
+    """
+    try:
+        about = os.stat(path)  # noqa: PTH116  # there may be many
+    except (OSError, ValueError):
+        return ""
+    return f"{about.st_size} {about.st_mtime_ns} {about.st_ctime_ns}"
+
+
+def walk_entries(folder: str | Path) -> "Iterator[os.DirEntry[str]]":
+    """All below a folder, hidden files and folders too; a link to a folder is not followed.
+
+    Args:
+        folder: The folder.
+
+    Raises:
+        OSError: It cannot be looked into.
+
+    >>> file = Path(__file__)
+    >>> file.name in {entry.name for entry in walk_entries(file.parent)}
+    True
+    """
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            yield entry
+            if entry.is_dir(follow_symlinks=False):
+                yield from walk_entries(entry.path)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from oochub.errors import OochubError, choose_wording
 from oochub.storage import ownership
-from oochub.storage.marks import read_mark
+from oochub.storage.ownership import read_mark
 
 
 @dataclass(frozen=True)

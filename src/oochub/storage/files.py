@@ -24,7 +24,7 @@ from oochub.errors import OochubError
 from oochub.storage import ownership
 from oochub.storage.cache_folder import find_cache
 from oochub.storage.file_kind import FileKind
-from oochub.storage.marks import mark
+from oochub.storage.ownership import mark
 
 STREAMS = ("/dev/null", "/dev/stdout", "/dev/stderr")
 """What is written to, and has no place beside it."""

@@ -1,16 +1,21 @@
-"""Reads files of which nothing is known yet: each way in which one can be wrong is an error that names it."""
+"""Reads files of which nothing is known yet: each way in which one can be wrong is an error that names it.
+
+A file that lies in a tar archive and is read in place: where its bytes begin, and how many they are.
+"""
 
 import json
 import math
+import os
 import re
 import stat
 import struct
+import tarfile
 import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from oochub.errors import OochubError
 
@@ -23,6 +28,10 @@ _WEIGHTS = {"{": 190, "[": 48, ",": 34, '"': 16}
 """Bytes that Python takes, about, for what JSON begins or ends with a sign."""
 _LIGHT = 500 * 10**6  # bytes that any content may take
 _TIMES = 8  # as many as its text has, that it may take where that is more: real annotations take five
+
+
+_READ = 2**20
+_ADDRESS = re.compile(r"(.+\.tar)\?offset=(\d+)&size=(\d+)", re.DOTALL)
 
 
 def check_regular_file(file: Path | str) -> Path:
@@ -198,3 +207,88 @@ def may_hold_half(text: str | bytes) -> bool:
     (True, False)
     """
     return re.search(rb"\\u[dD][89a-fA-F]" if isinstance(text, bytes) else r"\\u[dD][89a-fA-F]", text) is not None  # type: ignore[arg-type]
+
+
+class TarMember(NamedTuple):
+    """A file in a tar archive that is not compressed.
+
+    Attributes:
+        archive: Path of the archive.
+        offset: Bytes before the file's own.
+        size: Size in bytes.
+    """
+
+    archive: str
+    offset: int
+    size: int
+
+    @property
+    def address(self) -> str:
+        """The member as text, which stands where a file's path would.
+
+        >>> TarMember("birds.tar", 512, 40).address
+        'birds.tar?offset=512&size=40'
+        """
+        return f"{self.archive}?offset={self.offset}&size={self.size}"
+
+    @classmethod
+    def of(cls, address: str) -> "TarMember | None":
+        """The member that an address names; None for the path of a file.
+
+        >>> TarMember.of("birds.tar?offset=512&size=40")
+        TarMember(archive='birds.tar', offset=512, size=40)
+        >>> TarMember.of("birds/gull.jpg") is None
+        True
+        """
+        found = _ADDRESS.fullmatch(address)
+        return None if found is None else cls(found[1], int(found[2]), int(found[3]))
+
+    def read(self) -> bytes:
+        """Its bytes.
+
+        Raises:
+            OochubError: The archive is gone, or ends before them.
+        """
+        try:
+            with Path(self.archive).open("rb") as file:
+                content = os.pread(file.fileno(), self.size, self.offset)
+        except (OSError, OverflowError) as error:
+            raise OochubError(f"Cannot read {self.archive}: {error}. Copy the shard again.") from error
+        if len(content) < self.size:
+            raise OochubError(
+                f"{self.archive} is cut short: it ends before byte {self.offset + self.size}. Copy it again."
+            )
+        return content
+
+
+def check_tar_end(archive: tarfile.TarFile, file: Path, *, start: int = 0, again: str) -> None:
+    """Checks that what follows the last member of an archive is its end: zeros alone, at least a block of them.
+
+    tarfile takes a damaged header after the first for the end, and so a part of an archive for all of it.
+
+    Args:
+        archive: The archive, all of whose members were met.
+        file: What errors call it.
+        start: The byte of the file at which the archive begins.
+        again: What to do if it is damaged.
+
+    Raises:
+        OochubError: Something else follows, or nothing; at which byte.
+    """
+    assert archive.fileobj is not None  # noqa: S101  it is open
+    archive.fileobj.seek(archive.offset)
+    rest, is_marked = archive.fileobj.read(_READ), False
+    while rest:
+        is_marked |= len(rest) >= tarfile.BLOCKSIZE
+        if rest.strip(b"\0"):
+            names = archive.getnames()
+            after = f"after {names[-1]!r}, its member number {len(names)}" if names else "at its beginning"
+            raise OochubError(
+                f"{file} is damaged: {after}, at byte {start + archive.offset}, there is neither a member nor the "
+                f"end of the archive. {again}"
+            )
+        rest = archive.fileobj.read(_READ)
+    if not is_marked:
+        raise OochubError(
+            f"{file} is cut off: at byte {start + archive.offset} it ends without the zeros that mark its end. {again}"
+        )

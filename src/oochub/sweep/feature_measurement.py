@@ -21,12 +21,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from oochub import catalog
-from oochub.context_finding.context_environments import context_environments
-from oochub.data.holdout_split import check_hold_out, choose_holdout
+from oochub.data.declaration import find_declaration
 from oochub.data.load import find_data_declaration, load
 from oochub.data.open_source import name_source
 from oochub.errors import OochubError
-from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluate import evaluate
 from oochub.prediction.predict import predict
 from oochub.prediction.predictions import Predictions
@@ -44,7 +42,9 @@ from oochub.trainers.backbone import open_backbone
 from oochub.trainers.fit_linear_probe import fit_linear_probe
 from oochub.trainers.heads.fitted_head import FittedHead, Probe
 from oochub.trainers.heads.head_stack import group_by
+from oochub.trainers.rows.context_environments import context_environments
 from oochub.trainers.rows.examples import Examples, read_column
+from oochub.trainers.rows.holdout_split import check_hold_out, choose_holdout
 from oochub.trainers.rows.targets import CLASSES, find_task
 from oochub.training import DEFAULTS
 

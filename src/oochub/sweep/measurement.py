@@ -9,16 +9,16 @@ import numpy as np
 
 from oochub import catalog
 from oochub.benchmark import find_data_folder
-from oochub.context_finding.context_environments import context_environments
-from oochub.data.holdout_split import choose_holdout
+from oochub.data.declaration import find_declaration
 from oochub.data.load import find_data_declaration, get_declaration, is_benchmark, load
-from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluate import evaluate
 from oochub.evaluation.evaluation_rows import find_epoch_rows
 from oochub.prediction.predictions import Predictions
 from oochub.remote.check_source import check_source
 from oochub.report.report import Report
 from oochub.sweep.runs import Run, RunResult
+from oochub.trainers.rows.context_environments import context_environments
+from oochub.trainers.rows.holdout_split import choose_holdout
 
 _FEWEST = 100  # replicates that an interval may have
 

@@ -22,8 +22,7 @@ import pandas as pd
 from oochub import catalog
 from oochub.errors import OochubError
 from oochub.process.follow import follow
-from oochub.process.program import serve_parent
-from oochub.process.start_process import start_process
+from oochub.process.program import serve_parent, start_process
 from oochub.records.schema import from_json, to_json
 from oochub.storage.artifacts import SWEEP
 from oochub.storage.files import check_writable, claim_folder, lock_target, open_log, write_whole

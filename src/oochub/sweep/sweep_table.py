@@ -1,22 +1,122 @@
-"""The table of a sweep: one row per run, and what was selected, as mean and standard deviation over the seeds."""
+"""The table of a sweep: one row per run, and what was selected, as mean and standard deviation over the seeds.
+
+The selected settings of a sweep in LaTeX: the table of a paper, or every column of the selection.
+
+The tables of a sweep in trials, as DomainBed's: methods over the tasks of each data set, and over the data sets.
+"""
 
 import json
-from collections.abc import Iterable, Mapping
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
-from oochub.report import format_numbers
+from oochub.comparison.comparison_table import GAP, Column, ComparisonTable, paper_table_of_methods, tabulate_values
+from oochub.data.load import get_declaration, is_benchmark
+from oochub.records.table import Table
+from oochub.report import format_numbers, wording
+from oochub.report.paper_table import FULL
+from oochub.report.report_record import describe_by_name
+from oochub.settings.report_settings import TableSettings, TableStyle
+from oochub.stats.estimate import Estimate
 from oochub.storage.parquet_file import write_parquet
 from oochub.sweep.runs import Run, RunResult, format_setting
 from oochub.sweep.selection import ORACLES, describe_rule, score_runs, select_settings
 from oochub.sweep.sweep_recipe import SweepRecipe
-from oochub.sweep.trial_tables import make_trial_tables
+
+_SIDES = ("in_context", "out_of_context")
+
 
 _KEY = b"oochub"
 _SHARED = ["track", "rule", "stage", "task", "method", "objective", "setting", "headline"]  # what the seeds share
+
+
+AVERAGE = "Average"
+_Trials = Mapping[int, float]  # the number of each trial
+
+
+def write_latex(table: pd.DataFrame, recipe: SweepRecipe, style: TableStyle = "compact") -> str:
+    r"""The selected settings in LaTeX; needs `\usepackage{booktabs}`.
+
+    Args:
+        table: The runs, see `oochub.sweep.sweep_table.make_run_table`.
+        recipe: What they are of.
+        style: "compact" is the table of a paper, one for each headline metric: methods as rows; in context, out of
+            context and the gap as columns, over the seeds of the selected setting. "full" has the columns of the
+            sweep's page, with the settings.
+
+    Returns:
+        `table` environments; a comment where nothing was selected.
+
+    Raises:
+        OochubError: Another style.
+    """
+    notes = _collect_notes(table, recipe)
+    if TableSettings(style=style).style == "full":
+        rows = selection_rows(make_selection_table(table))
+        text = Table(heads=SELECTION_HEADS, rows=tuple(map(tuple, rows)))
+        said = f"The sweep {recipe.name}. Mean over seeds, with the standard deviation in brackets."
+        return text.to_latex(" ".join([said, *notes]), small=True)
+    made = [
+        paper_table_of_methods(
+            tables,
+            notes=[*notes, *dict.fromkeys(note for each in tables for note in each.notes)],
+            label=("sweep", recipe.name, tables[0].metric),
+            data=tables[0].rows[0] if len(tables[0].rows) == 1 else f"the tasks of the sweep {recipe.name}",
+            unpaired=False,
+        ).to_latex()
+        for tables in _tabulate_sides(table, recipe)
+    ]
+    return "\n".join(made) or f"% Nothing was selected. {FULL}\n"
+
+
+def _collect_notes(table: pd.DataFrame, recipe: SweepRecipe) -> list[str]:
+    tracks = list(dict.fromkeys(table["track"])) if len(table) else []
+    notes = [f"Settings are selected by {recipe.select}: {wording.put_in_sentence(describe_rule(recipe.select))}"]
+    notes += [f"Track: {track}." for track in tracks]
+    notes += [ORACLES[recipe.select]] if recipe.select in ORACLES else []
+    failed = int((table["status"] == "failed").sum()) if len(table) else 0
+    notes += [f"Runs that failed: {failed}."] if failed else []
+    return [*notes, *list_unselected(table)]
+
+
+def _tabulate_sides(table: pd.DataFrame, recipe: SweepRecipe) -> Iterator[tuple[ComparisonTable, ...]]:
+    """For each headline metric its tables in context, out of context and of the gap, without a side that has none."""
+    taken = table[table["selected"] & (table["stage"] == "final")] if len(table) else table
+    for metric in dict.fromkeys(taken["headline"].dropna()) if len(taken) else ():
+        runs: list[Any] = taken[taken["headline"] == metric].to_dict("records")
+        described = describe_by_name(metric)
+        sides = [_collect_values(runs, [f"{side}/{metric}"]) for side in _SIDES]
+        both = [*zip(_SIDES, sides, strict=True), (GAP, _collect_values(runs, [f"{side}/{metric}" for side in _SIDES]))]
+        tables = tuple(
+            tabulate_values(values, described, benchmark=recipe.name, metric=metric, slice=name)
+            for name, values in both
+            if values
+        )
+        if tables:
+            yield tables
+
+
+def _collect_values(
+    runs: Sequence[Any], names: Sequence[str]
+) -> dict[tuple[str, Column], dict[tuple[int, ...], Estimate]]:
+    """The number of each run by task, method and seed; for two names second minus first, without an interval."""
+    values: dict[tuple[str, Column], dict[tuple[int, ...], Estimate]] = {}
+    if not all(any(not math.isnan(run.get(name, math.nan)) for run in runs) for name in names):
+        return values  # no run has it
+    for run in runs:
+        numbers = [run.get(name, math.nan) for name in names]
+        value, ends = numbers[-1], {end: run.get(f"{names[-1]}.{end}", math.nan) for end in ("low", "high")}
+        if len(names) > 1:
+            value, ends = numbers[-1] - numbers[0], {}
+        reason = "undefined in a run" if math.isnan(value) else None
+        of_seed = values.setdefault((run["task"], Column(run["method"])), {})
+        of_seed[(run["seed"],)] = Estimate(value, n=1, method="run", reason=reason, **ends)
+    return values
 
 
 def make_run_table(
@@ -197,3 +297,82 @@ def _format_cell(row: Any, name: str) -> str:
     value = format_numbers.fraction(row.get(name))
     spread = row.get(f"{name}.sd")
     return value if format_numbers.is_undefined(spread) else f"{value} ({format_numbers.fraction(spread)})"
+
+
+def make_trial_tables(table: pd.DataFrame) -> list[Table]:
+    """A table for each data set, its tasks as columns, and one of all if there are several.
+
+    The average of a data set is the mean over its tasks in each trial, and its standard error is over the trials. A
+    task that a method lacks in a trial leaves its cell and its averages empty.
+
+    Args:
+        table: Table of `oochub.sweep.sweep_table.make_run_table` for a recipe with trials.
+
+    Returns:
+        Tables whose cells are the mean over trials and its standard error, the standard deviation (ddof 1) divided by
+        the root of the number of trials; times 100. DomainBed's code takes ddof 0, so with three trials its printed
+        errors are 0.82 times these.
+    """
+    taken = table[table["selected"] & (table["stage"] == "final")] if len(table) else table
+    made: list[Table] = []
+    for metric in dict.fromkeys(taken["headline"].dropna()) if len(taken) else ():
+        rows = taken[taken["headline"] == metric]
+        trials = list(dict.fromkeys(rows["trial"]))
+        methods = list(dict.fromkeys(rows["method"]))
+        tasks_of: dict[str, list[str]] = {}
+        for task in dict.fromkeys(rows["task"]):
+            tasks_of.setdefault(_find_title(task), []).append(task)
+        averages: dict[str, dict[str, _Trials]] = {}
+        for title, tasks in tasks_of.items():
+            cells = {
+                method: {task: _collect_trials(rows, method, task, f"out_of_context/{metric}") for task in tasks}
+                for method in methods
+            }
+            averages[title] = {method: _average(list(of.values()), trials) for method, of in cells.items()}
+            if len(tasks) > 1:
+                heads = {task: task.partition("/")[2] or task for task in tasks}
+                made.append(_tabulate(f"{title}, {metric}", heads, cells, averages[title], trials))
+        if len(tasks_of) > 1:
+            by_method = {method: {title: of[method] for title, of in averages.items()} for method in methods}
+            overall = {method: _average(list(of.values()), trials) for method, of in by_method.items()}
+            made.append(_tabulate(f"Averages, {metric}", {name: name for name in tasks_of}, by_method, overall, trials))
+    return made
+
+
+def _find_title(task: str) -> str:
+    return str(get_declaration(task).title) if is_benchmark(task) else task
+
+
+def _collect_trials(rows: pd.DataFrame, method: str, task: str, number: str) -> _Trials:
+    own = rows[(rows["method"] == method) & (rows["task"] == task)]
+    return dict(zip(own["trial"], own[number], strict=True)) if number in own else {}
+
+
+def _average(parts: Sequence[_Trials], trials: Sequence[int]) -> _Trials:
+    """The mean of each trial that all parts have."""
+    return {trial: statistics.fmean(of[trial] for of in parts) for trial in trials if all(trial in of for of in parts)}
+
+
+def _tabulate(
+    title: str,
+    heads: Mapping[str, str],
+    cells: Mapping[str, Mapping[str, _Trials]],
+    averages: Mapping[str, _Trials],
+    trials: Sequence[int],
+) -> Table:
+    rows = tuple(
+        (method, *(_format_trials(of[key], trials) for key in heads), _format_trials(averages[method], trials))
+        for method, of in cells.items()
+    )
+    return Table(title=title, heads=("Method", *heads.values(), AVERAGE), rows=rows)
+
+
+def _format_trials(values: _Trials, trials: Sequence[int]) -> str:
+    """Mean and standard error; "" where a trial is missing."""
+    numbers = [values[trial] for trial in trials if trial in values]
+    if len(numbers) < len(trials):
+        return ""
+    mean = format_numbers.fraction(statistics.fmean(numbers))
+    if len(numbers) < 2:
+        return mean
+    return f"{mean} ({format_numbers.fraction(statistics.stdev(numbers) / len(numbers) ** 0.5)})"

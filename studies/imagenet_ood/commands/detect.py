@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, out_console, print_result, without_weight_bars, writes
-from oochub.commands._signature import MORE, shown
+from oochub.commands._options import MORE, AsJson, out_console, print_result, shown, without_weight_bars, writes
 from oochub.errors import OochubError
 from oochub.settings.data_settings import DataSettings
 from oochub.studies.file_kinds import STUDY

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oochub.commands._options import AsJson, check_device, out_console, print_result, writes
-from oochub.commands._signature import shown
+from oochub.commands._options import AsJson, check_device, out_console, print_result, shown, writes
 from oochub.errors import OochubError
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.prediction_settings import PredictionSettings

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.table import Table
 
-from oochub.commands._options import AsJson, out_console, print_result, without_weight_bars, writes
-from oochub.commands._signature import shown
+from oochub.commands._options import AsJson, out_console, print_result, shown, without_weight_bars, writes
 from oochub.errors import OochubError, unknown_name
 from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import CSV

@@ -7,8 +7,16 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from oochub.commands._options import AsJson, check_device, out_console, print_result, without_weight_bars, writes
-from oochub.commands._signature import MORE, shown
+from oochub.commands._options import (
+    MORE,
+    AsJson,
+    check_device,
+    out_console,
+    print_result,
+    shown,
+    without_weight_bars,
+    writes,
+)
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.studies.file_kinds import GENERATION
 from oochub.studies.spawrious.generation.generation_settings import GenerationSettings

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oochub.commands._options import AsJson, check_device, out_console, print_result, without_weight_bars, writes
-from oochub.commands._signature import shown
+from oochub.commands._options import AsJson, check_device, out_console, print_result, shown, without_weight_bars, writes
 from oochub.errors import OochubError
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.studies.file_kinds import PROMPT_CHECK

@@ -15,7 +15,7 @@ from oochub.errors import OochubError
 from oochub.process.ranks import Ranks
 from oochub.records.provenance import provenance
 from oochub.remote.check_source import check_source
-from oochub.remote.fetch import fetch_model_folder
+from oochub.remote.remote_repository import fetch_model_folder
 from oochub.storage.files import check_writable, lock_target, write_whole
 from oochub.storage.parquet_file import write_parquet
 from oochub.studies.file_kinds import GENERATION

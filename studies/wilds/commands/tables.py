@@ -27,9 +27,9 @@ def tables(
     """Makes Tables 1 and 2 of WILDS from reports, beside the paper's numbers."""
     import pandas as pd
 
+    from oochub.comparison.compare import compare_files
+    from oochub.comparison.comparison_page import make_tables_page
     from oochub.errors import OochubError
-    from oochub.report.compared_files import compare_files
-    from oochub.report.comparison_page import make_tables_page
     from oochub.report.report import Report
     from oochub.storage.artifacts import format_csv
     from oochub.storage.files import write_whole

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from oochub.errors import OochubError
 from oochub.exchange.bridge import Bridge, BridgedAnswers
-from oochub.exchange.written_rows import WrittenRow, match_rows, tabulate_rows
+from oochub.exchange.logged_answers import WrittenRow, match_rows, tabulate_rows
 from oochub.storage.reading import parse_json, parse_plain_number, read_lines
 
 if TYPE_CHECKING:

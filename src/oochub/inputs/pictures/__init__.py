@@ -15,9 +15,13 @@ from PIL import Image
 
 from oochub.errors import OochubError
 from oochub.input import CHANGES, BrokenRow, Fetch, Input, InputBatch
-from oochub.inputs.pictures.image_processor import check_image_processor, describe_backend, load_image_processor
+from oochub.inputs.pictures.image_processor import (
+    ImageTransform,
+    check_image_processor,
+    describe_backend,
+    load_image_processor,
+)
 from oochub.inputs.pictures.image_threads import PictureRows, cache_pixels, map_images, read_batches
-from oochub.inputs.pictures.image_transform import ImageTransform
 from oochub.inputs.pictures.preprocessing import FusedCheck, Normalizer, Preprocessing, check_fused, decode, normalize
 from oochub.inputs.pictures.stored_pictures import cut_border, keep_encoded, read_picture_bytes
 

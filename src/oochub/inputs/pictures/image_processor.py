@@ -1,16 +1,30 @@
-"""Opens the image processor of a model; what its files leave unsaid is not guessed, and its numbers make sense."""
+"""Opens the image processor of a model; what its files leave unsaid is not guessed, and its numbers make sense.
 
+An image processor that scales before it resizes, as DINOv3's does, by torch alone: torchvision is not needed.
+
+A function of the user's own as an image processor: from an image to the tensor that a network reads.
+"""
+
+import inspect
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
 from PIL import Image
 
 from oochub.errors import OochubError, choose_wording
-from oochub.inputs.pictures.float_processor import FloatProcessor
-from oochub.remote.fetch import fetch_model_folder
+from oochub.remote.remote_repository import fetch_model_folder
 from oochub.storage.reading import read_json
+
+if TYPE_CHECKING:
+    import torch
+
+_FILTERS = {2: "bilinear", 3: "bicubic"}
+
 
 _LARGEST = 16_384  # pixels of a side
 _CHANNELS = 3
@@ -21,6 +35,78 @@ _NEEDED = {
 }
 _FILES = ("preprocessor_config.json", "processor_config.json")
 _NEXT = "Copy the model's file, or write it with save_pretrained of its image processor."
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloatProcessor:
+    """Scales, resizes with antialiasing, crops the center and normalizes.
+
+    transformers has `DINOv3ViTImageProcessor` for torchvision alone. Its resize is that of torch, which this class
+    calls: pixels are the same, to rounding. Attributes are those of a preprocessor_config.json.
+
+    Raises:
+        OochubError: A size that is not height and width, or a filter that torch does not have.
+
+    >>> from PIL import Image
+    >>> processor = FloatProcessor(size={"height": 4, "width": 4})
+    >>> processor(Image.new("RGB", (9, 7), "white"))["pixel_values"].shape
+    torch.Size([1, 3, 4, 4])
+    """
+
+    size: Mapping[str, int]
+    image_mean: float | Sequence[float] = (0.485, 0.456, 0.406)
+    image_std: float | Sequence[float] = (0.229, 0.224, 0.225)
+    crop_size: Mapping[str, int] | None = None
+    resample: int = 2
+    rescale_factor: float = 1 / 255
+    do_resize: bool = True
+    do_rescale: bool = True
+    do_normalize: bool = True
+    do_center_crop: bool | None = False
+
+    backend: ClassVar[str] = "torch"
+    names: ClassVar[tuple[str, ...]] = ("DINOv3ViTImageProcessor", "DINOv3ViTImageProcessorFast")
+    """What a file may call it."""
+
+    def __post_init__(self) -> None:
+        sides = {name for name, value in dict(self.size or {}).items() if value}
+        if self.do_resize and (sides != {"height", "width"} or self.resample not in _FILTERS):
+            raise OochubError(
+                "Without torchvision, DINOv3's image processor resizes to a height and width, bilinear (2) or bicubic "
+                f"(3), got {dict(self.size or {})} and resample {self.resample}. pip install 'oochub[vision]'."
+            )
+
+    @classmethod
+    def of(cls, content: Mapping[str, object]) -> Self:
+        """The processor of what a preprocessor_config.json says."""
+        given = {name: content[name] for name in cls.__dataclass_fields__ if content.get(name) is not None}
+        make: Callable[..., Self] = cls
+        return make(**given)
+
+    def __call__(self, picture: Image.Image, *, return_tensors: str = "pt") -> "dict[str, torch.Tensor]":
+        """The tensor of one RGB image as `pixel_values` float32 (1, 3, h, w)."""
+        import torch
+
+        pixels = torch.from_numpy(np.array(picture)).permute(2, 0, 1)[None].contiguous()
+        pixels = pixels * self.rescale_factor if self.do_rescale else pixels  # bytes are resized as bytes
+        if self.do_resize:
+            sides = (self.size["height"], self.size["width"])
+            pixels = torch.nn.functional.interpolate(pixels, sides, mode=_FILTERS[self.resample], antialias=True)
+        if self.do_center_crop and self.crop_size:
+            height, width = self.crop_size["height"], self.crop_size["width"]
+            top, left = (pixels.shape[2] - height) // 2, (pixels.shape[3] - width) // 2
+            if top < 0 or left < 0:
+                raise OochubError(f"crop_size {height} x {width} is larger than the resized image. Correct it.")
+            pixels = pixels[:, :, top : top + height, left : left + width]
+        pixels = pixels.float()
+        if self.do_normalize:
+            mean, std = (torch.tensor(each).view(-1, 1, 1) for each in (self.image_mean, self.image_std))
+            pixels = (pixels - mean) / std
+        return {"pixel_values": pixels}
+
+    def to_json_string(self) -> str:
+        """What the inputs depend on."""
+        return json.dumps(asdict(self))
 
 
 def load_image_processor(source: str) -> Any:
@@ -162,3 +248,82 @@ def _read_numbers(value: Any, *, above: float = -math.inf) -> bool:
 
 def _raise_wrong_value(name: str, allowed: str, value: Any) -> OochubError:
     return OochubError(f"{name} of the image processor must be {allowed}, got {value}. {_NEXT}")
+
+
+class ImageTransform:
+    """An image processor that is a function, such as a `torchvision.transforms.Compose`.
+
+    Args:
+        function: Takes a PIL image (RGB) and returns one floating-point tensor or array (c, h, w); no channel order or
+            range is assumed.
+
+    Raises:
+        OochubError: It cannot be called.
+
+    >>> import torch
+    >>> from PIL import Image
+    >>> half = ImageTransform(lambda image: torch.full((3, 2, 2), 0.5))
+    >>> half(Image.new("RGB", (8, 6)))["pixel_values"].shape
+    torch.Size([1, 3, 2, 2])
+    """
+
+    def __init__(self, function: object) -> None:
+        if not callable(function):
+            raise OochubError(
+                f"transform must be a function from a PIL image to a tensor (c, h, w), got a {type(function).__name__}."
+            )
+        self.function: Callable[[Image.Image], object] = function
+
+    def __call__(self, picture: Image.Image, *, return_tensors: str = "pt") -> "dict[str, torch.Tensor]":
+        """The tensor of one image as `pixel_values` float32 (1, c, h, w).
+
+        Raises:
+            OochubError: The function returned something else.
+        """
+        import torch
+
+        made = self.function(picture)
+        made = torch.from_numpy(made) if isinstance(made, np.ndarray) else made
+        if not isinstance(made, torch.Tensor):
+            raise OochubError(f"transform must return one tensor (c, h, w), but it returned a {type(made).__name__}.")
+        if made.ndim != 3:
+            raise OochubError(
+                f"transform must return a tensor (c, h, w) of one image, but it returned the shape {tuple(made.shape)}."
+            )
+        if not made.is_floating_point():
+            dtype = str(made.dtype).removeprefix("torch.")
+            raise OochubError(
+                f"transform must return floating-point numbers, but it returned {dtype}. Scale them as in training, "
+                "for example tensor / 255."
+            )
+        return {"pixel_values": made.detach().float().unsqueeze(0)}
+
+    def to_json_string(self) -> str:
+        """What the inputs depend on: a digest of the function; null if it cannot be known."""
+        return json.dumps({"transform": digest_code(self.function)})
+
+
+def digest_code(function: object) -> str | None:
+    """A digest of a function or object with all that it uses; None if it holds something that cannot be known.
+
+    It is that of `datasets`, which covers closures, globals and attributes, and the source text of the function or of
+    its class, since an imported function counts there by its name.
+
+    >>> digest_code(len) == digest_code(len), digest_code(len) == digest_code(max)
+    (True, False)
+    """
+    from datasets.fingerprint import Hasher
+
+    try:
+        inner = Hasher.hash(function)
+    except Exception:  # whatever the user's object raises when it is pickled
+        return None
+    return str(Hasher.hash([inner, read_source(function)]))
+
+
+def read_source(thing: object) -> str:
+    """The source text of a function, or of the class of an object; "" if there is none, as for built-in functions."""
+    try:
+        return inspect.getsource(thing if inspect.isroutine(thing) or inspect.isclass(thing) else type(thing))
+    except (OSError, TypeError):
+        return ""

@@ -7,8 +7,7 @@ from typing import Any
 from PIL import Image
 
 from oochub.errors import OochubError
-from oochub.storage.reading import read_bytes
-from oochub.storage.tar_member import TarMember
+from oochub.storage.reading import TarMember, read_bytes
 
 
 def read_picture_bytes(picture: Mapping[str, Any] | None, where: str) -> bytes:

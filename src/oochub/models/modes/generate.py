@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from oochub.errors import OochubError
 from oochub.input import Input
 from oochub.inputs.pictures.image_questions import ImageQuestions
-from oochub.models.chat_model import CHAT_MODELS, open_chat_model, refuse_features
+from oochub.models.chat.chat_model import CHAT_MODELS, open_chat_model, refuse_features
+from oochub.models.chat.written_answers import AnswerMatcher, WrittenAnswers
 from oochub.models.extraction import Head
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
-from oochub.models.written_answers import AnswerMatcher, WrittenAnswers
 from oochub.output import get_output
 
 _MOST = 1024

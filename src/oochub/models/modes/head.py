@@ -16,9 +16,8 @@ from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.errors import OochubError, choose_wording
 from oochub.input import Input
+from oochub.models.class_map import LabelMap, match_classes, read_label_map
 from oochub.models.extraction import Head, find_head
-from oochub.models.label_map import LabelMap, read_label_map
-from oochub.models.match_classes import match_classes
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
 from oochub.output import Output, check_fixed_classes, find_output_of_features, get_output
@@ -28,7 +27,7 @@ from oochub.records.build_record import BuildRecord
 class HeadMode(Mode):
     """A model of transformers with a trained head, whose outputs answer for the classes of the data set.
 
-    If label sets differ, `oochub.models.match_classes` finds the outputs that answer for a class. The logit of one
+    If label sets differ, `oochub.models.class_map` finds the outputs that answer for a class. The logit of one
     with several is the logsumexp of theirs, so its probability is the sum of their probabilities; the softmax over the
     classes of the data set renormalizes what is left when other outputs are dropped. Such logits are no linear
     function of the features: these are stored, and no head.
@@ -38,7 +37,7 @@ class HeadMode(Mode):
         inputs: See `Mode`.
         data: See `Mode`.
         label_map: A class of the data set to the classes of the model that answer for it: a mapping, or a .csv or .json
-            file; see `oochub.models.label_map`. It wins over names.
+            file; see `oochub.models.class_map`. It wins over names.
         restrict: Leave out the rows of classes that the model does not know, instead of an error.
 
     Raises:

@@ -9,12 +9,11 @@ import torch
 
 from oochub.input import Input
 from oochub.inputs.pictures.image_questions import ImageQuestions
-from oochub.models.answer_scores import AnswerScores
-from oochub.models.chat_model import CHAT_MODELS, open_chat_model, refuse_features
+from oochub.models.chat.answer_scores import AnswerScores
+from oochub.models.chat.chat_model import CHAT_MODELS, check_answers, open_chat_model, refuse_features
 from oochub.models.extraction import Head
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
-from oochub.models.questions import check_answers
 
 
 class MultipleChoiceMode(Mode):

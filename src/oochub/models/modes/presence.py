@@ -12,10 +12,8 @@ from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub.errors import OochubError, choose_wording
 from oochub.input import Input
-from oochub.models.detector_boxes import check_whole_images, draw_boxes
-from oochub.models.extraction import Head
-from oochub.models.label_map import read_label_map
-from oochub.models.match_classes import match_classes
+from oochub.models.class_map import match_classes, read_label_map
+from oochub.models.extraction import Head, check_whole_images, draw_boxes
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
 from oochub.models.supported_models import choose_auto_model
@@ -45,7 +43,7 @@ class PresenceMode(Mode):
         inputs: How the images are read.
         data: Two classes of which one says "no" ("no_car", "car"), or several labels per row.
         label_map: The thing to the classes of the model that are it, where names differ: a mapping, or a .csv or .json
-            file; see `oochub.models.label_map`.
+            file; see `oochub.models.class_map`.
 
     Raises:
         OochubError: A model of another kind, a task that asks for no thing, a thing that the model does not know.

@@ -1,0 +1,215 @@
+"""The rows of two predictions of the same examples, in one order, and those that flip.
+
+In a row that flips, one model is right and the other wrong.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oochub.benchmark import Benchmark
+from oochub.comparison.model_difference import Pair
+from oochub.data.declaration import check_closed_words, find_declaration
+from oochub.errors import OochubError, choose_wording
+from oochub.evaluation.evaluation_rows import (
+    MOST_COMPARED,
+    EvaluationColumns,
+    EvaluationRows,
+    check_limits,
+    check_one_task,
+    find_epoch_rows,
+)
+from oochub.evaluation.mistakes import make_mistake
+from oochub.prediction.predictions import Predictions
+from oochub.records.output_columns import ALSO_RIGHT
+from oochub.records.report_records import ComparedModel, Flip
+from oochub.records.sides import GroupsOfRows
+
+_SAME = ("benchmark", "config", "version", "kind", "class_names")
+_LISTED = 3
+
+
+SHOWN = 6
+"""How many flips of each direction are shown."""
+
+
+class RowsDiffer(OochubError):
+    """Two predictions that are not of the same rows with the same truth, so that nothing about both can be said."""
+
+
+def pair_rows(first: Predictions, second: Predictions, **sampling: Any) -> tuple[EvaluationRows, EvaluationRows]:
+    """Both predictions as `evaluate` sees them, joined by split and example_id; row i is one example in both.
+
+    Args:
+        first: Any predictions.
+        second: Predictions of the same examples.
+        **sampling: resamples and seed of the intervals.
+
+    Raises:
+        RowsDiffer: Another kind of output, benchmark, config, version or classes; other examples, another truth, or
+            another group or side of an example.
+        OochubError: Many tasks at once.
+    """
+    for name in _SAME:
+        values = [getattr(part.metadata, name) for part in (first, second)]
+        if values[0] != values[1]:
+            raise RowsDiffer(
+                f"These predictions differ in {name.replace('_', ' ')}: "
+                f"{_describe_difference(values[0], values[1])}. A pair must cover the same examples of one "
+                "benchmark; predict with both models on the same data."
+            )
+    second = _reorder(first, second)
+    _check_same_truth(first, second)
+    benchmark = find_declaration(first)
+    one = choose_wording("oochub.compare(a, b, task='ce_car')", "--task ce_car")
+    check_one_task(first, benchmark, instead=f"Compare one of them: {one}.")
+    _check_same_sides(first, second, benchmark)
+    first, second = _add_columns(first, second), _add_columns(second, first)
+    benchmark = find_declaration(first)
+    left_out = np.logical_or(*(find_epoch_rows(part, benchmark).left_out for part in (first, second)))
+    evaluated = [
+        EvaluationRows(
+            predictions=part,
+            benchmark=benchmark,
+            columns=EvaluationColumns(part, part.output.arrays(part)),
+            known=part.output.known(part.label) & ~left_out,
+            sampling=sampling,
+        )
+        for part in (first, second)
+    ]
+    check_limits(evaluated[0], most_groups=MOST_COMPARED)
+    for part in evaluated:
+        check_closed_words(part.predictions, benchmark)
+    return evaluated[0], evaluated[1]
+
+
+def _describe_difference(first: Any, second: Any) -> str:
+    """Both values; for two lists of names, how many there are and where they part."""
+    if not isinstance(first, tuple):
+        return f"{first} and {second}"
+    at = next((k for k, names in enumerate(zip(first, second, strict=False)) if names[0] != names[1]), None)
+    counts = f"{len(first)} and {len(second)}"
+    return counts if at is None else f"{counts}, class {at} is {first[at]!r} in one and {second[at]!r} in the other"
+
+
+def _reorder(first: Predictions, second: Predictions) -> Predictions:
+    keys, others = (
+        list(zip(part.split.tolist(), part.column("example_id").tolist(), strict=True)) for part in (first, second)
+    )
+    if keys == others:
+        return second
+    row_of = {key: row for row, key in enumerate(others)}
+    known = set(keys)
+    missing, more = [key for key in keys if key not in row_of], [key for key in others if key not in known]
+    if missing or more:
+        found = " and ".join(
+            f"{len(rows):,} only in the {which} (such as {', '.join('/'.join(key) for key in rows[:_LISTED])})"
+            for rows, which in ((missing, "first"), (more, "second"))
+            if rows
+        )
+        raise RowsDiffer(
+            f"These predictions do not cover the same examples: of {len(known | set(others)):,} by split and "
+            f"example_id, {found}. Predict with both models on the same data."
+        )
+    return second.take(np.array([row_of[key] for key in keys]))
+
+
+def _check_same_truth(first: Predictions, second: Predictions) -> None:
+    differs = ~_find_equal(first.label, second.label)
+    if differs.any():
+        raise _raise_difference(first, differs, "truth", first.label, second.label)
+    if not all(ALSO_RIGHT in part.column_names for part in (first, second)):
+        return
+    values = [part.rows.column(ALSO_RIGHT).to_pylist() for part in (first, second)]
+    differs = np.array([one != other for one, other in zip(*values, strict=True)])
+    if differs.any():
+        raise _raise_difference(first, differs, ALSO_RIGHT, *values)
+
+
+def _check_same_sides(first: Predictions, second: Predictions, benchmark: Benchmark) -> None:
+    sides = (benchmark.in_context, benchmark.out_of_context)
+    read = {"challenge", benchmark.group_column, *(column for side in sides for column in side.where)}
+    read |= {side.column for side in sides if isinstance(side, GroupsOfRows)}
+    read |= {benchmark.cluster} if benchmark.cluster else set()
+    for name in sorted(read & {*first.column_names} & {*second.column_names} - {"split"}):
+        values = [part.rows.column(name).to_pylist() for part in (first, second)]
+        differs = np.array([one != other for one, other in zip(*values, strict=True)])
+        if differs.any():
+            raise _raise_difference(first, differs, name, *values)
+
+
+def _find_equal(first: Any, second: Any) -> Any:
+    """Which rows (n,) of two arrays (n, ...) are equal; nan equals nan."""
+    both = np.asarray(first == second)
+    if first.dtype.kind == "f":
+        both |= np.isnan(first) & np.isnan(second)
+    return both.reshape(len(first), -1).all(axis=1)
+
+
+def _raise_difference(first: Predictions, differs: Any, what: str, one: Any, other: Any) -> RowsDiffer:
+    at = int(np.argmax(differs))
+    example = f"{first.split[at]}/{first.column('example_id')[at]}"
+    return RowsDiffer(
+        f"{int(differs.sum()):,} of {len(first):,} examples have a different {what} in the two predictions, first "
+        f"{example}: {one[at]} and {other[at]}. Predict with both models on the same data."
+    )
+
+
+def _add_columns(own: Predictions, other: Predictions) -> Predictions:
+    """The predictions with the auxiliary columns that the other ones have."""
+    rows = own.rows
+    for name in EvaluationColumns(other, {}):
+        if name not in rows.column_names:
+            rows = rows.with_column(name, other.rows.column(name))
+    return own if rows is own.rows else replace(own, rows=rows)
+
+
+def find_flips(pair: Pair, masks: Mapping[Any, Any]) -> tuple[Flip, ...]:
+    """The rows that flip with the largest change in the probability of the truth, a few of each direction.
+
+    Args:
+        pair: The pair that `oochub.comparison.common_examples.pair_rows` gives.
+        masks: The rows (n,) of the slices by role; rows of the evaluation split and of both sides may be shown.
+
+    Returns:
+        Those that the second alone answers right, then those of the first: rows with a small image before others,
+        the largest change first, of equal ones the first row; none for a kind of output without probabilities of
+        one right answer.
+    """
+    output = pair[0].predictions.output
+    if not output.has_confidence:
+        return ()
+    shown = np.logical_or.reduce([mask for role, mask in masks.items() if role in ("all", "in", "out")])
+    out = masks.get("out", np.zeros_like(shown))
+    wrong = [output.wrong(each.columns) for each in pair]
+    truth = [np.exp(-each.columns["loss"]) for each in pair]  # the probability that each gives it
+    pictured = np.logical_or(*(_find_pictured(each) for each in pair))
+    found = []
+    directions: tuple[tuple[ComparedModel, int, int], ...] = (("second", 1, 0), ("first", 0, 1))
+    for right, own, other in directions:
+        rows = np.flatnonzero(shown & ~wrong[own] & wrong[other])
+        change = (truth[own] - truth[other])[rows]
+        for row in rows[np.lexsort((-change, ~pictured[rows]))][:SHOWN].tolist():
+            mistake = make_mistake(row, pair[other], is_out=bool(out[row]))
+            if mistake.image is None:
+                mistake = replace(mistake, image=make_mistake(row, pair[own], is_out=bool(out[row])).image)
+            found.append(
+                Flip(
+                    right=right,
+                    change=float(truth[own][row] - truth[other][row]),
+                    probability=float(truth[own][row]),
+                    mistake=mistake,
+                )
+            )
+    return tuple(found)
+
+
+def _find_pictured(side: EvaluationRows) -> NDArray[np.bool_]:
+    """Which rows (n,) have a small image: predictions keep those of the worst mistakes."""
+    rows = side.predictions.rows
+    if "thumbnail" not in rows.column_names:
+        return np.zeros(len(rows), bool)
+    return np.asarray(rows.column("thumbnail").is_valid().to_numpy(), bool)

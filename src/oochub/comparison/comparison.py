@@ -1,0 +1,433 @@
+"""Reports side by side: tables of tasks and methods with the spread over seeds, as Tables 3, 4 and 9 of NOOCH."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import groupby, product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from oochub.comparison.comparison_page import format_matrix, make_gap_matrix
+from oochub.comparison.comparison_table import (
+    AVERAGE,
+    Cell,
+    Column,
+    ComparedRun,
+    ComparisonTable,
+    are_folds,
+    build_side_tables,
+    check_table,
+    comparison_table,
+    paper_table_of_methods,
+)
+from oochub.comparison.model_line import find_trained_models
+from oochub.errors import OochubError, unknown_name
+from oochub.records.table import Table, escape_markdown
+from oochub.report import format_numbers, wording
+from oochub.report.footnotes import Footnotes
+from oochub.report.report import Report
+from oochub.settings.report_settings import TableSettings, TableStyle
+from oochub.storage.artifacts import format_csv
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Group, RenderableType
+
+_FRAME = [
+    *("benchmark", "config", "metric", "slice", "method", "reported"),
+    *("mean", "sd", "low", "high", "seeds", "bold", "reason"),
+]
+
+
+class _ComparisonText(NamedTuple):
+    """A table, and what is said below it: the caption first, then the notes."""
+
+    text: Table
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `comparison` returns.
+
+    Attributes:
+        tables: One for each metric, benchmark and slice, those of the same metric and benchmark one after another.
+        reports: What they were made of.
+        metric: The first metric that was asked for; None is the primary one of each benchmark.
+        rows: What a row of the tables in text is: "tasks" or "methods".
+        sides: For compact tables: in context, out of context and the gap, of each metric and benchmark. If a slice was
+            asked for, they are `tables`.
+    """
+
+    tables: tuple[ComparisonTable, ...]
+    reports: tuple[Report, ...]
+    metric: str | None = None
+    rows: str = "tasks"
+    sides: tuple[tuple[ComparisonTable, ...], ...] = ()
+
+    def __repr__(self) -> str:
+        lines = [f"<Comparison of {len(self.reports)} report{'s' if len(self.reports) != 1 else ''}>"]
+        for text, _ in map(_say_best, [*self._summarize(), *self._format_texts()]):
+            rows = [f"  {row[0]}: {', '.join(_pair(text.heads, row))}" for row in text.rows]
+            lines += [text.title, *rows, *text.footnotes]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from oochub.records.table import make_notebook_table
+
+        return "\n".join(
+            make_notebook_table(text.rows, heads=text.heads, title=text.title, footnotes=(*text.footnotes, *said))
+            for text, said in map(_say_best, [*self._summarize(), *self._format_texts()])
+        )
+
+    def to_terminal(self, *, width: int = 100, shows_bold: bool = True) -> "Group":
+        """The tables for a terminal; one wider than it is printed in several, column after column.
+
+        Args:
+            width: Characters in a line.
+            shows_bold: Whether bold can be seen; False writes "best" in these cells, as for a pipe or a file.
+        """
+        from rich.console import Group
+        from rich.text import Text
+
+        parts: list[RenderableType] = []
+        for each in [*self._summarize(), *self._format_texts()]:
+            text, lines = each if shows_bold else _say_best(each)
+            parts.append(Text(text.title, style="bold"))
+            for grid in text.to_terminal(width):
+                parts += [grid, Text()]
+            parts += [Text(line) for line in lines] + [Text()]
+        return Group(*parts)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Every number, one to a row, at full precision.
+
+        Returns:
+            Columns benchmark, config ("Average" for the mean over configs), metric, slice, method, reported (bool),
+            mean, sd, low, high (float, nan where there is none), seeds (int), bold (bool), reason (str or missing).
+        """
+        records = [record for text, _ in self._format_texts() for record in text.records]
+        return Table(heads=(), rows=(), records=tuple(records)).to_frame(_FRAME)
+
+    def to_markdown(self) -> str:
+        """The tables in Markdown, each with its heading, caption and notes; ends in a line feed."""
+        lines: list[str] = []
+        for text, said in [*self._summarize(), *self._format_texts()]:
+            lines += [f"**{escape_markdown(text.title)}**", "", text.to_markdown(), ""]
+            lines += [f"{escape_markdown(line)}\n" for line in said]
+        return "\n".join(lines).rstrip() + "\n"
+
+    def to_latex(self, style: TableStyle = "compact") -> str:
+        r"""The tables in LaTeX; they need `\usepackage{booktabs}`.
+
+        Args:
+            style: "compact" is the table of a paper: methods as rows; in context, out of context and the gap as
+                columns; the slices in their place if some were asked for. More than four tasks are averaged. "full"
+                has every task and method, reported columns under a head of their own.
+
+        Raises:
+            OochubError: Another style.
+        """
+        if TableSettings(style=style).style == "compact":
+            return "\n".join(
+                paper_table_of_methods(tables, notes=_collect_notes(tables, said="")).to_latex()
+                for tables in self.sides
+            )
+        return "\n".join(
+            text.to_latex(" ".join([f"{text.title}.", *lines]), small=True) for text, lines in self._format_texts()
+        )
+
+    def to_csv(self) -> str:
+        """`to_frame` as text."""
+        return format_csv(self.to_frame())
+
+    def to_html(self) -> str:
+        """The self-contained page: the gaps, in context against out of it, and the tables.
+
+        Raises:
+            OochubError: So many reports that the page would exceed its limits.
+        """
+        from oochub.comparison.comparison_page import comparison_page
+
+        return comparison_page(self.reports, self._format_texts(), metric=self.metric)
+
+    def _summarize(self) -> list[_ComparisonText]:
+        """The gaps of all benchmarks in one table, if there are several and no cell is a mean over seeds."""
+        has_seeds = any(cell.seeds > 1 for table in self.tables for cell in table.cells.values())
+        if has_seeds or len({table.benchmark for table in self.tables}) < 2:
+            return []
+        return [_ComparisonText(format_matrix(make_gap_matrix(self.reports)), (_SUMMARY,))]
+
+    def _format_texts(self) -> list[_ComparisonText]:
+        of_metric = groupby(self.tables, key=lambda table: (table.benchmark, table.metric, table.rows))
+        return [_format_comparison(list(tables), rows=self.rows) for _, tables in of_metric]
+
+
+def comparison(
+    reports: Iterable[Report | str | Path],
+    *,
+    metric: str | Sequence[str] | None = None,
+    slice: str | Sequence[str] | None = None,
+    reported: bool = False,
+    table: str | None = None,
+    rows: str = "tasks",
+) -> Comparison:
+    """Sets reports side by side: a row for each task, a column for each method, the mean over its seeds.
+
+    A method is a training objective, with what was trained where that differs; a model that was not trained here goes
+    by its id. Bold are the best mean of a row
+    and all whose mean +- standard deviation (ddof 1, over seeds) overlaps with its; for a single seed the 95% interval
+    over test images stands in its place. Reports hold no single predictions, so methods are compared unpaired.
+
+    Args:
+        reports: Reports, or paths of report.json.
+        metric: Names of metrics, a table each; None takes the benchmark's primary metric.
+        slice: Names of slices ("out_of_context", or "hard"), a column of each beside the other; None takes the rows
+            out of context, and all rows for a metric that picks its own.
+        reported: Adds the paper's numbers as columns of their own: those of the model that was trained, where its
+            tables are of several.
+        table: The number of the paper's table to add, whatever was trained.
+        rows: "tasks", methods being the columns; or "methods", tasks being the columns.
+
+    Returns:
+        The Comparison. Averages over tasks stand where a method has all of them; what was not measured stays empty.
+
+    Raises:
+        OochubError: No report; a metric or slice that no report of a benchmark has; two reports of one task, method
+            and seed; reports of one task on other rows or of another version; a table that no paper has, or none
+            named where the reports do not say which it is.
+
+    Source:
+        Madras and Zemel 2021, Tables 3, 4 and 9; Lynch et al. 2023, Tables 3 to 5.
+
+    >>> comparison([])
+    Traceback (most recent call last):
+    oochub.errors.OochubError: There are no reports to compare. Give paths of report.json.
+    """
+    runs = [_run(given, number) for number, given in enumerate(reports, 1)]
+    trained = find_trained_models([run.report for run in runs])
+    runs = [run._replace(method=f"{run.method}{model}") for run, model in zip(runs, trained, strict=True)]
+    if not runs:
+        raise OochubError("There are no reports to compare. Give paths of report.json.")
+    _check_seeds(runs)
+    _check_versions(runs)
+    if table is not None:
+        check_table(table, list(dict.fromkeys(run.benchmark for run in runs)))
+    if rows not in _ROWS:
+        raise unknown_name("kind of rows", rows, _ROWS)
+    metrics = [metric] if metric is None or isinstance(metric, str) else list(metric)
+    slices = [slice] if slice is None or isinstance(slice, str) else list(dict.fromkeys(slice))
+    parts = [[run for run in runs if _name_data_set(run) == each] for each in dict.fromkeys(map(_name_data_set, runs))]
+    tables: dict[_Key, ComparisonTable] = {}
+    sides: dict[tuple[_Key, ...], tuple[ComparisonTable, ...]] = {}
+    for name, part in product(metrics, parts):
+        asked: dict[str, Any] = {"metric": name, "reported": reported or table is not None, "table": table}
+        own = {_key(each): each for each in (comparison_table(part, slice=one, **asked) for one in slices)}
+        tables |= own
+        both: tuple[ComparisonTable, ...] = ()
+        if slice is None:
+            with suppress(OochubError):  # other rows in context: the rows that were asked for are compared alone
+                both = build_side_tables(part, **asked)
+        both = both or tuple(own.values())
+        sides[tuple(map(_key, both))] = both
+    return Comparison(
+        tables=tuple(tables.values()),
+        reports=tuple(run.report for run in runs),
+        metric=metrics[0],
+        rows=rows,
+        sides=tuple(sides.values()),
+    )
+
+
+_Key = tuple[str, str, str, tuple[str, ...]]
+
+
+def _key(table: ComparisonTable) -> _Key:
+    """What tells a table from the others of a comparison."""
+    return table.benchmark, table.metric, table.slice, table.rows
+
+
+def _run(given: Report | str | Path, number: int) -> ComparedRun:
+    report = given if isinstance(given, Report) else Report.load(given)
+    benchmark, model = report.benchmark, report.model
+    return ComparedRun(
+        label=f"Report {number}" if isinstance(given, Report) else str(given),
+        report=report,
+        benchmark=benchmark.name,
+        config=benchmark.config,
+        method=str(model.objective or model.id),
+        seeds=model.seeds,
+    )
+
+
+def _name_data_set(run: ComparedRun) -> tuple[str, str]:
+    """Those of one benchmark stand in one table, but for data sets of their own titles and headlines, as in WILDS."""
+    return run.benchmark, run.report.benchmark.title
+
+
+def _check_seeds(runs: Sequence[ComparedRun]) -> None:
+    seen: dict[tuple[str, str, str, tuple[int, ...]], ComparedRun] = {}
+    for run in runs:
+        twin = seen.setdefault((run.benchmark, run.config, run.method, run.seeds), run)
+        if twin is not run:
+            seed = f"seed {', '.join(map(str, run.seeds))}" if run.seeds else "no seed"
+            raise OochubError(
+                f"{twin.label} and {run.label} are both {run.method} on {run.benchmark}/{run.config} with {seed}, "
+                "but a cell takes each seed once. Leave one out, or compare them in two tables."
+            )
+
+
+def _check_versions(runs: Sequence[ComparedRun]) -> None:
+    seen: dict[tuple[str, str], ComparedRun] = {}
+    for run in runs:
+        other = seen.setdefault(_name_data_set(run), run)
+        versions = [each.report.benchmark.version for each in (other, run)]
+        if versions[0] != versions[1]:
+            raise OochubError(
+                f"{other.label} is for version {versions[0]} of {run.benchmark}, but {run.label} for {versions[1]}, "
+                "and each version has its own rows. Evaluate both on the same version."
+            )
+
+
+_SUMMARY = (
+    "The primary metric of each data set with its 95% interval; shares in percent. The gap is the number out of "
+    "context minus that in context."
+)
+_BOLD = "Bold"
+"""With what the caption says which cells are bold."""
+
+_ROWS = ("tasks", "methods")
+"""What a row of a table is; the other is a column."""
+
+
+class _Place(NamedTuple):
+    """A cell of the text, by what it is of."""
+
+    table: ComparisonTable
+    task: str
+    column: Column
+
+
+def _format_comparison(tables: Sequence[ComparisonTable], *, rows: str = "tasks") -> _ComparisonText:
+    """One table of text from those of one benchmark and metric, a column for each slice.
+
+    Args:
+        tables: Tables, one per slice.
+        rows: "tasks", as in the paper of NOOCH, or "methods", as in that of Spawrious.
+    """
+    tasks = list(dict.fromkeys(task for table in tables for task in table.rows))
+    columns = sorted(dict.fromkeys(c for table in tables for c in table.columns), key=lambda column: column.reported)
+    beside = [(k, column) for column in columns for k, table in enumerate(tables) if column in table.columns]
+    slices = [f"\n{table.brief}" if len(tables) > 1 else "" for table in tables]
+    if rows == "tasks":
+        heads = [f"{_head(column)}{slices[k]}" for k, column in beside]
+        lines = [(task, [_Place(tables[k], task, column) for k, column in beside]) for task in tasks]
+        rule = tasks.index(AVERAGE) if AVERAGE in tasks else None
+    else:
+        heads = [f"{task}{below}" for task in tasks for below in slices]
+        lines = [(_head(c), [_Place(table, task, c) for task in tasks for table in tables]) for c in columns]
+        rule = next((i for i, column in enumerate(columns) if i and column.reported), None)
+    limits = Footnotes()
+    cells = {(i, k): place for i, (_, places) in enumerate(lines) for k, place in enumerate(places, 1)}
+    text = Table(
+        title=_format_heading(tables),
+        heads=("Task" if rows == "tasks" else "Method", *heads),
+        rows=tuple((name, *(_number(place, limits) for place in places)) for name, places in lines),
+        footnotes=limits.lines,
+        bold=frozenset(where for where, place in cells.items() if (place.task, place.column) in place.table.bold),
+        reported=sum(column.reported for _, column in beside) if rows == "tasks" else 0,
+        rule=rule,
+        records=tuple(record for table in tables for record in _make_records(table)),
+    )
+    return _ComparisonText(text, (_format_caption(tables, rows), *_collect_notes(tables)))
+
+
+def _say_best(given: _ComparisonText) -> _ComparisonText:
+    """The same with the word "best" before the cells that are bold, for where bold cannot be seen."""
+    text, (caption, *notes) = given
+    return _ComparisonText(text.without_bold("best"), (caption.replace(f" {_BOLD}: the", ' "best": the', 1), *notes))
+
+
+def _pair(heads: Sequence[str], row: Sequence[str]) -> list[str]:
+    """The cells of a row after the first, each behind its head; those without a number are left out."""
+    return [f"{' '.join(head.split())} {cell}" for head, cell in zip(heads[1:], row[1:], strict=True) if cell]
+
+
+def _format_heading(tables: Sequence[ComparisonTable]) -> str:
+    table = tables[0]
+    unit = format_numbers.unit_of(table.metric, table.unit)
+    better = f" {format_numbers.arrow(table.direction)}" if table.direction in ("higher", "lower") else ""
+    where = wording.join_names([each.where for each in tables])
+    return f"{wording.name(table.title, 40)} {unit}{better}, {where}, {wording.name(table.benchmark)}"
+
+
+def _format_caption(tables: Sequence[ComparisonTable], rows: str) -> str:
+    measured = [cell for table in tables for cell in _describe_measured(table)]
+    many = sorted({cell.seeds for cell in measured if cell.seeds > 1})
+    sentences, rules = [], []
+    if many:
+        sentences.append(f"mean (standard deviation, ddof 1) over {_format_range(many)} seeds")
+        rules.append("mean ± standard deviation")
+    if any(cell.seeds == 1 for cell in measured):
+        sentences.append("for a single run, its 95% interval over test images, low to high")
+        rules.append("interval")
+    caption = f"{'; '.join(sentences)}."
+    caption = caption[0].upper() + caption[1:]
+    if any(table.bold for table in tables):
+        among = "column" if rows == "methods" else "row and slice" if len(tables) > 1 else "row"
+        caption += f" {_BOLD}: the {' or '.join(rules)} overlaps that of the best in the {among}."
+    if any(are_folds([row for row in table.rows if row != AVERAGE]) for table in tables):
+        caption += " Average: the mean over the folds, with their standard deviation (ddof 1)."
+    elif any(AVERAGE in table.rows for table in tables):
+        caption += " Average: the mean over tasks, for methods that have every task"
+        caption += "; its standard deviation is that of the seeds' averages." if many else ", without an interval."
+    caption += " Methods are compared unpaired, because reports do not hold individual predictions."
+    printed = [table for table in tables if any(column.reported for column in table.columns)]
+    if any(row == AVERAGE and column.reported for table in printed for row, column in table.cells):
+        caption += " A reported average is computed from the cells; it is not the printed one."
+    said = dict.fromkeys(table.reported_from for table in printed or tables)
+    return " ".join([caption, *said]).rstrip()
+
+
+def _describe_measured(table: ComparisonTable) -> list[Cell]:
+    return [cell for (row, column), cell in table.cells.items() if row != AVERAGE and not column.reported]
+
+
+def _format_range(counts: Sequence[int]) -> str:
+    return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+
+
+def _collect_notes(tables: Sequence[ComparisonTable], said: str = "Note: ") -> list[str]:
+    notes = dict.fromkeys(note for table in tables for note in table.notes)
+    return [f"{said}{format_numbers.counts_in_text(wording.name(note, 400))}." for note in notes]
+
+
+def _head(column: Column) -> str:
+    return f"{wording.name(column.method, 60)}{' (reported)' if column.reported else ''}"
+
+
+def _number(place: _Place, limits: Footnotes) -> str:
+    """The cell as plain text; "" where nothing was measured."""
+    table, task, column = place
+    cell = table.cells.get((task, column))
+    if cell is None:
+        return ""
+    text = format_numbers.quantity(cell.mean, table.unit)
+    if not math.isnan(cell.sd):
+        text += f" ({format_numbers.quantity(cell.sd, table.unit)})"
+    elif not math.isnan(cell.low):
+        text += f" ({format_numbers.interval(cell, table.unit)}{limits.mark(cell)})"
+    most = max((other.seeds for other in table.cells.values()), default=0)
+    return f"{text}, n={cell.seeds}" if 1 < cell.seeds < most and task != AVERAGE else text
+
+
+def _make_records(table: ComparisonTable) -> Iterator[Mapping[str, Any]]:
+    for row in table.rows:
+        for column in table.columns:
+            if (row, column) in table.cells:
+                yield (
+                    {"benchmark": table.benchmark, "config": row, "metric": table.metric, "slice": table.slice}
+                    | {"method": column.method, "reported": column.reported}
+                    | {**vars(table.cells[row, column]), "bold": (row, column) in table.bold}
+                )

@@ -1,0 +1,561 @@
+"""Many models in context against out of it: their names, their points, the line through them, and the chart of it.
+
+Models on a shifted test set against the same models on a standard one: their effective robustness.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from markupsafe import Markup
+from scipy import special  # scipy.stats has the same, and takes half a second to import
+
+from oochub.errors import OochubError, unknown_name
+from oochub.records.report_records import MetricDescription
+from oochub.report import format_numbers, svg, wording
+from oochub.report.report import Report
+from oochub.stats.array_checks import Array
+from oochub.stats.estimate import Estimate
+from oochub.stats.estimation import difference
+from oochub.stats.linear_fit import LinearFit, linear_fit
+
+Scale = Literal["probit", "logit"]
+FEWEST = 5
+"""Models from which on a line is fitted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinePoint:
+    """One model.
+
+    Attributes:
+        model: Name that it goes by.
+        inside: The model's metric in context.
+        outside: The model's metric out of context.
+        robustness: How much better it is out of context than the line says of its number in context (effective
+            robustness); positive is better, whatever the metric's direction. nan, with the reason, without a line.
+    """
+
+    model: str
+    inside: Estimate
+    outside: Estimate
+    robustness: Estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelLine:
+    """The models of one config of a benchmark.
+
+    Attributes:
+        benchmark: Name of the benchmark.
+        config: Config of the benchmark.
+        metric: The metric of both sides.
+        described: What its numbers mean.
+        titles: What the benchmark calls the sides, in context first.
+        points: A point a model, those with the highest number out of context first (of a metric of which lower is
+            better, the lowest).
+        fit: The line, of probits or logits where the metric is a share; None below five models or where all x are
+            equal.
+        left_out: What has no point, and why.
+        scale: What shares are fitted as.
+        baseline: The models that the line is fitted to; None for all.
+    """
+
+    benchmark: str
+    config: str
+    metric: str
+    described: MetricDescription
+    titles: tuple[str, str]
+    points: tuple[LinePoint, ...]
+    fit: LinearFit | None
+    left_out: tuple[str, ...]
+    scale: Scale = "probit"
+    baseline: tuple[str, ...] | None = None
+
+    @property
+    def is_share(self) -> bool:
+        """Whether both axes are probits or logits: shares near 1 are then as far apart as they are hard to come by."""
+        return self.described.unit == "fraction"
+
+    def place(self, value: Any) -> Any:
+        """Numbers of the metric on the axis: the probit or logit of a share, else themselves."""
+        if not self.is_share:
+            return np.asarray(value, np.float64)
+        return special.ndtri(value) if self.scale == "probit" else special.logit(value)
+
+    def value_at(self, place: Any) -> Array:
+        """Numbers of the metric at places on the axis, the inverse of `place`."""
+        if not self.is_share:
+            return np.asarray(place, np.float64)
+        return np.asarray(special.ndtr(place) if self.scale == "probit" else special.expit(place))
+
+    @property
+    def fitted(self) -> int:
+        """How many models the line is fitted to."""
+        return sum(self.baseline is None or point.model in self.baseline for point in self.points)
+
+    def shown(self, estimate: Estimate, value: float | None = None) -> float:
+        """A number as it is drawn and fitted: a share of 0 or 1 is half an example away from there.
+
+        Args:
+            estimate: Estimate, which says how many rows there are.
+            value: An end of its interval; None is the estimate itself.
+        """
+        value = estimate.value if value is None else value
+        edge = 1 / (2 * max(estimate.n, 1))
+        return min(max(value, edge), 1 - edge) if self.is_share else value
+
+    def at(self, value: Any) -> tuple[Array, Array, Array]:
+        """The line at numbers in context (m,), and both ends (m,) of its 95% band, all in the metric's own scale.
+
+        Raises:
+            OochubError: There is no line.
+        """
+        if self.fit is None:
+            raise OochubError(f"There are {self.fitted} models; a line needs at least {FEWEST}.")
+        middle, low, high = (self.value_at(end) for end in self.fit.at(self.place(value)))
+        return middle, low, high
+
+    @property
+    def sentence(self) -> str:
+        """What the points say, in one sentence."""
+        n, of = self.fitted, "" if self.baseline is None else " of the baseline"
+        if self.fit is None:
+            return f"{n} model{'s' if n != 1 else ''}{of}; a line needs at least {FEWEST}."
+        clear = [
+            point.model
+            for point in self.points
+            if format_numbers.has_interval(point.robustness) and point.robustness.low > 0
+        ]
+        above = wording.join_names(clear[:5]) + (f" and {len(clear) - 5} more" if len(clear) > 5 else "")
+        verb = "lies" if len(clear) == 1 else "lie"
+        found = f"{above} {verb} clearly above it." if clear else "No model lies clearly above it."
+        return f"The line is fitted to {n} models{of}. {found}"
+
+
+def model_lines(reports: Sequence[Report], *, metric: str | None = None) -> list[ModelLine]:
+    """The points and the line of each config of each benchmark.
+
+    A share of 0 or 1 has no probit: it is drawn, and enters the fit, as half an example away from there, 1 / (2 n). The
+    line is least squares through all models. The interval of a robustness is made of that of the number out of context,
+    of the band of the line, and of the number in context carried along the line, taken as independent.
+
+    Args:
+        reports: Reports, one per model and config.
+        metric: Name of the metric; None takes the benchmark's primary metric.
+
+    Raises:
+        OochubError: No reports, or a metric that none of them has on both sides.
+
+    Source:
+        Taori et al. 2020, "Measuring Robustness to Natural Distribution Shifts in Image Classification"; Miller et al.
+        2021, "Accuracy on the Line".
+    """
+    if not reports:
+        raise OochubError("There are no reports. Give at least one that `oochub evaluate` made.")
+    names = name_models(reports)
+    places = dict.fromkeys((report.benchmark.name, report.benchmark.config) for report in reports)
+    lines = []
+    for place in places:
+        of = [(n, r) for n, r in zip(names, reports, strict=True) if (r.benchmark.name, r.benchmark.config) == place]
+        lines.append(_fit_line(of, metric))
+    if not any(line.points for line in lines):
+        known = {name for report in reports for name in report.metrics}
+        if metric is not None and metric not in known:
+            raise unknown_name("metric in these reports", metric, known)
+        raise OochubError("No report has a number both in and out of context, so there is nothing to compare.")
+    return lines
+
+
+def _fit_line(named: Sequence[tuple[str, Report]], metric: str | None) -> ModelLine:
+    benchmark = named[0][1].benchmark
+    key = metric or benchmark.primary_metric
+    described = named[0][1].description(key)
+    pairs: list[tuple[str, Estimate, Estimate]] = []
+    left_out = []
+    for name, report in named:
+        inside, outside = (report.slice_of(side) for side in ("in", "out"))
+        values = [None if part is None else part.metrics.get(key) for part in (inside, outside)]
+        first, second = values
+        if first is None or second is None or format_numbers.is_undefined(first) or format_numbers.is_undefined(second):
+            left_out.append(f"{name}: {key} is not available on both sides")
+        else:
+            pairs.append((name, first, second))
+    bare = ModelLine(
+        benchmark=benchmark.name,
+        config=benchmark.config,
+        metric=key,
+        described=described,
+        titles=(wording.title_side(benchmark, "in"), wording.title_side(benchmark, "out")),
+        points=(),
+        fit=None,
+        left_out=tuple(left_out),
+    )
+    return add_points(bare, pairs)
+
+
+def add_points(bare: ModelLine, pairs: Sequence[tuple[str, Estimate, Estimate]]) -> ModelLine:
+    """The line through the models that it is fitted to, with a point for each model.
+
+    Args:
+        bare: The line without fit and points.
+        pairs: Name of each model, its number in context, and that out of context.
+    """
+    baseline = [pair for pair in pairs if bare.baseline is None or pair[0] in bare.baseline]
+    places = [[float(bare.place(bare.shown(estimate))) for estimate in (x, y)] for _, x, y in baseline]
+    fit = linear_fit(*zip(*places, strict=True)) if len(baseline) >= FEWEST else None
+    if fit is not None and math.isnan(fit.slope):
+        fit = None
+    line = replace(bare, fit=fit)
+    points = [
+        LinePoint(model=name, inside=x, outside=y, robustness=_estimate_robustness(line, x, y, len(baseline)))
+        for name, x, y in pairs
+    ]
+    points.sort(key=lambda point: point.outside.value, reverse=bare.described.direction != "lower")
+    return replace(line, points=tuple(points))
+
+
+def _estimate_robustness(line: ModelLine, inside: Estimate, outside: Estimate, count: int) -> Estimate:
+    if line.fit is None:
+        why = (
+            f"{count} models: a line needs at least {FEWEST}"
+            if count < FEWEST
+            else "all models have the same number in context"
+        )
+        return Estimate(math.nan, n=outside.n, method="none", reason=why)
+    ends = [inside.value, inside.low, inside.high] if format_numbers.has_interval(inside) else [inside.value] * 3
+    middle, low, high = line.at([line.shown(inside, end) for end in ends])
+    value, below, above = float(middle[0]), float(min(middle)), float(max(middle))
+    expected = Estimate(
+        value,
+        low=value - math.hypot(value - low[0], value - below),
+        high=value + math.hypot(high[0] - value, above - value),
+        n=inside.n,
+        method=f"line through {count} models",
+    )
+    return difference(expected, outside) if line.described.direction == "lower" else difference(outside, expected)
+
+
+def name_models(reports: Sequence[Report]) -> list[str]:
+    """A name for each report: its training objective, or the model's id.
+
+    With what was trained where reports of a benchmark differ in it, and with its seed where others share the name.
+
+    Args:
+        reports: Any reports.
+
+    >>> name_models([])
+    []
+    """
+    bare = [
+        wording.name(f"{report.model.objective or wording.name_model(report.model)}{trained}", 60)
+        for report, trained in zip(reports, find_trained_models(reports), strict=True)
+    ]
+    places = [
+        (name, report.benchmark.name, report.benchmark.config) for name, report in zip(bare, reports, strict=True)
+    ]
+    shared = {place[0] for place, count in Counter(places).items() if count > 1}
+    return [
+        f"{name}, seed {', '.join(map(str, report.model.seeds))}" if name in shared and report.model.seeds else name
+        for name, report in zip(bare, reports, strict=True)
+    ]
+
+
+def find_trained_models(reports: Sequence[Report]) -> list[str]:
+    """What follows the method's name of each report: "" where all reports of its benchmark trained the same.
+
+    A model is named by what its first weights came from ("resnet-50"), or as its family "from scratch".
+
+    Args:
+        reports: Any reports; those of models that were not trained here, and older reports, say nothing.
+
+    >>> find_trained_models([])
+    []
+    """
+    models = [_name_family(report) for report in reports]
+    of_benchmark: dict[str, set[str]] = {}
+    for report, model in zip(reports, models, strict=True):
+        of_benchmark.setdefault(report.benchmark.name, set()).update([model] if model else [])
+    return [
+        f", {model}" if model and len(of_benchmark[report.benchmark.name]) > 1 else ""
+        for report, model in zip(reports, models, strict=True)
+    ]
+
+
+def _name_family(report: Report) -> str:
+    training = report.provenance.training
+    if training is None or training.architecture is None or report.model.objective is None:
+        return ""
+    family = training.architecture.partition("For")[0]
+    return str(training.base).rpartition("/")[2] if training.pretrained else f"{family} from scratch"
+
+
+_LEFT, _TOP, _SIZE = 52.0, 12.0, 360.0  # of the square of the axes, in the units of the view
+_STEPS = 40
+_TICKS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
+_MOST = 8
+
+
+class Axis:
+    """One of the two axes, from values of the metric to places in [0, 1].
+
+    Args:
+        line: Line whose scale the axis has.
+        estimates: Estimates that must have room on it, with their intervals.
+    """
+
+    def __init__(self, line: ModelLine, estimates: Sequence[Estimate]) -> None:
+        ends = [
+            line.shown(e, end)
+            for e in estimates
+            for end in (e.value, e.low, e.high)
+            if not format_numbers.is_undefined(end)
+        ]
+        places = [float(line.place(end)) for end in ends]
+        room = 0.08 * (max(places) - min(places)) or 0.1
+        self._line, self._low, self._high = line, min(places) - room, max(places) + room
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both ends, as `ModelLine.place` gives them."""
+        return self._low, self._high
+
+    def at(self, value: float) -> float:
+        """The place of a value, 0 at the low end and 1 at the high end."""
+        return (float(self._line.place(value)) - self._low) / (self._high - self._low)
+
+    @property
+    def ticks(self) -> list[float]:
+        """Round values between the ends, few enough to be told apart."""
+        if not self._line.is_share:
+            return svg.ticks(self._low, self._high)
+        every = [tick for tick in _TICKS if 0 <= self.at(tick) <= 1]
+        while len(every) > _MOST:
+            every = every[::2]
+        if len(every) >= 2:
+            return every
+        low, high = (float(np.clip(self._map_back(end), 1e-4, 1 - 1e-4)) for end in (self._low, self._high))
+        return svg.ticks(low, high, most=5)
+
+    def across(self) -> list[float]:
+        """Values from one end to the other, at equal steps of the axis."""
+        return [self._map_back(place) for place in np.linspace(self._low, self._high, _STEPS)]
+
+    def _map_back(self, place: float) -> float:
+        return float(self._line.value_at(place))
+
+
+def make_line_axes(line: ModelLine) -> tuple[Axis, Axis]:
+    """The axes of a chart: in context to the right, out of context upward."""
+    return Axis(line, [p.inside for p in line.points]), Axis(line, [p.outside for p in line.points])
+
+
+def draw_line_chart(line: ModelLine, *, number: int) -> Markup:
+    """The chart of one config; the model farthest above the line is named.
+
+    Args:
+        line: Line with at least one point.
+        number: Tells its ids from those of other charts of the page.
+    """
+    x, y = make_line_axes(line)
+    parts = [_draw_frame(line, x, y), _draw_diagonal(x, y), _draw_fit(line, x, y)]
+    for point in line.points:
+        across, up = _place_across(x.at(line.shown(point.inside))), _place_up(y.at(line.shown(point.outside)))
+        for estimate, axis, is_x in ((point.inside, x, True), (point.outside, y, False)):
+            if format_numbers.has_interval(estimate):
+                ends = [axis.at(line.shown(estimate, end)) for end in (estimate.low, estimate.high)]
+                places = (
+                    (_place_across(ends[0]), _place_across(ends[1]), up, up)
+                    if is_x
+                    else (across, across, *map(_place_up, ends))
+                )
+                parts.append(
+                    Markup('<line x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}" class="l-out thin"/>').format(*places)
+                )
+        parts.append(svg.mark("out", f"{across:.1f}", f"{up:.1f}", size=4))
+    known = [point for point in line.points if not format_numbers.is_undefined(point.robustness)]
+    if known:
+        best = max(known, key=lambda point: point.robustness)
+        at = x.at(line.shown(best.inside))
+        parts.append(
+            Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}" class="k halo">{}</text>').format(
+                _place_across(at) + (-9 if at > 0.5 else 9),
+                _place_up(y.at(line.shown(best.outside))) - 9,
+                "end" if at > 0.5 else "start",
+                wording.name(best.model, 30),
+            )
+        )
+    name = f"line-{number}"
+    return Markup(
+        '<svg viewBox="0 0 424 420" class="plot" role="img" aria-labelledby="{0}"><title id="{0}">{1}</title>{2}</svg>'
+    ).format(name, line.sentence, Markup("").join(parts))
+
+
+def _place_across(place: float) -> float:
+    return _LEFT + _SIZE * place
+
+
+def _place_up(place: float) -> float:
+    return _TOP + _SIZE * (1 - place)
+
+
+def _draw_frame(line: ModelLine, x: Axis, y: Axis) -> Markup:
+    scale, bottom = format_numbers.SCALES.get(line.described.unit, 1), _place_up(0)
+    parts = []
+    for tick in x.ticks:
+        at, text = _place_across(x.at(tick)), f"{scale * tick:.4g}"
+        parts.append(Markup('<line x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}" class="gl"/>').format(at, _TOP, bottom))
+        parts.append(Markup('<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>').format(at, bottom + 16, text))
+    for tick in y.ticks:
+        at, text = _place_up(y.at(tick)), f"{scale * tick:.4g}"
+        right = _LEFT + _SIZE
+        parts.append(Markup('<line x1="{1}" x2="{2}" y1="{0:.1f}" y2="{0:.1f}" class="gl"/>').format(at, _LEFT, right))
+        parts.append(Markup('<text x="{}" y="{:.1f}" text-anchor="end">{}</text>').format(_LEFT - 6, at + 4, text))
+    unit = format_numbers.unit_of(line.metric, line.described.unit)
+    title = f"{wording.name(line.described.title, 30)} {unit}"
+    middle = _LEFT + _SIZE / 2
+    parts.append(
+        Markup('<text x="{}" y="{}" text-anchor="middle">{}</text>').format(
+            middle, bottom + 36, f"{title}, {line.titles[0]}"
+        )
+    )
+    parts.append(
+        Markup('<text transform="translate(12 {}) rotate(-90)" text-anchor="middle">{}</text>').format(
+            _TOP + _SIZE / 2, line.titles[1]
+        )
+    )
+    return Markup("").join(parts)
+
+
+def _draw_diagonal(x: Axis, y: Axis) -> Markup:
+    """The dotted line of equal numbers, where both axes have them."""
+    shared = [value for value in x.across() if 0 <= y.at(value) <= 1]
+    if len(shared) < 2:
+        return Markup("")
+    ends = [(_place_across(x.at(value)), _place_up(y.at(value))) for value in (shared[0], shared[-1])]
+    line = Markup('<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" class="chance"/>').format(*ends[0], *ends[1])
+    words = Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="end" class="halo">no gap</text>').format(
+        ends[1][0] - 4, ends[1][1] + 14
+    )
+    return line + words
+
+
+def _draw_fit(line: ModelLine, x: Axis, y: Axis) -> Markup:
+    if line.fit is None:
+        return Markup("")
+    values = x.across()
+    middle, low, high = line.at(values)
+    clip = np.clip
+    rows = [
+        (_place_across(x.at(v)), *(_place_up(float(clip(y.at(end), 0, 1))) for end in (lower, upper)))
+        for v, lower, upper in zip(values, low, high, strict=True)
+    ]
+    band = " ".join(
+        [f"{at:.1f},{lower:.1f}" for at, lower, _ in rows] + [f"{at:.1f},{up:.1f}" for at, _, up in rows[::-1]]
+    )
+    points = [
+        (_place_across(x.at(v)), _place_up(y.at(m))) for v, m in zip(values, middle, strict=True) if 0 <= y.at(m) <= 1
+    ]
+    drawn = " ".join(f"{at:.1f},{up:.1f}" for at, up in points)
+    return Markup('<polygon points="{}" class="band-out"/><polyline points="{}" class="curve l-plain"/>').format(
+        band, drawn
+    )
+
+
+def line_across(
+    reports: Sequence[Report],
+    *,
+    config: str,
+    against: str,
+    metric: str | None = None,
+    baseline: Sequence[str] | None = None,
+    scale: Scale = "logit",
+) -> ModelLine:
+    """Models on a shifted set against the same models on a standard set, with the line of the baseline models.
+
+    A model's point is the metric over all rows of either set. Its effective robustness is how much better it does on
+    the shifted set than the line says of its number on the standard set. Models are matched by the name that
+    `name_models` gives them.
+
+    Args:
+        reports: Reports on both sets, one per model and set; those on other sets are not read.
+        config: The shifted set: "imagenet_a", or with its benchmark, "imagenet_ood/imagenet_a".
+        against: The standard set, in the same way.
+        metric: Name of the metric; None takes the primary metric of the shifted set.
+        baseline: Names of the models that the line is fitted to; None takes all.
+        scale: What shares are fitted as; logits are those of the source.
+
+    Raises:
+        OochubError: A set that no report is on, or the same set twice; a model of the baseline that is not there or
+            lacks a number; two reports of a model on one set; no model on both.
+
+    Source:
+        Taori et al. 2020, "Measuring Robustness to Natural Distribution Shifts in Image Classification";
+        `plotting/paper_appendix_eff_robust.py` of imagenet-testbed 0170eec (transform="logit").
+    """
+    shifted, standard = (_reports_on(reports, each) for each in (config, against))
+    some, other = (next(iter(each.values())) for each in (shifted, standard))
+    benchmark, place, base = some.benchmark, _name_place(some), _name_place(other)
+    if place == base:
+        raise OochubError(f"config and against are the same set, {place}. Name another standard set with against.")
+    key = metric or benchmark.primary_metric
+    pairs: list[tuple[str, Estimate, Estimate]] = []
+    left_out = []
+    for name in {**shifted, **standard}:
+        first, second = (_read_over_all(of.get(name), key) for of in (standard, shifted))
+        if first is not None and second is not None:
+            pairs.append((name, first, second))
+        else:
+            lacking = [where for where, value in ((base, first), (place, second)) if value is None]
+            left_out.append(f"{name}: no {key} on {' and '.join(lacking)}")
+    names = [name for name, *_ in pairs]
+    for name in baseline or ():
+        if name not in names:
+            raise unknown_name("model with numbers on both sets", name, names)
+    if not pairs:
+        raise OochubError(f"No model has {key} both on {base} and on {place}. Give reports of the same models.")
+    bare = ModelLine(
+        benchmark=benchmark.name,
+        config=benchmark.config,
+        metric=key,
+        described=some.description(key),
+        titles=(f"on {base}", f"on {place}"),
+        points=(),
+        fit=None,
+        left_out=tuple(left_out),
+        scale=scale,
+        baseline=None if baseline is None else tuple(baseline),
+    )
+    return add_points(bare, pairs)
+
+
+def _reports_on(reports: Sequence[Report], config: str) -> dict[str, Report]:
+    """The reports on one set by the names of their models."""
+    places = {_name_place(report): report.benchmark.config for report in reports}
+    fitting = [place for place, short in places.items() if config in (place, short)]
+    if len(fitting) != 1:
+        known = [*places] if "/" in config else [*places.values()]
+        if fitting:
+            raise OochubError(f"{config} is a config of {' and '.join(fitting)}. Name one of them.")
+        raise unknown_name("config in these reports", config, known)
+    found: dict[str, Report] = {}
+    for name, report in zip(name_models(reports), reports, strict=True):
+        if _name_place(report) == fitting[0]:
+            if name in found:
+                raise OochubError(f"Two reports are of {name} on {fitting[0]}. Give one per model and set.")
+            found[name] = report
+    return found
+
+
+def _name_place(report: Report) -> str:
+    return f"{report.benchmark.name}/{report.benchmark.config}"
+
+
+def _read_over_all(report: Report | None, metric: str) -> Estimate | None:
+    """A metric over all rows of the evaluation split; None if it is not known."""
+    part = None if report is None else report.slice_of("all")
+    estimate = None if part is None else part.metrics.get(metric)
+    return None if estimate is None or format_numbers.is_undefined(estimate) else estimate

@@ -1,0 +1,361 @@
+"""An entry of a leaderboard with the outcome of its check; what was checked before is not computed again.
+
+Before any file of an entry is read, it is seen that they lie in its folder, and how large they are.
+
+What is kept of an entry: the outcome of its check, found by the state of its files before any is read, and its page.
+
+All lies in `$OOCHUB_CACHE/checks`. `<digest>.json` is the outcome for a report and predictions of these bytes,
+`<digest>.values` what its number out of context is made of. `<state>.mark` says which digest the files of a folder had
+when their names, sizes and times were these. `<key>.page` is the page of an outcome at its place on a board.
+"""
+
+import hashlib
+import json
+import os
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from oochub.errors import OochubError, OochubWarning
+from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
+from oochub.leaderboard.recomputation import RESAMPLES, SEED, Recomputation, Recomputed, recompute_report
+from oochub.records.schema import from_json, to_json
+from oochub.report import wording
+from oochub.report.report import Report
+from oochub.stats.paired_values import PairedValues, pack_values, unpack_values
+from oochub.storage.cache_folder import FRESH, cache_folder, describe_state, digest_code, walk_entries
+from oochub.storage.files import write_whole
+from oochub.storage.kept_content import digest_content
+from oochub.storage.reading import NUMPY_FAULTS, read_json
+
+if TYPE_CHECKING:
+    from oochub.leaderboard.benchmark_rows import BenchmarkRows
+
+_BLOCK = 1 << 22
+
+
+_LONGEST = 600  # characters of a reason
+
+
+_MOST = {"entry.json": 1 << 20, "report.json": 1 << 24}  # bytes
+_COMMIT = 40  # letters of its name
+
+
+class KeptEntry:
+    """What was found out about the files of a folder at an earlier time.
+
+    Args:
+        folder: Folder of the entry; none of its files is opened here.
+        own: The benchmarks' own rows by name and config, where they are known.
+    """
+
+    def __init__(self, folder: Path, own: "Mapping[tuple[str, str], BenchmarkRows]") -> None:
+        self._own = own
+        self._state = _describe_folder(folder)
+        self._mark = cache_folder("checks") / f"{_digest([_know_code(), self._state])}.mark"
+
+    def find(self) -> tuple[str, Recomputed] | None:
+        """The digest and the outcome of a folder whose files are as they were; None for any other.
+
+        A file counts as it was if its size and both its times are the same; the second one is the system's own.
+        """
+        if self._state is None:
+            return None
+        try:
+            said = read_json(self._mark)
+            digest, place = str(said["digest"]), tuple(said["place"])
+            if said["own"] != _digest_rows(self._own.get(place)):
+                return None
+            outcome = find_outcome(digest)
+            if outcome is not None:
+                self._mark.touch()
+        except (OochubError, OSError, KeyError, TypeError):  # none, or one that is not whole
+            return None
+        return None if outcome is None else (digest, outcome)
+
+    def keep(self, digest: str, place: tuple[str, str]) -> None:
+        """Notes the digest that the files have.
+
+        Args:
+            digest: What `digest_entry` gives for them.
+            place: Benchmark and config of the report.
+        """
+        if self._state is not None:
+            said = {"digest": digest, "place": place, "own": _digest_rows(self._own.get(place))}
+            with suppress(OochubError), write_whole(self._mark) as draft:  # the next run reads the files again
+                draft.write_text(json.dumps(said), "utf-8")
+
+
+def digest_entry(files: Sequence[Path], own: "BenchmarkRows | None") -> str:
+    """A digest of the bytes of report and predictions, of the benchmark's own rows, and of what checks them.
+
+    Args:
+        files: The report and the files of predictions, or folders of parts.
+        own: The benchmark's own rows, where they are known.
+    """
+    digest = hashlib.sha256(json.dumps([_know_code(), _digest_rows(own)]).encode())
+    for file in files:
+        for part in sorted(file.rglob("*")) if file.is_dir() else [file]:
+            if part.is_file():
+                digest.update(f"\0{part.name}\0{part.stat().st_size}\0".encode("utf-8", "surrogateescape"))
+                with part.open("rb") as content:
+                    while block := content.read(_BLOCK):
+                        digest.update(block)
+    return digest.hexdigest()[:32]
+
+
+def find_outcome(digest: str) -> Recomputed | None:
+    """The outcome for files of a digest, if it is in the cache and whole."""
+    kept = cache_folder("checks") / f"{digest}.json"
+    try:
+        found = from_json(Recomputation, read_json(kept), what=str(kept))
+        values = None if found.reason else unpack_values(_read_sealed(kept.with_suffix(".values")) or b"")
+        kept.touch()
+    except (OochubError, *NUMPY_FAULTS):
+        return None
+    return Recomputed(found, values)
+
+
+def keep_outcome(digest: str, found: Recomputed) -> None:
+    """Keeps an outcome.
+
+    Warns:
+        OochubWarning: The cache cannot be written.
+    """
+    kept = cache_folder("checks") / f"{digest}.json"
+    try:
+        _write_sealed(kept.with_suffix(".values"), pack_values(found.values))
+        with write_whole(kept) as draft:
+            draft.write_text(json.dumps(to_json(found.outcome)), "utf-8")
+    except OochubError as error:
+        warnings.warn(f"The check could not be cached. {error}", OochubWarning, stacklevel=4)
+
+
+def make_page_once(made_of: Sequence[object], make: Callable[[], str]) -> str:
+    """The page of an entry from the cache, if it is there and whole; else it is made and kept.
+
+    Args:
+        made_of: JSON types that decide its content, besides our code.
+        make: Makes it.
+    """
+    kept = cache_folder("checks") / f"{_digest([_know_code(), *made_of])}.page"
+    with suppress(OSError, UnicodeDecodeError):
+        page = _read_sealed(kept)
+        if page is not None:
+            kept.touch()
+            return page.decode()
+    made = make()
+    with suppress(OochubError):
+        _write_sealed(kept, made.encode())
+    return made
+
+
+def _write_sealed(file: Path, content: bytes) -> None:
+    """Writes some bytes behind a digest of them."""
+    with write_whole(file) as draft:
+        draft.write_bytes(digest_content(content).encode() + b"\n" + content)
+
+
+def _read_sealed(file: Path) -> bytes | None:
+    """The bytes behind their digest; None where they are not those."""
+    seal, _, content = file.read_bytes().partition(b"\n")
+    return content if seal == digest_content(content).encode() else None
+
+
+@cache
+def _know_code() -> list[object]:
+    return [digest_code(".jinja", ".css", ".js"), RESAMPLES, SEED]
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def _digest_rows(own: "BenchmarkRows | None") -> str:
+    return own.digest if own else ""
+
+
+def _describe_folder(folder: Path) -> list[str] | None:
+    """The path, size and times of each file of an entry; None if that cannot tell one content from another."""
+    try:
+        entries = sorted(walk_entries(folder), key=lambda entry: entry.path)
+        if any(entry.is_symlink() and entry.is_dir() for entry in entries):  # its files lie elsewhere
+            return None
+        listed = [f"{entry.path} {describe_state(entry.path)}" for entry in entries]
+        latest = max(int(line.rpartition(" ")[2]) for line in listed)
+    except (OSError, ValueError):  # a file that cannot be looked at
+        return None
+    return None if latest > (time.time() - FRESH) * 1e9 else listed  # it may change again within one time of change
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedEntry:
+    """What a folder of a leaderboard holds.
+
+    Attributes:
+        name: The name of the folder.
+        entry: What its sender says; None where that cannot be read.
+        report: Report with the numbers that its predictions give, else as it was sent; None if it cannot be read.
+        reason: Why it is not verified, in words; "" where it is.
+        difference: The largest difference between a number that was sent and the same computed again.
+        numbers: How many numbers were compared.
+        rows: A digest of the examples, labels, sides and groups that the numbers are of.
+        own_intervals: Why the intervals that were sent are not compared, in words; "" where they are.
+        is_sent: Whether the report is as it was sent, since its predictions give none.
+        is_unforeseen: Whether the reason is an error that no check foresaw: a fault of oochub's own.
+        digest: A digest of its report and predictions and of what checked them; "" if they were not read.
+        values: What it contributes to the tests of numbers out of context; None where it is not verified, or has none.
+    """
+
+    name: str
+    entry: LeaderboardEntry | None
+    report: Report | None
+    reason: str
+    difference: float = 0.0
+    numbers: int = 0
+    rows: str = ""
+    own_intervals: str = ""
+    is_sent: bool = True
+    is_unforeseen: bool = False
+    digest: str = ""
+    values: PairedValues | None = None
+
+    @classmethod
+    def of(cls, folder: Path, own: "Mapping[tuple[str, str], BenchmarkRows] | None" = None) -> "CheckedEntry":
+        """Checks the entry in a folder; what is wrong with it is its `reason`, never an error.
+
+        The outcome is kept in `$OOCHUB_CACHE/checks` under the content of report and predictions and our code; files
+        that are as they were, by size and times, are not read again.
+
+        Args:
+            folder: Folder with `entry.json`, `report.json` and predictions.
+            own: The benchmarks' own rows by name and config, where they are known.
+        """
+        name = os.fsencode(folder.name).decode("utf-8", "backslashreplace")
+        found = cls(name=name, entry=None, report=None, reason="")
+        if name != folder.name:
+            return replace(found, reason="the name of its folder is not UTF-8")
+        kept = KeptEntry(folder, own or {})
+        try:
+            if (known := kept.find()) is not None:
+                digest, (outcome, values) = known
+                found = replace(found, entry=LeaderboardEntry.load(folder))
+                found = replace(found, report=outcome.report or Report.load(folder / "report.json"))
+            else:
+                check_entry_files(folder)
+                entry, sent = LeaderboardEntry.load(folder), Report.load(folder / "report.json")
+                found, place = replace(found, entry=entry, report=sent), (sent.benchmark.name, sent.benchmark.config)
+                check_entry_files(folder, entry.predictions)
+                files = [folder / part for part in ("report.json", *entry.predictions)]
+                digest, (outcome, values) = _reuse_or_recompute(sent, files, (own or {}).get(place))
+                kept.keep(digest, place)
+        except Exception as error:  # one sender's files never take the others off the board
+            return found.refused(error, folder)
+        return replace(
+            found,
+            report=outcome.report or found.report,
+            reason=wording.name(outcome.reason, _LONGEST),
+            difference=outcome.difference,
+            numbers=outcome.numbers,
+            rows=outcome.rows,
+            own_intervals=outcome.own_intervals,
+            is_sent=outcome.report is None,
+            digest=digest,
+            values=values,
+        )
+
+    def refused(self, error: Exception, folder: Path | None = None) -> "CheckedEntry":
+        """This entry with an error as the reason why it is not verified; one that nothing foresaw is said to be so.
+
+        Args:
+            error: Error that its files caused.
+            folder: Folder whose path is left out of the words.
+        """
+        words = " ".join(str(error).split())
+        if folder is not None:
+            words = words.replace(f"{folder}/", "")
+        is_foreseen = isinstance(error, OochubError | MemoryError | OSError)
+        if isinstance(error, OSError):
+            words = f"its files cannot be read: {error.strerror or words}"
+        elif isinstance(error, MemoryError):
+            words = "it needs more memory than there is"
+        elif not is_foreseen:
+            words = f"its files caused an unexpected error, {type(error).__name__}: {words or 'no words'}"
+        return replace(self, reason=wording.name(words, _LONGEST), is_unforeseen=not is_foreseen)
+
+
+def _reuse_or_recompute(sent: Report, files: Sequence[Path], own: "BenchmarkRows | None") -> tuple[str, Recomputed]:
+    """The digest of the files, and the earlier outcome for the same bytes, else a new one."""
+    digest = digest_entry(files, own)
+    found = find_outcome(digest)
+    if found is None:
+        found = recompute_report(sent, files[1:], own)
+        keep_outcome(digest, found)
+    return digest, found
+
+
+_VALUES_A_BYTE, _FREE = 256, 10_000_000  # of a Parquet file; more is made to fill the memory of who reads it
+
+
+def check_entry_files(folder: Path, predictions: Sequence[str] = ()) -> None:
+    """Refuses files that are not there, lead out of the folder, or would fill the memory.
+
+    Args:
+        folder: Folder of the entry.
+        predictions: The names of its files of predictions, or of folders of parts.
+
+    Raises:
+        OochubError: What is wrong, without the folder's own path.
+    """
+    inside = _find_allowed_folders(folder)
+    _check_place(folder, inside, "its folder")
+    for name, most in _MOST.items():
+        file = folder / name
+        _check_place(file, inside, f"its file {name}")
+        if file.is_file() and file.stat().st_size > most:
+            raise OochubError(f"its {name} has {file.stat().st_size:,} bytes, but at most {most:,} are read")
+    for name in predictions:
+        if not (folder / name).exists():
+            raise OochubError(f"its file {name} is missing")
+        for file in [folder / name, *(folder / name).rglob("*")]:
+            _check_place(file, inside, f"its file {file.relative_to(folder)}")
+            _check_values(file, str(file.relative_to(folder)))
+
+
+def _find_allowed_folders(folder: Path) -> list[Path]:
+    """The folders of an entry's files: its own; in a snapshot of the Hub also that of all fetched files."""
+    results = _resolve_path(folder.parent)
+    is_snapshot = results.parent.name == "snapshots" and len(results.name) == _COMMIT
+    return [results / folder.name, *([results.parent.parent / "blobs"] if is_snapshot else [])]
+
+
+def _check_place(path: Path, inside: Sequence[Path], what: str) -> None:
+    if not any(_resolve_path(path).is_relative_to(place) for place in inside):
+        raise OochubError(f"{what} is a link that leads out of it")
+
+
+def _resolve_path(path: Path) -> Path:
+    return Path(os.path.realpath(path))  # `resolve` raises where links lead in a loop
+
+
+def _check_values(file: Path, name: str) -> None:
+    """That a Parquet file does not say of a few bytes that they are billions of values."""
+    if not (name.endswith(".parquet") and file.is_file()):
+        return
+    try:
+        about = pq.read_metadata(file)
+    except (pa.ArrowException, OSError, ValueError):  # reading says what is wrong
+        return
+    size = file.stat().st_size
+    groups = [about.row_group(number) for number in range(about.num_row_groups)]
+    values = sum(group.column(number).num_values for group in groups for number in range(group.num_columns))
+    if values > _VALUES_A_BYTE * size + _FREE:
+        raise OochubError(f"its file {name} says that {size:,} bytes hold {values:,} values, so it is not read")

@@ -1,0 +1,1 @@
+"""Networks that transformers does not have, and a layer on an encoder."""

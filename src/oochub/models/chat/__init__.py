@@ -1,0 +1,1 @@
+"""Models that answer in words: opened, asked, and their answers scored or matched to classes."""

@@ -1,0 +1,112 @@
+"""How sure the model is against how often it is right, on each side, and whether the model is overconfident there."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from oochub.records.table import Table
+from oochub.report import format_numbers, svg, theme, wording
+from oochub.report.footnotes import Footnotes
+from oochub.report.group_findings import write_headings
+from oochub.report.svg import Curve
+from oochub.section import NamedNumber, OnPage, Passage, Section
+
+if TYPE_CHECKING:
+    from oochub.report.report_record import ReportRecord
+
+
+class Confidence(Section["ReportRecord"]):
+    """Shows `report.calibration`."""
+
+    title, anchor, place = "Confidence", "confidence", 70
+
+    def has(self, report: "ReportRecord") -> bool:
+        """Whether a side has answers with a confidence."""
+        return bool(_make_curves(report)[0])
+
+    def passages(self, report: "ReportRecord") -> Iterable[Passage]:
+        """What it is sure of and right on, and the table of calibration."""
+        curves, _ = _make_curves(report)
+        if curves:
+            yield Passage(
+                title=write_headings(report).confidence,
+                sentences=_write_sentences(report, curves),
+                table=_build_table(curves),
+            )
+
+    def numbers(self, report: "ReportRecord") -> Iterable[NamedNumber]:
+        """Overconfidence and ECE of each side."""
+        for curve in _make_curves(report)[0]:
+            side = f"confidence {curve.side}"
+            yield NamedNumber(side, "overconfidence", curve.calibration.overconfidence)
+            yield NamedNumber(side, "ece", curve.calibration.ece)
+
+    def chart(self, report: "ReportRecord") -> tuple[list[Curve], float]:
+        """A curve for each side with answers, and where both axes begin, in [0, 1)."""
+        return _make_curves(report)
+
+    def page(self, report: "ReportRecord", *, room: int | None) -> OnPage | None:
+        """The reliability diagram and the table."""
+        curves, low = _make_curves(report)
+        if not curves:
+            return None
+        finding = " ".join(_write_sentences(report, curves))
+        chart = svg.reliability(curves, low=low, title=finding) if any(curve.drawn for curve in curves) else None
+        title = write_headings(report).confidence
+        return OnPage(values={"title": title, "finding": finding, "chart": chart, "curves": curves})
+
+
+def _make_curves(report: "ReportRecord") -> tuple[list[Curve], float]:
+    """A curve for each side with answers, and where both axes begin, in [0, 1)."""
+    curves = []
+    for side in theme.SIDES:
+        calibration = (report.calibration or {}).get(side)
+        if calibration is not None:
+            drawn = tuple(part for part in calibration.bins if part.n >= theme.BIN_FROM)
+            title = wording.title_side(report.benchmark, side)
+            title = f"{title} of the other half" if calibration.groups else title
+            curves.append(Curve(side, title, calibration, drawn))
+    ends = [end for curve in curves for part in curve.drawn for end in (part.confidence, part.accuracy_low)]
+    ends = [end for end in ends if math.isfinite(end)]
+    return curves, min(max(math.floor(10 * min(ends, default=0.5)) / 10, 0.0), 0.9)
+
+
+def _write_sentences(report: "ReportRecord", curves: Sequence[Curve]) -> tuple[str, ...]:
+    """How often the answers of each side are right, and how sure they are; then why the worst group is chosen apart."""
+    said = [
+        f"{_describe_rows(report, curve)} {format_numbers.fraction(curve.calibration.accuracy)}% of answers are right "
+        f"at a mean confidence of {format_numbers.fraction(curve.calibration.mean_confidence)}%."
+        for curve in curves
+    ]
+    why = "If it were chosen on the rows that measure it, the worst group of any model would seem overconfident."
+    return (*said, why) if any(curve.calibration.groups for curve in curves) else tuple(said)
+
+
+def _build_table(curves: Sequence[Curve]) -> Table:
+    """Mean confidence, right answers, the difference and ECE of each side."""
+    below, of = Footnotes(), [curve.calibration for curve in curves]
+    rows = (
+        ("mean confidence", *(format_numbers.fraction(each.mean_confidence) for each in of)),
+        ("accuracy", *(format_numbers.fraction(each.accuracy) for each in of)),
+        ("confidence − accuracy, points", *(below.cell(each.overconfidence, signed=True) for each in of)),
+        ("ECE ↓", *(below.cell(each.ece) for each in of)),
+    )
+    heads = ("%", *(wording.capitalize_sentence(curve.title) for curve in curves))
+    return Table(heads=heads, rows=rows, footnotes=below.lines, beside=True)
+
+
+def _describe_rows(report: "ReportRecord", curve: Curve) -> str:
+    """Which rows a curve is of: those of a side, or of the groups that stand for the worst one, by name."""
+    measured = curve.calibration.groups
+    if not measured:
+        return wording.capitalize_sentence(wording.title_side(report.benchmark, curve.side))
+    rows = {row.group: row for row in report.group_rows}
+    named = wording.join_names(
+        [
+            f"{wording.group_words(report.benchmark, rows[name]) if name in rows else wording.words(name)} "
+            f"({format_numbers.count(count)} row{'s' * (count != 1)})"
+            for name, count in measured.items()
+        ]
+    )
+    each = "each " if len(measured) > 1 else ""
+    return f"In {named}, {each}chosen as the worst group on the other half of the rows,"

@@ -1,0 +1,492 @@
+"""Contexts that nobody labelled: what each goes with, and whether it matters to the model's answers."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from markupsafe import Markup
+
+from oochub.records.finding_records import PICTURED, ClassInContext, ContextFinding, ContextFindings, ContextRow
+from oochub.records.report_records import Case, Fact, Verdict
+from oochub.records.table import Table
+from oochub.report import format_numbers, svg, wording
+from oochub.report.footnotes import Footnotes, describe_interval, describe_reason, find_reason
+from oochub.report.group_findings import is_near_chance
+from oochub.report.mistake_cards import LINK, embed_picture
+from oochub.report.svg import LinearScale
+from oochub.section import NamedNumber, OnPage, Passage, Section
+from oochub.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    from oochub.report.report_record import ReportRecord
+
+_TITLE = "What goes with each class"
+_LISTED = 12  # contexts that a page or a terminal shows; all are in report.json
+_NAMED = 3  # contexts of a sentence, classes of a cell
+_LEVELS = {
+    "holm": "the probability of even one false finding is at most {:g}%",
+    "benjamini_hochberg": "on average, at most {:g}% of the findings are false",
+}
+_CORRECTIONS = {"holm": "Holm", "benjamini_hochberg": "Benjamini-Hochberg"}
+_TICKS = 3
+_SCALE = LinearScale(low=-1.0, high=1.0)
+_PICTURE_BYTES = 120_000  # half of the page's
+_FIRST = {"rows": 3, "checks": 1, "strips": 2}
+"""What is to be seen of each before a reader unfolds all: so much fits a screen of 1,280 x 800 pixels."""
+
+
+class _Chart(NamedTuple):
+    """The contexts that go with a class, each with the classes in words, and what is said of all."""
+
+    sentence: str
+    correction: str
+    rows: tuple[tuple[ContextFinding, str], ...]
+
+
+class ContextsThatMatter(Section["ReportRecord"]):
+    """Shows `report.contexts`: no more than their tests allow, and that nobody checked them.
+
+    Data without a context of their own are judged by these tests alone.
+    """
+
+    title, anchor, place = "Contexts", "contexts", 50
+
+    def found(self, report: "ReportRecord") -> ContextFindings | None:
+        """The contexts that were found."""
+        return report.contexts
+
+    def passages(self, report: "ReportRecord") -> Iterable[Passage]:
+        """The finding, on what it stands, each context that goes with a class, and what people checked of it."""
+        if said := _write_sentences(report):
+            yield Passage(title=_TITLE, sentences=said, table=_build_table(report), below=_check_sentences(report))
+
+    def numbers(self, report: "ReportRecord") -> Iterable[NamedNumber]:
+        """The gap of each context."""
+        for each in report.contexts.contexts if report.contexts else ():
+            yield NamedNumber(f"context {each.name}", "gap", each.gap, f"context/{each.name}")
+
+    def chart(self, report: "ReportRecord") -> _Chart | None:
+        """The gap of each context that goes with a class; None for a report without found contexts."""
+        found = report.contexts
+        if found is None:
+            return None
+        return _Chart(
+            _write_headline(found),
+            _name_correction(found),
+            tuple((each, _describe_role(each)) for each in _select_listed(found)),
+        )
+
+    def page(self, report: "ReportRecord", *, room: int | None) -> OnPage | None:
+        """The table with its charts, and images of rows as usual and against."""
+        shown = _make_page_content(report, images=room is not None)
+        if shown is None:
+            return None
+        cards = [card for strip in shown["strips"] for _, side, _ in strip["sides"] for card in side]
+        pictures = sum(len(card["picture"] or "") for card in cards)
+        return OnPage(values=shown, pictures=pictures, spent=shown["picture_bytes"])
+
+    def verdict(self, report: "ReportRecord") -> Verdict | None:
+        """The verdict where no row is out of context."""
+        return _fill_verdict(report) if report.is_by_contexts else None
+
+
+def _fill_verdict(report: "ReportRecord") -> Verdict:
+    """Puts the findings about contexts into a verdict.
+
+    ========= =================================================================
+    relies    a context is shown, with a gap of the practical size or more below 0
+    slight    one is shown below 0, and none of that size
+    reversed  all that are shown lie above 0
+    failed    none is shown, and the interval of all rows includes chance and ends near it
+    unclear   none is shown, or those found are harder for every class alike
+    too_few   none could be tested
+    ========= =================================================================
+
+    Args:
+        report: Report with `contexts`.
+    """
+    found = report.contexts
+    assert found is not None  # noqa: S101  the caller looked
+    case, first = _find_case(report), found.contexts[0] if found.contexts else None
+    rest = {
+        "reversed": "Check the labels and contexts before trusting this.",
+        "failed": "Gaps by context therefore tell us nothing.",
+        "slight": "The gap is small.",
+        "unclear": "This says nothing about contexts that were not found.",
+    }
+    is_tested = first is not None and first.status not in ("too few", "no direction")
+    return Verdict(
+        case=case,
+        headline="This model has not learned the task." if case == "failed" else _write_headline(found),
+        rest=rest.get(case, ""),
+        lead=_write_lead(report, first) if first is not None and is_tested else _average(report),
+        how_much=_say_how_much(first)
+        if first is not None and is_tested
+        else Fact("How much", format_numbers.UNDEFINED, "."),
+        on_what=_say_on_what(report),
+        how_sure=_say_how_sure(report, first if is_tested else None),
+    )
+
+
+def _find_case(report: "ReportRecord") -> Case:
+    found, everything = report.contexts, report.headline("all")
+    shown = [] if found is None else [each.gap for each in found.contexts if each.status == "shown"]
+    if shown:
+        worst = min(shown)
+        return "reversed" if worst > 0 else "relies" if worst <= -report.benchmark.practical_gap else "slight"
+    chance = report.benchmark.chance
+    if everything is not None and everything.low <= chance < 1 and is_near_chance(everything, chance):
+        return "failed"
+    return "unclear" if found is not None and found.n_tests else "too_few"
+
+
+def _write_lead(report: "ReportRecord", finding: ContextFinding) -> str:
+    if finding.is_alike and finding.having is not None:
+        size, way = format_numbers.points(abs(finding.having)).lstrip("+"), "less" if finding.having < 0 else "more"
+        return (
+            f"With “{wording.words(finding.name)}” it is right {size} points {way} often than without it, "
+            "class by class."
+        )
+    usual, against = format_numbers.times_in_100(finding.accuracy_usual, finding.accuracy_against)
+    name = wording.words(finding.name)
+    end = "." if finding.status == "shown" else ", a difference that chance alone could explain."
+    if finding.status == "not shown" and finding.reason:
+        end = f", but {wording.clean(finding.reason)}."
+    return (
+        f"It is right {usual} times in 100 when “{name}” is as usual for the class and {against} times when it is "
+        f"not{end}"
+    )
+
+
+def _average(report: "ReportRecord") -> str:
+    metric, everything = report.benchmark.primary_metric, report.headline("all")
+    title = wording.name(report.description(metric).title)
+    if everything is None or format_numbers.is_undefined(everything):
+        return f"{title} could not be measured."
+    of = " of 100" if report.unit == "fraction" else ""
+    return f"{title} is {format_numbers.quantity(everything, report.unit)}{of}."
+
+
+def _say_how_much(finding: ContextFinding) -> Fact:
+    if finding.is_alike and finding.having is not None:
+        gap, inner = finding.having, describe_interval(finding.having, signed=True)
+        detail = f" of accuracy with {wording.words(finding.name)} than without ({inner})"
+        return Fact(
+            "How much",
+            f"{format_numbers.points(gap)}{format_numbers.points_word('fraction')}",
+            f"{detail}, class by class.",
+        )
+    inner = describe_interval(finding.gap, signed=True)
+    rows = f"{format_numbers.count(finding.n_against)} rows against {format_numbers.count(finding.n_usual)} as usual"
+    size = f"{format_numbers.points(finding.gap)}{format_numbers.points_word('fraction')}"
+    return Fact("How much", size, f" of accuracy for {wording.words(finding.name)} ({inner}), {rows}.")
+
+
+def _say_on_what(report: "ReportRecord") -> Fact:
+    found = report.contexts
+    shown = [each for each in found.contexts if each.status == "shown"] if found else []
+    checked = _describe_check(found) if found else ""
+    if not shown:
+        return Fact("On what", "No context is shown.", f" {checked}")
+    first = shown[0]
+    more = f"; {len(shown) - 1} more shown" if len(shown) > 1 else ""
+    usual = _describe_usual(first)
+    whose = "" if usual == format_numbers.ABSENT else f", usual for {usual}"
+    return Fact("On what", f"{wording.words(first.name)}{whose}", f" ({wording.name(first.words)}){more}. {checked}")
+
+
+def _say_how_sure(report: "ReportRecord", finding: ContextFinding | None) -> Fact:
+    found = report.contexts
+    tested = (
+        f" Tested on {format_numbers.count(found.n_tested)} rows that played no part in any choice." if found else ""
+    )
+    covers = format_numbers.seeds(report.model.seeds, wording.name(report.benchmark.words.example))
+    if finding is None or found is None:
+        reasons = [each.reason for each in found.contexts if each.reason] if found else []
+        why = f": {wording.clean(max(reasons, key=reasons.count))}" if reasons else ""
+        answer = f"Nothing was tested{why}."
+    else:
+        alike = finding.alike_p_value if finding.is_alike else None
+        p = wording.capitalize_sentence(format_numbers.p_value(finding.adjusted_p_value if alike is None else alike))
+        answer = f"{p} after {_name_correction(found)} over {found.n_tests}."
+    return Fact("How sure", answer, f"{tested} {wording.capitalize_sentence(covers)}.")
+
+
+def _write_headline(found: ContextFindings) -> str:
+    """The finding in one sentence: the contexts shown, those that are harder for every class, or that none is shown."""
+    shown = [each for each in found.contexts if each.status == "shown"]
+    worse = [each for each in shown if each.gap < 0]
+    if worse:
+        names = [f"{wording.words(each.name)} ({_name_classes_it_goes_with(each)})" for each in worse[:_NAMED]]
+        more = [f"{len(worse) - _NAMED} more"] if len(worse) > _NAMED else []
+        return f"This model does worse when the context is not the usual one: {wording.join_names([*names, *more])}."
+    if shown:
+        return "This model does better when the context is not the usual one."
+    alike = [each for each in found.contexts if each.is_alike]
+    if alike:
+        kind = alike[0].status.partition(" ")[0]
+        names = [wording.words(each.name) for each in alike if each.status == alike[0].status]
+        more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
+        listed = wording.join_names([*names[:_NAMED], *more])
+        return f"Images with {listed} are {kind} regardless of class; no reliance on context is shown."
+    if not found.contexts:
+        return "No context was found."
+    if found.contexts[0].status == "no direction":
+        return f"No direction is claimed: {wording.clean(found.contexts[0].reason or '')}."
+    return "No context that was found is shown to matter." if found.n_tests else "No context could be tested."
+
+
+def _write_sentences(report: "ReportRecord") -> tuple[str, ...]:
+    """The finding, on what it stands, and whether people checked the contexts; () for a report without any."""
+    found = report.contexts
+    if found is None:
+        return ()
+    return (
+        _write_headline(found),
+        f"{_describe_tests(found)} {_describe_left_out(found)}".strip(),
+        _describe_check(found),
+    )
+
+
+def _describe_tests(found: ContextFindings) -> str:
+    """How many contexts are shown of those tested, on which rows, and for what they are corrected."""
+    shown = [each for each in found.contexts if each.status == "shown"]
+    better = sum(each.gap > 0 for each in shown)
+    others = f", {better} of them in the opposite direction" if 0 < better < len(shown) else ""
+    alike = sum(each.is_alike for each in found.contexts)
+    others += f"; {alike} {'is' if alike == 1 else 'are'} harder or easier for every class alike" if alike else ""
+    rows = f"{format_numbers.count(found.n_tested)} rows that played no part in any choice"
+    chosen = f"what counts as usual was chosen on {format_numbers.count(found.n_chosen)} other rows"
+    if not found.n_tests:
+        return f"There are {rows}; {chosen}."
+    if found.n_tests == 1:
+        matter = f"The one context tested is {'' if shown else 'not '}shown to matter"
+    elif not shown:
+        matter = f"None of the {found.n_tests} contexts tested is shown to matter"
+    else:
+        verb = "is" if len(shown) == 1 else "are"
+        matter = f"{len(shown)} of the {found.n_tests} contexts tested {verb} shown to matter"
+    level = _LEVELS[found.correction].format(100 * found.level)
+    return (
+        f"{matter}{others}. The tests use {rows}; {level} "
+        f"({_name_correction(found)}). {wording.capitalize_sentence(chosen)}."
+    )
+
+
+def _name_correction(found: ContextFindings) -> str:
+    """The name of the correction, as readers know it."""
+    return _CORRECTIONS[found.correction]
+
+
+def _describe_check(found: ContextFindings) -> str:
+    """What found the contexts, and whether people checked them."""
+    checked = sum(each.check is not None for each in found.contexts)
+    by = f"by {wording.name(found.way)}" + (f" with {wording.name(found.model)}" if found.model else "")
+    if not checked:
+        return f"Contexts found {by}, not checked by people."
+    return f"Contexts found {by}; people checked rows of {checked} of {len(found.contexts)}."
+
+
+def _check_words(finding: ContextFinding) -> tuple[str, ...]:
+    """What a check by people says of one context, what wrong labels do to its gap; () where nobody checked it."""
+    check, bounds, shown, worst = finding.check, finding.bounds, finding.shrinkage, finding.worst_case
+    if check is None:
+        return ()
+    wrong, checked = check.wrong_with + check.wrong_without, check.checked_with + check.checked_without
+    lines = [f"{format_numbers.count(wrong)} of {format_numbers.count(checked)} checked labels are wrong"]
+    if bounds is not None and format_numbers.has_interval(bounds):
+        if shown is not None:
+            ends = f"{format_numbers.interval(shown)}{find_reason(shown)}"
+            lines.append(f"labels this often wrong show {format_numbers.fraction(shown)}% of a gap ({ends})")
+        lines.append(f"with correct labels the gap is {_format_limited(bounds)}")
+    elif bounds is not None:
+        lines.append(wording.clean(bounds.reason or "the gap has no interval"))
+    if worst is not None and format_numbers.has_interval(worst):
+        known = worst.low > -1 or worst.high < 1
+        lines.append(f"at worst {_format_limited(worst)}" if known else "at worst nothing is known about it")
+    return tuple(lines)
+
+
+def _format_limited(estimate: Estimate) -> str:
+    return format_numbers.interval_points(estimate) + (f" ({describe_reason(estimate)})" if estimate.reason else "")
+
+
+def _check_sentences(report: "ReportRecord") -> tuple[str, ...]:
+    """A sentence for each listed context that people checked, below the table."""
+    checked = [each for each in _select_listed(report.contexts) if each.check] if report.contexts else []
+    return tuple(f"Check of {wording.words(each.name)}: {'; '.join(_check_words(each))}." for each in checked)
+
+
+def _select_listed(found: ContextFindings) -> tuple[ContextFinding, ...]:
+    """Those that go with a class, in their order, twelve at most."""
+    return tuple(each for each in found.contexts if _has_role(each))[:_LISTED]
+
+
+def _build_table(report: "ReportRecord") -> Table:
+    """Each context that goes with a class: whether it matters, for which classes it is usual, both sides, the gap."""
+    found = report.contexts
+    if found is None:
+        return Table(heads=(), rows=())
+    below = Footnotes()
+    rows = [
+        (
+            wording.words(each.name),
+            each.status,
+            _describe_role(each),
+            format_numbers.fraction(each.accuracy_usual),
+            format_numbers.fraction(each.accuracy_against),
+            _describe_gap(each, below),
+            format_numbers.p_value(each.adjusted_p_value).removeprefix("p = ").removeprefix("p "),
+            f"{format_numbers.count(each.n_usual)} + {format_numbers.count(each.n_against)}",
+        )
+        for each in _select_listed(found)
+    ]
+    p = f"p ({_name_correction(found)})"
+    heads = ("Context", "Matters", "Usual for", "As usual %", "Against %", "Gap in points", p, "n usual + against")
+    return Table(heads=heads, rows=tuple(rows), left=frozenset({0, 1, 2}), footnotes=below.lines, beside=True)
+
+
+def _describe_usual(finding: ContextFinding) -> str:
+    """The classes for which a context is usual, the highest lift first, three by name."""
+    return _format_names(_select_role(finding, "usual")) or format_numbers.ABSENT
+
+
+def _describe_role(finding: ContextFinding) -> str:
+    """The classes for which a context is usual; if it is usual for none, those for which it is unusual."""
+    return _format_names(_select_role(finding, "usual")) or _name_classes_it_goes_with(finding)
+
+
+def _describe_gap(finding: ContextFinding, notes: Footnotes) -> str:
+    """The gap in points, and below it its interval, or why it has none."""
+    has_more = format_numbers.has_interval(finding.gap) or finding.gap.reason
+    return format_numbers.points(finding.gap) + (f"\n{notes.below(finding.gap, signed=True)}" if has_more else "")
+
+
+def _name_classes_it_goes_with(finding: ContextFinding) -> str:
+    """For which classes a context is usual; if it is usual for none, for which it is unusual."""
+    role = "usual" if _select_role(finding, "usual") else "unusual"
+    return f"{role} for {_format_names(_select_role(finding, role))}"
+
+
+def _format_names(classes: list[ClassInContext]) -> str:
+    more = [f"{len(classes) - _NAMED} more"] if len(classes) > _NAMED else []
+    return wording.join_names([*(wording.words(each.label) for each in classes[:_NAMED]), *more])
+
+
+def _select_role(finding: ContextFinding, role: str) -> list[ClassInContext]:
+    """The classes of that role, those first whose lift is farthest from 1."""
+    several = [each for each in finding.classes if each.role == role]
+    return sorted(several, key=_get_lift, reverse=role == "usual")
+
+
+def _get_lift(each: ClassInContext) -> float:
+    return float("inf") if format_numbers.is_undefined(each.lift) else float(each.lift)
+
+
+def _has_role(finding: ContextFinding) -> bool:
+    """Whether a context is usual or unusual for a class."""
+    return any(each.role != "neither" for each in finding.classes)
+
+
+def _describe_left_out(found: ContextFindings) -> str:
+    """What is not in the table, or in it without a test."""
+    loose = sum(not _has_role(each) for each in found.contexts)
+    few = sum(each.status == "too few" and _has_role(each) for each in found.contexts)
+    parts = [f"{few} {'has' if few == 1 else 'have'} too few rows"] if few else []
+    if loose:
+        parts.append(f"{loose} {'is' if loose == 1 else 'are'} left out: neither usual nor unusual for any class")
+    return wording.capitalize_sentence(f"{'; '.join(parts)}.") if parts else ""
+
+
+def _make_page_content(report: "ReportRecord", *, images: bool = True) -> dict[str, Any] | None:
+    """What the template prints of the field `contexts`; None for a report without it.
+
+    Args:
+        report: Any report.
+        images: False leaves the images out.
+
+    Raises:
+        OochubError: An image that is not a base64 JPEG.
+    """
+    found, said = report.contexts, _write_sentences(report)
+    if found is None or not said:
+        return None
+    listed = _select_listed(found)
+    checks, shown = _check_sentences(report), _choose_pictures(listed[:PICTURED] if images else ())
+    return {
+        "title": _TITLE,
+        "finding": said,
+        "rows": [_make_row(each) for each in listed],
+        "checks": checks,
+        **shown,
+        "first": _FIRST,
+        "folded": _describe_folded(rows=len(listed), checks=len(checks), strips=len(shown["strips"])),
+        "axis": svg.tick_labels(_SCALE, lambda tick: f"{100 * tick:.4g}".replace("-", "\u2212"), most=_TICKS),
+        "left_out": max(sum(map(_has_role, found.contexts)) - _LISTED, 0),
+    }
+
+
+def _describe_folded(**counts: int) -> str:
+    """What stands on the fold: how many of each there are in all; "" where nothing is folded."""
+    if all(count <= _FIRST[name] for name, count in counts.items()):
+        return ""
+    words = {"rows": "contexts", "checks": "checks", "strips": "rows of images"}
+    return f"All {wording.join_names([f'{count} {words[name]}' for name, count in counts.items() if count > 1])}"
+
+
+def _make_row(finding: ContextFinding) -> dict[str, Any]:
+    return {
+        "name": wording.words(finding.name),
+        "words": wording.name(finding.words, 60),
+        "usual": _describe_role(finding),
+        "status": finding.status,
+        "gap": finding.gap,
+        "n": f"{format_numbers.count(finding.n_usual)} + {format_numbers.count(finding.n_against)}",
+        "reason": wording.clean(finding.reason or ""),
+        "chart": _draw_chart(finding),
+    }
+
+
+def _draw_chart(finding: ContextFinding) -> Markup:
+    """The gap with its interval."""
+    gap, parts = finding.gap, [svg.grid(_SCALE, _TICKS)]
+    if not format_numbers.is_undefined(gap):
+        role = "out" if finding.status == "shown" else "plain"
+        parts.append(svg.whisker(_SCALE, gap, role, 14, 2))
+        parts.append(Markup('<svg x="{}" y="14" class="{}"><circle r="4.5"/></svg>').format(_SCALE.at(gap), role))
+    return svg.strip(28, parts)
+
+
+def _choose_pictures(findings: Sequence[ContextFinding]) -> dict[str, Any]:
+    """Rows as usual and against of each, until the bytes are spent; those without an image are left out."""
+    strips: list[dict[str, Any]] = []
+    spent, left_out = 0, 0
+    for finding in findings:
+        sides = [
+            ("as usual", finding.rows_usual, finding.n_usual),
+            ("against", finding.rows_against, finding.n_against),
+        ]
+        read = [(side, [_make_card(row) for row in rows if row.image], n) for side, rows, n in sides]
+        size = sum(card["size"] for _, cards, _ in read for card in cards)
+        if spent + size > _PICTURE_BYTES:
+            left_out += 1
+        elif size:
+            spent += size
+            strips.append(
+                {"name": wording.words(finding.name), "goes": _name_classes_it_goes_with(finding), "sides": read}
+            )
+    return {"strips": strips, "picture_bytes": spent, "crowded": left_out}
+
+
+def _make_card(row: ContextRow) -> dict[str, Any]:
+    """An image with its class, and the answer where it is wrong."""
+    picture, size = embed_picture(row.image or "", f"row {row.example_id}")
+    label, said = wording.words(row.label), wording.words(row.predicted)
+    link = LINK.match(row.attribution or "")
+    return {
+        "picture": picture,
+        "size": size,
+        "label": label,
+        "said": "" if row.predicted == row.label else said,
+        "title": wording.name(" · ".join(filter(None, (row.example_id, row.attribution)))),
+        "url": link[0] if link else None,
+    }

@@ -1,0 +1,181 @@
+"""The error of each group, or for a kind of output without errors its first metric: where the model is worst."""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from oochub.records.report_records import GroupRow
+from oochub.records.table import Table
+from oochub.report import format_numbers, svg, theme, wording
+from oochub.report.footnotes import Footnotes, describe_interval
+from oochub.report.group_findings import rank_groups, simultaneous, write_headings
+from oochub.section import ChartRow, NamedNumber, OnPage, Passage, Section
+from oochub.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    from oochub.report.report_record import ReportRecord
+
+_MATRIX_CELLS = 60
+_LISTED = 20
+
+
+class GroupErrors(Section["ReportRecord"]):
+    """Shows `report.groups`, and `report.worst_group` above them.
+
+    The worst group is named where it has an error. Its error has a simultaneous interval, which allows for the choice
+    among the groups; in the list each has its single one.
+    """
+
+    title, anchor, place = "Groups", "groups", 30
+
+    def has(self, report: "ReportRecord") -> bool:
+        """Whether a group has a number."""
+        return bool(rank_groups(report)[1])
+
+    def passages(self, report: "ReportRecord") -> Iterable[Passage]:
+        """The table of the groups; nothing without groups."""
+        table = _build_table(report)
+        if table.rows:
+            yield Passage(table=table)
+
+    def numbers(self, report: "ReportRecord") -> Iterable[NamedNumber]:
+        """Accuracy, error and NLL of each group, or the metrics of its kind of output."""
+        for row in report.group_rows:
+            errors = {"accuracy": row.accuracy, "error_rate": row.error_rate, "nll": row.nll}
+            known = {metric: estimate for metric, estimate in errors.items() if estimate is not None}
+            for metric, estimate in (known | dict(row.metrics or {})).items():
+                yield NamedNumber(f"group {row.split}:{row.group}", metric, estimate)
+
+    def chart(self, report: "ReportRecord") -> tuple[str, list[ChartRow]]:
+        """The metric and its rows, those out of context first, the worst first."""
+        return _list_rows(report)
+
+    def page(self, report: "ReportRecord", *, room: int | None) -> OnPage | None:
+        """The matrix of classes and contexts where it fits, and the bars."""
+        shown = _make_page_content(report)
+        return None if shown is None else OnPage(values=shown)
+
+
+def _build_table(report: "ReportRecord") -> Table:
+    """The error of each group, those out of context first, the highest first; no rows without groups.
+
+    For a kind of output without errors, it is the first metric, the worst group first.
+    """
+    metric, groups = _list_rows(report)
+    head, unit, below = _group_head(report, metric), report.description(metric).unit, Footnotes()
+    rows = [
+        (
+            row.title,
+            wording.title_side(report.benchmark, row.side) if row.side else format_numbers.ABSENT,
+            *below.cell(row.estimate, unit).split("\n"),
+            format_numbers.count(row.n),
+        )
+        for row in groups
+    ]
+    heads = ("Group", "Side", head, "95% interval", "n")
+    left_out = report.groups_left_out
+    said = f"The worst and the best groups; {format_numbers.count(left_out)} between them are left out of the report."
+    more = (said,) if left_out else ()
+    return Table(heads=heads, rows=tuple(rows), left=frozenset({0, 1}), footnotes=(*below.lines, *more))
+
+
+def _group_head(report: "ReportRecord", metric: str) -> str:
+    """What stands over the numbers of the groups: "Error % ↓", or title, unit and direction of another metric."""
+    return "Error % ↓" if metric == "error_rate" else wording.title_metric(metric, report.description(metric))
+
+
+def _list_rows(report: "ReportRecord", *, by_pairing: bool = False) -> tuple[str, list[ChartRow]]:
+    """The error of each group, or the metric of its kind of output, in the order of `rank_groups`.
+
+    Args:
+        report: Any report.
+        by_pairing: The four pairings of an object with its context stand in an order of their own.
+
+    Returns:
+        The metric and its rows; "" and none without groups.
+    """
+    metric, rows = rank_groups(report)
+    if by_pairing and report.benchmark.object is not None:
+        rows.sort(key=lambda pair: _describe_pairing(pair[0], report.benchmark.object))
+    return metric, [ChartRow(wording.group_words(report.benchmark, row), e, row.role, row.n) for row, e in rows]
+
+
+def _describe_pairing(row: GroupRow, thing: str | None) -> int:
+    """Both, object alone, context alone, neither."""
+    order = [(True, "in"), (True, "out"), (False, "out"), (False, "in")]
+    return order.index((row.label == thing, row.role)) if row.role else len(order)
+
+
+def _make_page_content(report: "ReportRecord") -> dict[str, Any] | None:
+    metric, rows = _list_rows(report, by_pairing=True)
+    if not rows:
+        return None
+    unit = report.description(metric).unit
+    scale = _group_axis(rows, unit)
+    errors = [row.error_rate for row in report.group_rows if row.error_rate is not None and row.n >= theme.HEAT_FROM]
+    worst = (report.worst_group or {}).get("error_rate")
+    worst_row = next((row for row in report.group_rows if worst is not None and row.group == worst.group), None)
+    return {
+        "title": write_headings(report).groups,
+        "matrix": _build_matrix(report),
+        "rows": [(row, svg.bar(row.side, row.estimate, scale)) for row in rows][:_LISTED],
+        "left_out": max(len(rows) - _LISTED, 0),
+        "not_in_report": report.groups_left_out,
+        "head": _group_head(report, metric),
+        "unit": unit,
+        "axis": svg.tick_labels(scale, lambda tick: f"{format_numbers.SCALES.get(unit, 1) * tick:.4g}"),
+        "worst": worst
+        and worst_row
+        and not format_numbers.is_zero(worst.estimate)
+        and (wording.group_words(report.benchmark, worst_row), worst.estimate, _describe_worst(worst.estimate)),
+        "heat": partial(_choose_heat_class, width=theme.heat_width(errors)),
+        "steps": theme.heat_ends(theme.heat_width(errors)),
+    }
+
+
+def _describe_worst(estimate: Estimate) -> str:
+    """The interval of the worst group's error: over what it holds, of how many rows, and what limits it."""
+    n = f"n = {format_numbers.count(estimate.n)}"
+    return describe_interval(estimate, also=", ".join(filter(None, (simultaneous(estimate), n))), level="")
+
+
+def _group_axis(rows: Sequence[ChartRow], unit: str) -> svg.LinearScale:
+    """From zero, or the lowest number below it, to the highest; for fractions, to a full tenth."""
+    estimates = [row.estimate for row in rows]
+    ends = [end for e in estimates for end in (e, e.low, e.high) if not format_numbers.is_undefined(end)]
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    if unit == "fraction":
+        high = min(max(0.1, -(-high // 0.1) * 0.1), 1.0)
+    return svg.LinearScale(low=low, high=high if high > low else low + 1.0)
+
+
+def _choose_heat_class(estimate: Estimate, n: int, width: float) -> str:
+    """The CSS class of a heat cell; "" below 10 examples, whose number is printed without heat.
+
+    >>> error = Estimate(0.5, n=100, method="wilson")
+    >>> _choose_heat_class(error, 100, 0.08), _choose_heat_class(error, 9, 0.08)
+    ('h6', '')
+    """
+    return (
+        "" if format_numbers.is_undefined(estimate) or n < theme.HEAT_FROM else f"h{theme.heat_step(estimate, width)}"
+    )
+
+
+def _build_matrix(report: "ReportRecord") -> dict[str, Any] | None:
+    rows = [row for row in report.group_rows if row.error_rate is not None]
+    if not rows or report.groups is None or report.benchmark.object is not None:
+        return None
+    if any(not row.context for row in rows):
+        return None
+    labels, contexts = (sorted({getattr(row, name) for row in rows}) for name in ("label", "context"))
+    if len(labels) * len(contexts) > _MATRIX_CELLS:
+        return None
+    # A pair that stands in several splits shows the one out of context.
+    cells: dict[tuple[str, str], GroupRow] = {}
+    cells |= {(row.label, row.context): row for row in sorted(rows, key=lambda row: row.role == "out")}
+    return {
+        "contexts": [wording.words(context) for context in contexts],
+        "body": [(wording.words(label), [cells.get((label, context)) for context in contexts]) for label in labels],
+        "column": wording.words(report.benchmark.context_column or report.groups.columns[-1]),
+        "says_trained": any(row.trained is not None for row in rows),
+    }

@@ -1,0 +1,285 @@
+"""What the model says where an image's object or background is taken away or exchanged: the probe of backgrounds."""
+
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from markupsafe import Markup
+
+from oochub.errors import OochubError
+from oochub.records.build_record import OWN
+from oochub.records.finding_records import BackgroundProbe, ProbedPicture, Variant, VariantRow
+from oochub.records.origin_records import EvaluatedBenchmark
+from oochub.records.table import Table
+from oochub.report import format_numbers, svg, wording
+from oochub.report.footnotes import Footnotes, describe_interval
+from oochub.report.mistake_cards import LINK, embed_picture
+from oochub.report.svg import LinearScale
+from oochub.section import ChartRow, NamedNumber, OnPage, Passage, Section
+from oochub.stats.estimate import Estimate
+from oochub.stats.shared_units import METHOD
+
+if TYPE_CHECKING:
+    from oochub.report.report_record import ReportRecord
+
+_TITLE = "Object and background apart"
+_GAP = "its class minus another (BG gap)"
+_NATS = "nats"
+_SOME_LENDERS = 40
+_FEW = ": the intervals account for this, but may still be too narrow"
+_TICKS = 3
+_SCALE = LinearScale(low=0.0, high=1.0)
+_LARGEST = 24_000  # bytes of an image
+
+
+class _Chart(NamedTuple):
+    """The share of right answers to each kind of images, what a right answer says, and what is said of all."""
+
+    sentence: str
+    says: str
+    rows: tuple[ChartRow, ...]
+
+
+class ObjectAndBackground(Section["ReportRecord"]):
+    """Shows `report.background`.
+
+    That the class of the background matters is said where the interval of the gap leaves out 0; else that it is not
+    shown. The verdict does not go by it.
+    """
+
+    title, anchor, place = "Background", "background", 60
+
+    def found(self, report: "ReportRecord") -> BackgroundProbe | None:
+        """The answers to altered images."""
+        return report.background
+
+    def passages(self, report: "ReportRecord") -> Iterable[Passage]:
+        """The finding, what it stands on, which rows were altered, and each kind of images."""
+        if report.background is not None:
+            yield Passage(title=_TITLE, sentences=_write_sentences(report), table=_build_table(report.background))
+
+    def numbers(self, report: "ReportRecord") -> Iterable[NamedNumber]:
+        """Every number of the probe."""
+        for key, estimate in report.background.estimates().items() if report.background else ():
+            of, _, metric = key.rpartition("/")
+            yield NamedNumber(of or key, metric, estimate, key)
+
+    def chart(self, report: "ReportRecord") -> _Chart | None:
+        """Each kind of images; None for a report without the probe."""
+        found = report.background
+        if found is None:
+            return None
+        rows = (
+            ChartRow(wording.capitalize_sentence(_VARIANTS[each.name]), each.accuracy, None, each.accuracy.n)
+            for each in found.variants
+        )
+        return _Chart(_write_headline(found), _describe_right_answer(found), tuple(rows))
+
+    def page(self, report: "ReportRecord", *, room: int | None) -> OnPage | None:
+        """The table with its charts, and one row in all its kinds of images."""
+        found, shown = report.background, _make_page_content(report, images=room is not None)
+        if found is None or shown is None:
+            return None
+        pictures = found.shown.pictures if found.shown is not None and room is not None else ()
+        return OnPage(values=shown, pictures=sum(len(each.image) for each in pictures))
+
+    def command(self, report: "ReportRecord") -> str:
+        """The command that asks for the probe again; "" for a report without it."""
+        return _write_command(report)
+
+
+_VARIANTS: Mapping[Variant, str] = {
+    "original": "as it is",
+    "object_alone": "object alone, on gray",
+    "background_alone": "background alone, object filled",
+    "mixed_same": "object on a background of its class",
+    "mixed_rand": "object on a background of another class",
+}
+"""The kinds of images in words."""
+
+
+def _write_sentences(report: "ReportRecord") -> tuple[str, ...]:
+    """The finding, what it stands on, and which rows were altered; () for a report without the probe."""
+    found = report.background
+    if found is None:
+        return ()
+    side = wording.title_side(report.benchmark, "in") if found.lenders == "in_context" else ""
+    return (
+        _write_headline(found),
+        _describe_gap(found),
+        _describe_alone(found),
+        _describe_rows(found, side, report.benchmark),
+    )
+
+
+def _write_headline(found: BackgroundProbe) -> str:
+    """The finding in one sentence, by the interval of the gap."""
+    gap = found.gap
+    if not format_numbers.has_interval(gap):
+        return "The effect of the background's class could not be measured."
+    if gap.low <= 0 <= gap.high:
+        return "The class of the background is not shown to matter to this model's answers."
+    than = "of another class than on one of its own" if gap.low > 0 else "of its own class than on one of another"
+    return f"This model {_name_thing(found)} less often on a background {than}."
+
+
+def _build_table(found: BackgroundProbe | None) -> Table:
+    """Each kind of images: how often the answer is the row's class, and the changes against the rows as they are."""
+    if found is None:
+        return Table(heads=(), rows=())
+    below = Footnotes()
+    rows = [(wording.capitalize_sentence(_VARIANTS[each.name]), *_format_cells(each, below)) for each in found.variants]
+    gap = (
+        wording.capitalize_sentence(_GAP),
+        format_numbers.ABSENT,
+        below.cell(found.gap, signed=True),
+        below.cell(found.gap_log_odds, _NATS, signed=True),
+        format_numbers.ABSENT,
+        format_numbers.count(found.gap.n),
+    )
+    heads = ("Images", f"{_describe_right_answer(found)} %", "Change, points", "Log-odds", "Logit", "n")
+    return Table(heads=heads, rows=(*rows, gap), footnotes=below.lines, beside=True)
+
+
+def _describe_right_answer(found: BackgroundProbe) -> str:
+    """What a right answer says: the row's class, or that the thing is there."""
+    return "Says its class" if found.thing is None else f"Says {wording.words(found.thing)}"
+
+
+def _format_cells(row: VariantRow, notes: Footnotes) -> tuple[str, ...]:
+    return (
+        notes.cell(row.accuracy),
+        notes.cell(row.accuracy_change, signed=True),
+        notes.cell(row.log_odds, _NATS, signed=True),
+        notes.cell(row.logit, _NATS, signed=True),
+        format_numbers.count(row.accuracy.n),
+    )
+
+
+def _name_thing(found: BackgroundProbe) -> str:
+    return "names the class of an object" if found.thing is None else f"says {wording.words(found.thing)}"
+
+
+def _describe_gap(found: BackgroundProbe) -> str:
+    gap, same, other = found.gap, found.variant("mixed_same"), found.variant("mixed_rand")
+    if not format_numbers.has_interval(gap):
+        return f"No row has a background of both kinds: {wording.name(gap.reason or 'no such images')}."
+    odds = found.gap_log_odds
+    log_odds = f"{format_numbers.points(odds, _NATS)} ({describe_interval(odds, _NATS, signed=True, level='')})"
+    for_share = "of" if found.thing is None else "for"
+    says_it = "It names the class" if found.thing is None else f"It says {wording.words(found.thing)}"
+    return (
+        f"{says_it} {for_share} {format_numbers.fraction(same.accuracy)}% of objects on a background of their own "
+        f"class and {for_share} {format_numbers.fraction(other.accuracy)}% on a background of another: "
+        f"{format_numbers.points(gap)} points "
+        f"({describe_interval(gap, signed=True, also=f'n = {format_numbers.count(gap.n)}, paired', level='')}); "
+        f"in log-odds {log_odds}."
+    )
+
+
+def _describe_alone(found: BackgroundProbe) -> str:
+    alone, own = found.variant("background_alone").accuracy, found.variant("original").accuracy
+    thing = "the row's class" if found.thing is None else wording.words(found.thing)
+    within = describe_interval(alone, level="")
+    return (
+        f"With the object filled in, it still says {thing} for {format_numbers.fraction(alone)}% ({within}), "
+        f"compared with {format_numbers.fraction(own)}% of the same rows unaltered."
+    )
+
+
+def _describe_rows(found: BackgroundProbe, side: str, own: EvaluatedBenchmark) -> str:
+    left = [f"{wording.name(reason)} ({format_numbers.count(count)})" for reason, count in found.left_out.items()]
+    out = f" Left out: {wording.join_names(left)}." if left else ""
+    few = found.n_lenders < _SOME_LENDERS
+    lent = (
+        f" Backgrounds come from {'only ' if few else ''}{format_numbers.count(found.n_lenders)} rows"
+        f"{f' {side}' if side else ''}{_FEW if few and METHOD in found.gap.method else ''}."
+    )
+    return (
+        f"{format_numbers.count(found.n)} rows{wording.name_split(own, found.split)} were altered; their objects were "
+        f"located by {wording.name(found.area)}.{out}{lent} Altered images are unlike any training image, which alone "
+        "may cause wrong answers."
+    )
+
+
+def _write_command(report: "ReportRecord") -> str:
+    """The command that asks for the probe again; "" for a report without it.
+
+    What the report does not know stands in capitals: your own data, and a model that nobody named.
+    """
+    found, benchmark = report.background, report.benchmark
+    if found is None:
+        return ""
+    source = "SOURCE" if benchmark.name == OWN else f"{benchmark.name}/{benchmark.config}"
+    seed = report.provenance.seed
+    words = ["oochub", "audit", report.model.id or "MODEL", source, *(found.options or ("--probe", "background"))]
+    words += ["--seed", str(seed)] if seed else []
+    words += ["--probe-option", f"seed={found.seed}"] if found.seed != seed else []
+    return shlex.join(words)
+
+
+def _make_page_content(report: "ReportRecord", *, images: bool = True) -> dict[str, Any] | None:
+    """What the template prints of the field `background`; None for a report without it.
+
+    Args:
+        report: Any report.
+        images: False leaves the images out.
+
+    Raises:
+        OochubError: An image that is not a small base64 JPEG.
+    """
+    found, said = report.background, _write_sentences(report)
+    if found is None:
+        return None
+    shown = found.shown if images else None
+    return {
+        "title": _TITLE,
+        "finding": said,
+        "says": _describe_right_answer(found),
+        "axis": svg.tick_labels(_SCALE, lambda tick: f"{100 * tick:.4g}", most=_TICKS),
+        "rows": [
+            {
+                "name": wording.capitalize_sentence(_VARIANTS[each.name]),
+                "row": each,
+                "chart": _draw_chart(each.accuracy),
+            }
+            for each in found.variants
+        ],
+        "gap_name": wording.capitalize_sentence(_GAP),
+        "gap": found.gap,
+        "gap_log_odds": found.gap_log_odds,
+        "shown": [] if shown is None else [_make_picture(each) for each in shown.pictures],
+        "example": "" if shown is None else wording.name(shown.example_id, 60),
+        "label": "" if shown is None else wording.words(shown.label),
+        "sources": [] if shown is None else [_make_source_link(each) for each in shown.attributions],
+    }
+
+
+def _make_picture(shown: ProbedPicture) -> dict[str, Any]:
+    source, size = embed_picture(shown.image, f"probe {shown.name}")
+    if size > _LARGEST:
+        raise OochubError(
+            f"The image {shown.name} of the probe has {size:,} bytes, but at most {_LARGEST:,} are shown. Make the "
+            "report again with `oochub audit`, or render it without images."
+        )
+    return {
+        "name": wording.capitalize_sentence(_VARIANTS[shown.name]),
+        "src": source,
+        "answer": wording.words(shown.answer),
+        "sure": format_numbers.fraction(shown.probability),
+    }
+
+
+def _make_source_link(attribution: str) -> tuple[str | None, str, str]:
+    """A link, its host, and what else stands there."""
+    link = LINK.match(attribution)
+    host = wording.name(link[0].split("/")[2], 40) if link else ""
+    return link[0] if link else None, host, wording.name(attribution[len(link[0]) if link else 0 :])
+
+
+def _draw_chart(accuracy: Estimate) -> Markup:
+    parts = [svg.grid(_SCALE, _TICKS)]
+    if not format_numbers.is_undefined(accuracy):
+        parts.append(svg.whisker(_SCALE, accuracy, "plain", 14, 2))
+        parts.append(Markup('<svg x="{}" y="14" class="plain"><circle r="4.5"/></svg>').format(_SCALE.at(accuracy)))
+    return svg.strip(28, parts)

@@ -1,0 +1,129 @@
+"""How reports are set side by side, or two predictions of the same examples.
+
+How the tables that a command or a method writes look.
+
+How reports are held to rules.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from oochub.settings.option import Settings, option, parse_path
+
+_REPORTS, _PREDICTIONS = "Reports", "Predictions"
+
+
+TableStyle = Literal["compact", "full"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonSettings(Settings):
+    """The settings of `oochub.compare`.
+
+    >>> ComparisonSettings(metric=["auc", "ece"]).words()
+    ('--metric', 'auc', '--metric', 'ece')
+    """
+
+    metric: Any = option(
+        None,
+        help="Names of metrics, one table each; default the primary metric.",
+        more="For predictions also the benchmark's other metrics that are means over rows.",
+        panel="Metrics",
+        common=True,
+        typed=list[str] | None,
+    )
+    slice: Any = option(
+        None,
+        help="Reports, or 3 or more predictions: slices to show, such as hard, easy, all; default out of context.",
+        panel=_REPORTS,
+        common=True,
+        typed=list[str] | None,
+    )
+    reported: bool = option(
+        False,
+        help="Reports only: add the paper's numbers for the model that was trained.",
+        panel=_REPORTS,
+        flag="--reported",
+    )
+    table: str | None = option(
+        None, help="Reports only: add the paper's numbers from this table, such as 3.", panel=_REPORTS
+    )
+    rows: Literal["tasks", "methods"] = option(
+        "tasks", help="Reports only: what a row is, tasks or methods.", panel=_REPORTS, noun="kind of rows"
+    )
+    task: str | None = option(
+        None, help="Predictions for nooch/all only: the task, such as ce_car.", panel=_PREDICTIONS, common=True
+    )
+    resamples: int = option(
+        1000,
+        help="Predictions only: bootstrap replicates, for differences that are bootstrapped.",
+        panel="Intervals",
+        commands=(),
+    )
+    seed: int = option(
+        0,
+        help="Predictions only: random seed for the bootstrap and for random signs.",
+        panel="Intervals",
+        commands=(),
+    )
+
+    def __post_init__(self) -> None:
+        from oochub.stats.estimate import Sampling
+
+        super().__post_init__()
+        Sampling(resamples=self.resamples, seed=self.seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSettings(Settings):
+    """The settings of `to_latex` of a report, of a comparison and of a sweep.
+
+    >>> TableSettings(style="full").words()
+    ('--style', 'full')
+    """
+
+    style: TableStyle = option(
+        "compact",
+        help="LaTeX tables: compact, the table of a paper, or full, every number.",
+        more="A compact table has models or methods as rows, and in context, out of context and the gap as columns.",
+        panel="Output",
+        noun="style of LaTeX tables",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckSettings(Settings):
+    """The baseline, what an undecided rule counts as, and the margin of suggested rules.
+
+    >>> CheckSettings(undecided="fail").words()
+    ('--undecided', 'fail')
+    """
+
+    baseline: Any = option(
+        None,
+        help="Report of the old model, for rules with at_most_worse.",
+        more="A Report, or the path of one. The comparison is paired if the predictions of both reports are found "
+        "beside them.",
+        panel="Rules",
+        common=True,
+        typed=Path | None,
+        parse=parse_path,
+    )
+    undecided: Literal["pass", "fail"] | None = option(
+        None,
+        help="What a rule counts as if there are not enough rows to say: pass or fail.",
+        more="By default the check is then undecided, unless a rule fails.",
+        panel="Rules",
+        common=True,
+        noun="outcome of undecided rules",
+    )
+    margin: float = option(
+        2.0,
+        help="With --suggest, how far below today's numbers the bounds lie, in points.",
+        panel="Rules",
+        common=True,
+        least=0,
+        most=100,
+        python=False,
+    )
