@@ -46,8 +46,8 @@ _VALUES = 1 << 21  # numbers scored together: 16 MiB in float64
 _CARD, _STATE = "detector.json", "state.safetensors"
 
 
-def check_arrays(needed: Sequence[str], arrays: Mapping[str, Any], *, by: str) -> dict[str, Array]:
-    """Each of the arrays needed, as `check_array` gives it.
+def _check_arrays(needed: Sequence[str], arrays: Mapping[str, Any], *, by: str) -> dict[str, Array]:
+    """Each of the arrays needed, as `_check_array` gives it.
 
     Args:
         needed: Names.
@@ -57,16 +57,16 @@ def check_arrays(needed: Sequence[str], arrays: Mapping[str, Any], *, by: str) -
     Raises:
         OochubError: An array is missing or unfit.
 
-    >>> list(check_arrays(["features"], {"features": [[1.0]], "logits": None}, by="Knn(k=1)"))
+    >>> list(_check_arrays(["features"], {"features": [[1.0]], "logits": None}, by="Knn(k=1)"))
     ['features']
     """
     missing = [name for name in needed if arrays[name] is None]
     if missing:
         raise OochubError(f"{by} needs {', '.join(missing)} and got none. {_HINTS[missing[0]]}")
-    return {name: check_array(arrays[name], name=name) for name in needed}
+    return {name: _check_array(arrays[name], name=name) for name in needed}
 
 
-def check_array(values: Any, *, name: str) -> Array:
+def _check_array(values: Any, *, name: str) -> Array:
     """What a fit or a score was given under `name`, without a copy; integers become float64.
 
     Args:
@@ -76,7 +76,7 @@ def check_array(values: Any, *, name: str) -> Array:
     Raises:
         OochubError: Another shape or type, no rows, or a number that is not finite.
 
-    >>> check_array([[1, 2]], name="features").dtype
+    >>> _check_array([[1, 2]], name="features").dtype
     dtype('float64')
     """
     if name == "label":
@@ -339,7 +339,7 @@ class Detector:
                 columns than in the fit, or is not finite, or a score is not.
         """
         given = dict(features=features, logits=logits, odin_logits=odin_logits)
-        rows = check_arrays(self.score_needs, given, by=_format_call(self))
+        rows = _check_arrays(self.score_needs, given, by=_format_call(self))
         self._refuse_unfitted()
         for name, array in rows.items():
             expected = self._columns.get(name)
@@ -424,7 +424,7 @@ class Detector:
             return
         self._refuse_fitted()
         again = self._head and not any(given[name] is not None for name in _HEAD)
-        rows = check_arrays(
+        rows = _check_arrays(
             [name for name in self.fit_needs if not (again and name in _HEAD)], given, by=_format_call(self)
         )
         weight, bias = rows.pop("weight", None), rows.pop("bias", None)

@@ -11,12 +11,12 @@ import pytest
 from made_zip import Member, made_zip
 
 from oochub.errors import OochubError
-from oochub.exchange.bridges.inspect_ai import iterate_members
+from oochub.exchange.bridges.inspect_ai import _iterate_members
 
 
 def members(path, content, **chosen):
     path.write_bytes(content)
-    return list(iterate_members(path, **chosen))
+    return list(_iterate_members(path, **chosen))
 
 
 @pytest.mark.parametrize("method", [0, 8, 93])

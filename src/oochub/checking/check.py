@@ -20,7 +20,7 @@ from oochub.report import format_numbers, wording
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
 
-SHOWN = 2_000
+_SHOWN = 2_000
 """How many outcomes of one report a table shows."""
 _BOUNDS = {"at_least": "\u2265 {}", "at_most": "\u2264 {}", "at_most_worse": "\u2264 {} worse"}
 
@@ -37,7 +37,7 @@ _LABEL, _DARK = "oochub check", "#24292f"
 _CHARACTER, _PAD, _HEIGHT = 6.6, 8, 20  # pixels, for a sans-serif of 11
 
 
-def describe_outcome(outcome: RuleOutcome) -> tuple[str, str, str, str, str]:
+def _describe_outcome(outcome: RuleOutcome) -> tuple[str, str, str, str, str]:
     """An outcome as the cells of a table: what it is of, its value, the interval, the bound and the rows.
 
     Fractions stand in hundredths with a percent sign, differences of them in points, with a plus or minus.
@@ -59,15 +59,15 @@ def describe_outcome(outcome: RuleOutcome) -> tuple[str, str, str, str, str]:
     return ", ".join(names), value, interval or format_numbers.ABSENT, bound, format_numbers.count(judged.n)
 
 
-def is_of_points(outcome: RuleOutcome) -> bool:
+def _is_of_points(outcome: RuleOutcome) -> bool:
     """Whether its value is a difference of fractions, which is shown in points."""
     is_difference = is_gap(outcome.rule.metric) or outcome.change is not None
     return is_difference and outcome.described.unit == "fraction"
 
 
-def describe_limits(outcomes: Sequence[RuleOutcome]) -> Iterator[str]:
+def _describe_limits(outcomes: Sequence[RuleOutcome]) -> Iterator[str]:
     """A line for each outcome that says why it is undecided, or what limits its interval, and what was not paired."""
-    for each in outcomes[:SHOWN]:
+    for each in outcomes[:_SHOWN]:
         once = "would decide it, if they show the same: collect them in one go, then check once"
         needed = f"; about {each.needed:,} rows in all {once}" if each.needed else ""
         if each.reason:
@@ -161,7 +161,7 @@ class Check:
             if len(reports) > 1:
                 parts.append(Text(wording.name(name), style="bold"))
             parts += [*self._make_table(outcomes).to_terminal(width), Text()]
-            lines = [*describe_limits(outcomes)]
+            lines = [*_describe_limits(outcomes)]
             parts += [*map(Text, lines), *([Text()] if lines else [])]
         return Group(*parts, Text(self.sentence, style="bold"))
 
@@ -172,32 +172,32 @@ class Check:
         for name, outcomes in reports.items():
             lines += [f"**{escape_markdown(wording.name(name))}**", ""] if len(reports) > 1 else []
             lines += [self._make_table(outcomes, signs=True).to_markdown(), ""]
-            limits = [f"- {escape_markdown(line)}" for line in describe_limits(outcomes)]
+            limits = [f"- {escape_markdown(line)}" for line in _describe_limits(outcomes)]
             lines += [*limits, ""] if limits else []
         lines.append(escape_markdown(" ".join(self._describe_origin())))
         return "\n".join(lines) + "\n"
 
     def to_junit(self) -> str:
         """The outcomes as JUnit XML: a suite for each report, a case for each outcome; undecided ones are skipped."""
-        return format_junit(self)
+        return _format_junit(self)
 
     def to_badge(self) -> str:
         """The state as a small SVG."""
-        return draw_badge(self)
+        return _draw_badge(self)
 
     def _make_table(self, outcomes: Sequence[RuleOutcome], *, signs: bool = False) -> Table:
         rows = []
-        for each in outcomes[:SHOWN]:
-            name, *numbers = describe_outcome(each)
+        for each in outcomes[:_SHOWN]:
+            name, *numbers = _describe_outcome(each)
             rows.append((name, _SIGNS[each.state] if signs else each.state, *numbers))
-        more = len(outcomes) - SHOWN
+        more = len(outcomes) - _SHOWN
         notes = [f"{more:,} more are in the output of --json and --junit"] if more > 0 else []
-        notes += ["Differences of fractions are in points."] if any(map(is_of_points, outcomes)) else []
+        notes += ["Differences of fractions are in points."] if any(map(_is_of_points, outcomes)) else []
         return Table(
             heads=_HEADS,
             rows=tuple(rows),
             left=frozenset({0, 1}),
-            bold=frozenset((i, 1) for i, each in enumerate(outcomes[:SHOWN]) if each.state == "fail"),
+            bold=frozenset((i, 1) for i, each in enumerate(outcomes[:_SHOWN]) if each.state == "fail"),
             footnotes=tuple(notes),
         )
 
@@ -209,7 +209,7 @@ class Check:
             yield "Fails are corrected for the number of rules (Holm)."
 
 
-def format_junit(check: "Check") -> str:
+def _format_junit(check: "Check") -> str:
     """A check as JUnit XML, for the elements and attributes that Jenkins, GitLab and Surefire share.
 
     A suite is a report, a case is a rule on one number. A fail is a `failure`; an undecided rule is `skipped`, unless
@@ -232,9 +232,9 @@ def format_junit(check: "Check") -> str:
         about = {"name": wording.clean(name), **count(outcomes), "skipped": str(skipped)}
         suite = ElementTree.SubElement(root, "testsuite", about)
         for outcome in outcomes:
-            cells = describe_outcome(outcome)
+            cells = _describe_outcome(outcome)
             message = wording.clean(f"{cells[1]} (95% interval {cells[2]}), bound {cells[3]}, n = {cells[4]}")
-            reasons = "\n".join(describe_limits([outcome]))
+            reasons = "\n".join(_describe_limits([outcome]))
             place = "" if outcome.place in ("", outcome.rule.slice, outcome.rule.group) else f", {outcome.place}"
             case = {"name": f"{outcome.rule.text}{place}", "classname": f"oochub.{outcome.rule.metric}"}
             case = {key: wording.clean(text) for key, text in case.items()}
@@ -249,7 +249,7 @@ def format_junit(check: "Check") -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def draw_badge(check: "Check") -> str:
+def _draw_badge(check: "Check") -> str:
     """The state of a check as a small SVG that loads nothing: no font, image or script of another file.
 
     Args:

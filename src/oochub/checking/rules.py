@@ -56,7 +56,7 @@ _DIGITS = 30  # of a number that an error repeats
 _EXAMPLE = '[[rule]], then metric = "accuracy", slice = "out_of_context" and at_least = 0.7'
 
 
-GAPS = ("gap", "matched_gap")
+_GAPS = ("gap", "matched_gap")
 """The numbers that are of both sides."""
 
 
@@ -401,7 +401,7 @@ def is_gap(metric: str) -> bool:
     >>> is_gap("gap"), is_gap("context/snow"), is_gap("accuracy")
     (True, True, False)
     """
-    return metric in GAPS or metric.startswith(_CONTEXT)
+    return metric in _GAPS or metric.startswith(_CONTEXT)
 
 
 def improves_upward(described: MetricDescription) -> bool:
@@ -538,7 +538,7 @@ def _explain_absent(metric: str, known: Iterable[str]) -> str:
 
 
 def _refuse_whole(rule: Rule, key: str) -> None:
-    if rule.metric in GAPS or (rule.metric.partition(".")[0] == _WORST and key == "group"):
+    if rule.metric in _GAPS or (rule.metric.partition(".")[0] == _WORST and key == "group"):
         raise OochubError(f"{rule.metric} is one number of a report, not one of each {key}. Leave out {key}.")
 
 

@@ -72,7 +72,7 @@ class QuestionRows(NamedTuple):
     made: Mapping[str, tuple[object, Mapping[str, Sequence[object]]]]
 
 
-def read_questions(
+def _read_questions(
     data: datasets.DatasetDict, features: Mapping[str, object], label: str | None
 ) -> QuestionRows | None:
     """The number of each row's right option, of its number, letter or text.
@@ -90,7 +90,7 @@ def read_questions(
 
     >>> rows = {"question": ["Day?"], "options": [["yes", "no"]], "answer": ["B"]}
     >>> part = datasets.Dataset.from_dict(rows)
-    >>> read_questions(datasets.DatasetDict(test=part), part.features, None).made["label"][1]["test"]
+    >>> _read_questions(datasets.DatasetDict(test=part), part.features, None).made["label"][1]["test"]
     [1]
     """
     column = label or (ANSWER if ANSWER in features else None)
@@ -174,7 +174,7 @@ def make_user_data(
     label_name, context_name = _find_label_column(features, columns), _find_context_column(features, columns)
     group_name = columns.group or ("group" if "group" in features else None)
     made = {"example_id": _Made(datasets.Value("string"), find_example_ids(data))}
-    asked = read_questions(data, features, label_name) if is_own else None
+    asked = _read_questions(data, features, label_name) if is_own else None
     if asked is not None:
         data, label_name = asked.data, asked.column
         made |= {name: _Made(feature, values) for name, (feature, values) in asked.made.items()}
@@ -250,9 +250,9 @@ def make_user_data(
 def _settle_names(column: ClassColumn, role: str, columns: DataSettings, said: list[str]) -> ClassColumn:
     """The column with names that look alike merged, if that was asked for; a note of what was done, or might be."""
     if not columns.merge_names:
-        said += note_look_alikes(column, role)
+        said += _note_look_alikes(column, role)
         return column
-    column, notes = merge_look_alikes(column, role)
+    column, notes = _merge_look_alikes(column, role)
     said += notes
     return column
 
@@ -465,7 +465,7 @@ def _compare(name: str) -> str:
     return " ".join(folded.split())
 
 
-def note_look_alikes(column: ClassColumn, role: str) -> list[str]:
+def _note_look_alikes(column: ClassColumn, role: str) -> list[str]:
     """What a reader must know of names that look alike and are kept apart."""
     alike = find_look_alikes(column.names)
     if not alike:
@@ -474,7 +474,7 @@ def note_look_alikes(column: ClassColumn, role: str) -> list[str]:
     return [f"some names of the {role} look alike and are kept apart: {_list(alike)}; {option} makes one of each"]
 
 
-def merge_look_alikes(column: ClassColumn, role: str) -> tuple[ClassColumn, list[str]]:
+def _merge_look_alikes(column: ClassColumn, role: str) -> tuple[ClassColumn, list[str]]:
     """A column in which names that look alike are one, the one that most rows have, and a note of that.
 
     Args:
@@ -482,7 +482,7 @@ def merge_look_alikes(column: ClassColumn, role: str) -> tuple[ClassColumn, list
         role: What it is: "context".
 
     >>> column = ClassColumn(codes={"train": np.array([0, 1, 1, 2, -1])}, names=("Snow", "snow", "wet"))
-    >>> merged, notes = merge_look_alikes(column, "context")
+    >>> merged, notes = _merge_look_alikes(column, "context")
     >>> merged.names, merged.codes["train"].tolist(), notes
     (('snow', 'wet'), [0, 0, 0, 1, -1], ["names of the context that look alike are one: 'Snow' and 'snow' as 'snow'"])
     """

@@ -39,7 +39,7 @@ _OF_RESULTS = ("dataset", "evidence", "pull_request")
 _FLAGS = {name: about.flag_alone for kind in (DataSettings, HubSettings) for name, about in list_options(kind).items()}
 
 
-def push_model(
+def _push_model(
     folder: str | Path,
     to: str,
     *,
@@ -231,7 +231,7 @@ def push_source(
         return push_metric(source.removeprefix(_METRIC), to, **common)
     if kind == "model":
         refuse(_OF_DATA, f"{source} is a model")
-        return push_model(source, to, **common)
+        return _push_model(source, to, **common)
     from oochub.hub.push_repository import push_repository
 
     build: dict[str, Any] = {"configs": list(asked.configs), "data_dir": data.data_dir, "options": data.options}

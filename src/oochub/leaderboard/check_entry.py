@@ -74,7 +74,7 @@ class KeptEntry:
             digest, place = str(said["digest"]), tuple(said["place"])
             if said["own"] != _digest_rows(self._own.get(place)):
                 return None
-            outcome = find_outcome(digest)
+            outcome = _find_outcome(digest)
             if outcome is not None:
                 self._mark.touch()
         except (OochubError, OSError, KeyError, TypeError):  # none, or one that is not whole
@@ -112,7 +112,7 @@ def digest_entry(files: Sequence[Path], own: "BenchmarkRows | None") -> str:
     return digest.hexdigest()[:32]
 
 
-def find_outcome(digest: str) -> Recomputed | None:
+def _find_outcome(digest: str) -> Recomputed | None:
     """The outcome for files of a digest, if it is in the cache and whole."""
     kept = cache_folder("checks") / f"{digest}.json"
     try:
@@ -124,7 +124,7 @@ def find_outcome(digest: str) -> Recomputed | None:
     return Recomputed(found, values)
 
 
-def keep_outcome(digest: str, found: Recomputed) -> None:
+def _keep_outcome(digest: str, found: Recomputed) -> None:
     """Keeps an outcome.
 
     Warns:
@@ -295,10 +295,10 @@ class CheckedEntry:
 def _reuse_or_recompute(sent: Report, files: Sequence[Path], own: "BenchmarkRows | None") -> tuple[str, Recomputed]:
     """The digest of the files, and the earlier outcome for the same bytes, else a new one."""
     digest = digest_entry(files, own)
-    found = find_outcome(digest)
+    found = _find_outcome(digest)
     if found is None:
         found = recompute_report(sent, files[1:], own)
-        keep_outcome(digest, found)
+        _keep_outcome(digest, found)
     return digest, found
 
 

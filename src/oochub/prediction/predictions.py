@@ -46,7 +46,7 @@ _LOOKED_AT = 200_000  # rows whose losses are computed for a look
 _LONGEST = 60
 
 
-def show_rows(predictions: "Predictions") -> str:
+def _show_rows(predictions: "Predictions") -> str:
     """The wrong rows with the highest loss, those with an image first; of other answers the first rows.
 
     Args:
@@ -285,7 +285,7 @@ class Predictions(WithStoredRows):
 
     def _repr_html_(self) -> str:
 
-        return "\n".join(filter(None, [make_notebook_table(self._list_facts(), title="Predictions"), show_rows(self)]))
+        return "\n".join(filter(None, [make_notebook_table(self._list_facts(), title="Predictions"), _show_rows(self)]))
 
     def _list_facts(self) -> list[tuple[str, str]]:
         """What the predictions are of, as words and values."""

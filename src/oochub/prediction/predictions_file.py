@@ -159,7 +159,7 @@ def save_thumbnails(folder: Path, pictures: pa.Table) -> str | None:
     return read_seal(write_parquet(pictures.take(pa.array(kept)).append_column("row", pa.array(kept)), folder / _FILE))
 
 
-def load_thumbnails(folder: Path, rows: int, *, seal: str | None) -> dict[str, pa.ChunkedArray]:
+def _load_thumbnails(folder: Path, rows: int, *, seal: str | None) -> dict[str, pa.ChunkedArray]:
     """The small images and lines of a folder of parts as columns of all its rows, null where there is none.
 
     Args:
@@ -368,7 +368,7 @@ def _open_folder(folder: Path) -> OpenedPredictions:
             raise OochubError(f"{file} has {len(each.rows)} rows, but {MANIFEST} says {part.rows}. Predict again.")
         opened.append(each)
     rows = StoredRows.joined([each.rows for each in opened])
-    for name, column in load_thumbnails(folder, len(rows), seal=manifest.thumbnails).items():
+    for name, column in _load_thumbnails(folder, len(rows), seal=manifest.thumbnails).items():
         rows = rows.with_column(name, column)
     return OpenedPredictions(
         rows=rows,

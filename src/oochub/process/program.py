@@ -33,7 +33,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 _WORDS = ("(os error 28)", "OSError: [Errno 28]")
 
 
-COMPILED = "torch"
+_COMPILED = "torch"
 """The folder in the cache "compiled" that torch fills: it is ours if it was not there before."""
 _PLACE = "TORCHINDUCTOR_CACHE_DIR"
 
@@ -75,7 +75,7 @@ def program(work: Callable[[], object]) -> None:
     try:
         signals.take()
 
-        with torch_files():
+        with _torch_files():
             work()
     except BaseException as end:
         code = signals.code or (end.code if isinstance(end, SystemExit) else None)
@@ -244,7 +244,7 @@ def serve_parent(pipe: Any) -> None:
 
 
 @contextmanager
-def torch_files() -> Iterator[None]:
+def _torch_files() -> Iterator[None]:
     """Gives torch a folder that goes with this program; the processes that it starts share it.
 
     torch makes one as soon as `transformers` is imported: TMPDIR/torchinductor_<user>, for good. In a TMPDIR of several
@@ -276,6 +276,6 @@ def keep_compiled(folder: Path) -> None:
 
     given = os.environ.get(_PLACE)
     if given in (None, default_cache_dir(), str(name_scratch_folder("torch"))):  # torch itself notes its default there
-        os.environ[_PLACE] = str(own := folder / COMPILED)
+        os.environ[_PLACE] = str(own := folder / _COMPILED)
         with suppress(OSError, OochubError):  # torch says what it cannot write
             make_cache(folder).add_folder(own)

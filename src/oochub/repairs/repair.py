@@ -124,7 +124,7 @@ def describe_choice(repair: "Repair") -> str:
     )
 
 
-def describe_draws(repair: "Repair") -> str:
+def _describe_draws(repair: "Repair") -> str:
     """How much the result depends on how the rows were divided; "" for one division."""
     changes = [draw.outside.difference for draw in repair.draws if draw.outside is not None]
     if len(repair.draws) < 2 or not changes:
@@ -152,7 +152,7 @@ def _describe_settings(tried: "TriedHead") -> str:
     return "; ".join(filter(None, (", ".join(settings), groups, rows)))
 
 
-def make_repair_tables(repair: "Repair") -> list[Table]:
+def _make_repair_tables(repair: "Repair") -> list[Table]:
     """The tables: both sides before and after, where the rows went, the heads that were tried, the divisions."""
     tables = [_make_sides(repair), _make_parts(repair), _make_tried(repair), _make_draws(repair)]
     return [table for table in tables if table.rows]
@@ -173,7 +173,7 @@ def terminal(repair: "Repair", width: int) -> "Group":
         for piece in [Text(table.title, style="bold"), *table.to_terminal(width), Text()] if table.rows else []:
             parts.append(piece)
     notes = [f"Note: {format_numbers.counts_in_text(wording.clean(note))}" for note in repair.notes]
-    lines = [describe_choice(repair), describe_draws(repair), *write_sentences(repair), *notes]
+    lines = [describe_choice(repair), _describe_draws(repair), *write_sentences(repair), *notes]
     parts += [Text(line) for line in lines if line]
     if repair.collection is not None:
         table = make_collection_table(repair.collection)
@@ -406,7 +406,7 @@ class Repair:
         said = make_notebook_table([[line] for line in write_sentences(self)], title=write_verdict(self))
         shown = [
             make_notebook_table(each.rows, heads=each.heads, title=each.title, footnotes=each.footnotes)
-            for each in make_repair_tables(self)
+            for each in _make_repair_tables(self)
         ]
         tables = "\n".join([said, *shown])
         try:
@@ -467,9 +467,9 @@ def write_repair_card(repair: Repair, *, class_names: Sequence[str], is_wrapper:
         "## What was done",
         describe_choice(repair),
         "",
-        *filter(None, [describe_draws(repair)]),
+        *filter(None, [_describe_draws(repair)]),
     ]
-    for table in make_repair_tables(repair):
+    for table in _make_repair_tables(repair):
         lines += ["", f"## {table.title}", table.to_markdown()]
     if repair.command:
         lines += ["", "## How to make it again", "```", repair.command, "```"]
@@ -499,8 +499,8 @@ def repair_page(repair: "Repair", *, images: bool = True) -> str:
         headline=write_verdict(repair),
         sentences=write_sentences(repair),
         choice=describe_choice(repair),
-        draws=describe_draws(repair),
-        tables=[lay_out_table(table) for table in make_repair_tables(repair)],
+        draws=_describe_draws(repair),
+        tables=[lay_out_table(table) for table in _make_repair_tables(repair)],
         collect=None if repair.collection is None else _lay_out_collection(repair.collection),
         groups=groups,
         groups_left_out=0 if paired is None else paired["groups_left_out"],

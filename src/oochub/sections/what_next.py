@@ -47,14 +47,14 @@ _STANDS_FOR = {
 }
 
 
-class RowsNeeded(NamedTuple):
+class _RowsNeeded(NamedTuple):
     """How many rows two sides need in all: none fewer than they have."""
 
     inside: int
     outside: int
 
 
-def count_needed(inside: int, outside: int, *, found: float, wanted: float) -> RowsNeeded:
+def _count_needed(inside: int, outside: int, *, found: float, wanted: float) -> _RowsNeeded:
     """The rows with which a smaller difference of two sides is found as often, by adding as few as possible.
 
         1 / inside + 1 / outside  shrinks to  (wanted / found)**2  of what it is
@@ -67,11 +67,11 @@ def count_needed(inside: int, outside: int, *, found: float, wanted: float) -> R
         found: The smallest difference that these find.
         wanted: The difference to be found.
 
-    >>> count_needed(100, 100, found=0.2, wanted=0.1)
+    >>> _count_needed(100, 100, found=0.2, wanted=0.1)
     RowsNeeded(inside=400, outside=400)
-    >>> count_needed(1000, 50, found=0.12, wanted=0.08)  # 1/1000 + 1/120 is 4/9 of 1/1000 + 1/50
+    >>> _count_needed(1000, 50, found=0.12, wanted=0.08)  # 1/1000 + 1/120 is 4/9 of 1/1000 + 1/50
     RowsNeeded(inside=1000, outside=120)
-    >>> count_needed(100, 100, found=0.1, wanted=0.2)
+    >>> _count_needed(100, 100, found=0.1, wanted=0.2)
     RowsNeeded(inside=100, outside=100)
     """
     allowed = (1 / inside + 1 / outside) * (wanted / found) ** 2
@@ -81,7 +81,7 @@ def count_needed(inside: int, outside: int, *, found: float, wanted: float) -> R
         needed = max(few, math.ceil(1 / (allowed - 1 / many) - 1e-9)), many
     else:
         needed = max(few, math.ceil(even - 1e-9)), max(many, math.ceil(even - 1e-9))
-    return RowsNeeded(*(needed if inside <= outside else reversed(needed)))
+    return _RowsNeeded(*(needed if inside <= outside else reversed(needed)))
 
 
 class WhatNext(Section["ReportRecord"]):
@@ -175,7 +175,7 @@ def _add_rows(report: "ReportRecord") -> NextStep | None:
     if not 0 < wanted < found:
         return None
     word = format_numbers.points_word(unit)
-    needed = count_needed(report.gap.n_in, report.gap.n_out, found=found, wanted=wanted)
+    needed = _count_needed(report.gap.n_in, report.gap.n_out, found=found, wanted=wanted)
     size = (
         f"one of {format_numbers.whole_points(practical, unit)}{word}, the smallest that matters,"
         if wanted == practical

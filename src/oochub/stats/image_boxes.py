@@ -26,7 +26,7 @@ IOUS = np.linspace(0.5, 0.95, 10)
 """COCO's thresholds of a match: 0.5, 0.55, ..., 0.95."""
 ObjectSize = Literal["all", "small", "medium", "large"]
 """Sizes of objects whose boxes count, in COCO's words."""
-MOST = 100
+_MOST = 100
 """Boxes of one class in one image that count, those of the highest scores."""
 _RECALLS = np.linspace(0.0, 1.0, 101)
 _RANGES: dict[str, tuple[float, float]] = {
@@ -340,7 +340,7 @@ def rank_boxes(
         mine = np.flatnonzero(category == number)
         mine = mine[np.lexsort((-score[mine], row[mine]))]  # stable: of equal scores, the first drawn
         place = np.arange(len(mine)) - np.searchsorted(row[mine], row[mine])
-        mine, place = mine[place < MOST], place[place < MOST]
+        mine, place = mine[place < _MOST], place[place < _MOST]
         wanted = np.flatnonzero(true_category == number)
         hit, ignored = np.zeros((2, len(IOUS), len(mine)), bool)
         starts = np.searchsorted(row[mine], np.arange(len(images) + 1))

@@ -35,7 +35,7 @@ _KEY = b"oochub"
 _SHARED = ["track", "rule", "stage", "task", "method", "objective", "setting", "headline"]  # what the seeds share
 
 
-AVERAGE = "Average"
+_AVERAGE = "Average"
 _Trials = Mapping[int, float]  # the number of each trial
 
 
@@ -364,7 +364,7 @@ def _tabulate(
         (method, *(_format_trials(of[key], trials) for key in heads), _format_trials(averages[method], trials))
         for method, of in cells.items()
     )
-    return Table(title=title, heads=("Method", *heads.values(), AVERAGE), rows=rows)
+    return Table(title=title, heads=("Method", *heads.values(), _AVERAGE), rows=rows)
 
 
 def _format_trials(values: _Trials, trials: Sequence[int]) -> str:

@@ -31,7 +31,7 @@ _ZIP = b"PK\x03\x04"
 _Document = Mapping[str, object]  # of JSON
 
 
-def iterate_members(path: Path, *, prefix: str = "", suffix: str = "") -> Iterator[tuple[str, bytes]]:
+def _iterate_members(path: Path, *, prefix: str = "", suffix: str = "") -> Iterator[tuple[str, bytes]]:
     """The names and contents of members, in the order of the archive; of a name twice, the last one.
 
     Stored, deflated and Zstandard members are read.
@@ -207,11 +207,11 @@ def _read_log(path: Path) -> tuple[_Document, Sequence[_Sample]]:
     header = headers.get("header.json", headers.get("_journal/start.json"))
     if not isinstance(header, dict):
         raise OochubError(f"{path} has no header. Write the log again.")
-    members = iterate_members(path, prefix="samples/", suffix=".json")
+    members = _iterate_members(path, prefix="samples/", suffix=".json")
     samples = [_Sample(parse_json(content, name=f"{path}: {name}"), f"{name} of {path}") for name, content in members]
     return header, samples
 
 
 def _iterate_headers(path: Path) -> Iterator[tuple[str, bytes]]:
     for name in ("header.json", "_journal/start.json"):
-        yield from iterate_members(path, prefix=name, suffix=name)
+        yield from _iterate_members(path, prefix=name, suffix=name)

@@ -88,7 +88,7 @@ def bounded_template() -> Iterator[None]:
         if count > _STEPS:
             raise TimeoutError(f"it takes more than {_STEPS:,} steps")
         if event == "return":  # of a macro, a block or a concatenation too
-            check_size(arg)
+            _check_size(arg)
         return step
 
     def enter(frame: FrameType, event: str, arg: object) -> "TraceFunction | None":
@@ -107,7 +107,7 @@ def bounded_template() -> Iterator[None]:
             chat_template_utils.ImmutableSandboxedEnvironment = plain
 
 
-def check_size(value: object) -> None:
+def _check_size(value: object) -> None:
     """Refuses a whole number above a million, or a text or list of more parts.
 
     Raises:
@@ -145,7 +145,7 @@ class _BoundedEnvironment(ImmutableSandboxedEnvironment):
         """Applies an operator to what is not too large, if that cannot make anything that is."""
         _check_operator(operator, left, right)
         made = super().call_binop(context, operator, left, right)
-        check_size(made)
+        _check_size(made)
         return made
 
     def call(self, context: Context, function: object, /, *args: object, **named: object) -> object:
@@ -161,15 +161,15 @@ class _BoundedEnvironment(ImmutableSandboxedEnvironment):
 
 def _check_operator(operator: str, left: object, right: object) -> None:
     for value in (left, right):
-        check_size(value)
+        _check_size(value)
     if operator == "**" and isinstance(left, int) and isinstance(right, int) and abs(left) > 1:
-        check_size(right * abs(left).bit_length() * (_LARGEST // _BITS))
+        _check_size(right * abs(left).bit_length() * (_LARGEST // _BITS))
     if operator == "*":
         sizes = [
             len(each) if isinstance(each, str | bytes | list | tuple) else each if isinstance(each, int) else 0
             for each in (left, right)
         ]
-        check_size(sizes[0] * sizes[1])
+        _check_size(sizes[0] * sizes[1])
     if operator == "%" and isinstance(left, str):
         _check_widths(left, right)
 
@@ -177,20 +177,20 @@ def _check_operator(operator: str, left: object, right: object) -> None:
 def _check_arguments(function: object, args: tuple[object, ...], named: Mapping[str, object]) -> None:
     values = [getattr(function, "__self__", None), *args, *named.values()]
     for value in values:
-        check_size(value)
+        _check_size(value)
         if isinstance(value, str):
             _check_widths(value, args)
     texts = [len(each) for each in values if isinstance(each, str | bytes | list | tuple | range)]
     if getattr(function, "__name__", "") in _MULTIPLYING and texts:
-        check_size(math.prod(max(each, 1) for each in texts))
+        _check_size(math.prod(max(each, 1) for each in texts))
 
 
 def _check_widths(form: str, values: object) -> None:
     """Refuses a format of texts with a width above a million; one with `*` takes it from its values."""
     for number in re.findall(r"\d{7,}", form) if "%" in form or "{" in form else ():
-        check_size(int(number[:20]))
+        _check_size(int(number[:20]))
     for value in values if isinstance(values, tuple) else ():
-        check_size(value)
+        _check_size(value)
 
 
 class ChatProcessor:
