@@ -42,7 +42,7 @@ _TO_SUBCLASS = (
     "models.mode.Mode",
     "models.built_in_model.BuiltInModel",
     "context_finder.ContextWay",
-    "head_repair.head_method.HeadMethod",
+    "repairs.head_method.HeadMethod",
     "exchange.bridge.Bridge",
     "section.Section",
     "section.Passage",

@@ -15,7 +15,7 @@ import oochub
 from oochub.detection import detector_scores as fitting
 from oochub.detection.detector_scores import make_detector
 from oochub.errors import OochubError
-from oochub.prediction import stored_columns as lazy_columns
+from oochub.prediction import stored_columns
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.predictions_file import StoredHead
 
@@ -50,7 +50,7 @@ def at_once(reference: Predictions) -> np.ndarray:
 @pytest.fixture
 def by_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of some 30 rows."""
-    monkeypatch.setattr(lazy_columns, "_BYTES", 30 * 4 * WIDTH)
+    monkeypatch.setattr(stored_columns, "_BYTES", 30 * 4 * WIDTH)
 
 
 @pytest.mark.usefixtures("by_few")

@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from test_evaluation import nooch_predictions
 
 import oochub
-from oochub.comparison import common_examples as paired_rows
+from oochub.comparison import common_examples
 from oochub.comparison.compare import _compare_predictions as paired_comparison
 from oochub.comparison.model_difference import measure_percentile_difference, measure_worst_difference
 from oochub.prediction.predictions import Predictions
@@ -223,7 +223,7 @@ def test_a_percentile_of_groups_is_paired_by_group():
     """Against a loop. Planted fault: each model's groups drawn by themselves, which is wider."""
     user = [f"user {k % 40}" for k in range(800)]
     first, second = _own(1, n=800, group=user, right=0.7), _own(2, n=800, group=user)
-    pair, side = paired_rows.pair_rows(first, second, resamples=300, seed=4), PercentileOfGroups(split="test")
+    pair, side = common_examples.pair_rows(first, second, resamples=300, seed=4), PercentileOfGroups(split="test")
     found = measure_percentile_difference(side, oochub.get("metric", "accuracy"), pair, np.arange(800)).difference
     names = sorted({*user})
     means = [
@@ -240,8 +240,8 @@ def test_a_percentile_of_groups_is_paired_by_group():
 
 def test_clusters_are_drawn_whole(monkeypatch):
     """Rows of a cluster are copies, so the interval is as wide as of one row each. Planted fault: rows drawn singly."""
-    declared = paired_rows.find_declaration
-    monkeypatch.setattr(paired_rows, "find_declaration", lambda part: replace(declared(part), cluster="user"))
+    declared = common_examples.find_declaration
+    monkeypatch.setattr(common_examples, "find_declaration", lambda part: replace(declared(part), cluster="user"))
     one = [_own(seed, n=120, right=right) for seed, right in ((1, 0.6), (2, 0.8))]
     columns = {"user": np.repeat(np.arange(120), 6)}
     many = [

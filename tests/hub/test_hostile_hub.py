@@ -24,8 +24,7 @@ from oochub.builders.sources import sentence_embeddings
 from oochub.errors import OochubError
 from oochub.hub.leaderboard_repository import fetch_results
 from oochub.hub.upload import upload
-from oochub.remote import check_source, guard
-from oochub.remote import remote_repository as fetch
+from oochub.remote import check_source, guard, remote_repository
 
 _INFO, _TREE = r"GET /api/[a-z]+/user/[a-z]+(/revision|\?|$)", "GET /api/.*/tree/"
 _FILE, _BODY = "(GET|HEAD) .*/resolve/", "GET .*/resolve/"
@@ -134,7 +133,7 @@ LIES = {
 
 READERS = {
     "data": lambda _: oochub.load("user/data"),
-    "model": lambda _: fetch.fetch_model_folder("user/model"),
+    "model": lambda _: remote_repository.fetch_model_folder("user/model"),
     "encoder": lambda _: sentence_embeddings._download_encoder("user/model"),
     "results": lambda _: fetch_results("user/results"),
     "push": lambda folder: upload(
@@ -177,7 +176,7 @@ def _forgotten(home):
     import shutil
 
     shutil.rmtree(home, ignore_errors=True)
-    fetch._fetch_once.cache_clear()
+    remote_repository._fetch_once.cache_clear()
     check_source._FOUND.clear()
     HfFileSystem.clear_instance_cache()
 
@@ -399,5 +398,5 @@ def test_a_login_in_the_endpoint_is_not_shown(hostile, tmp_path, monkeypatch, ca
     assert "hf_secretlogin" not in repr(pushed)
     assert "hf_secretlogin" not in fetch_results("user/results").address
     with pytest.raises(OochubError) as error:
-        fetch.fetch_model_folder("user/none")
+        remote_repository.fetch_model_folder("user/none")
     assert "hf_secretlogin" not in str(error.value) + "".join(capfd.readouterr())

@@ -15,7 +15,7 @@ from torch import nn
 
 import oochub
 from oochub.errors import OochubError
-from oochub.models.runtimes import exported_network as runtime
+from oochub.models.runtimes import exported_network
 from oochub.models.runtimes.exported_network import open_runtime
 from oochub.prediction.predictions_file import head_file
 from oochub.settings import prediction_settings
@@ -113,8 +113,8 @@ def test_a_network_is_exported_once(model, data, monkeypatch):
     predict(model, data, runtime="onnxruntime")
     (file,) = exports()
     exported = []
-    export = runtime._export
-    monkeypatch.setattr(runtime, "_export", lambda *given: exported.append(given) or export(*given))
+    export = exported_network._export
+    monkeypatch.setattr(exported_network, "_export", lambda *given: exported.append(given) or export(*given))
     for name in BOTH:
         predict(model, data, runtime=name)
     assert not exported and exports() == [file]
@@ -151,7 +151,7 @@ def test_a_cached_file_that_is_damaged_or_another_is_made_again(model, data, tmp
 
 def shifted(monkeypatch, share):
     """ONNX Runtime gives logits that are off by a share of their range."""
-    opened = runtime._OPEN["onnxruntime"]
+    opened = exported_network._OPEN["onnxruntime"]
 
     def off(model, precision):
         run = opened(model, precision)
@@ -162,7 +162,7 @@ def shifted(monkeypatch, share):
 
         return moved
 
-    monkeypatch.setattr(runtime, "_OPEN", {**runtime._OPEN, "onnxruntime": off})
+    monkeypatch.setattr(exported_network, "_OPEN", {**exported_network._OPEN, "onnxruntime": off})
 
 
 @pytest.mark.slow
@@ -182,7 +182,7 @@ def test_auto_takes_the_fastest_and_says_so(model, data, monkeypatch, fastest):
     """By a clock that is planted. Planted fault: the slowest."""
     seconds = {"torch": 2.0, "onnxruntime": 2.0, "openvino": 2.0, fastest: 1.0}
     monkeypatch.setattr(
-        runtime, "_measure_seconds", lambda network, example: seconds[getattr(network, "name", "torch")]
+        exported_network, "_measure_seconds", lambda network, example: seconds[getattr(network, "name", "torch")]
     )
     plain, made = predict(model, data), predict(model, data, runtime="auto")
     said = made.metadata.provenance
@@ -277,13 +277,15 @@ def test_the_fault_of_a_runtime_is_its_first_line_that_says_something():
     error = RuntimeError(
         "Exception from core.cpp:105:\nCheck 'false' failed at a.cpp:1:\nKernel is larger than it.\n\n"
     )
-    assert runtime._describe_fault(error) == "Kernel is larger than it."
-    assert runtime._describe_fault(RuntimeError("Exception from core.cpp:105")) == "Exception from core.cpp:105."
-    assert runtime._describe_fault(RuntimeError()) == "RuntimeError."
+    assert exported_network._describe_fault(error) == "Kernel is larger than it."
+    assert (
+        exported_network._describe_fault(RuntimeError("Exception from core.cpp:105")) == "Exception from core.cpp:105."
+    )
+    assert exported_network._describe_fault(RuntimeError()) == "RuntimeError."
 
 
 def test_a_large_network_and_other_inputs_are_refused(model, data, monkeypatch):
-    monkeypatch.setattr(runtime, "_LARGEST", 1000)
+    monkeypatch.setattr(exported_network, "_LARGEST", 1000)
     with pytest.raises(OochubError, match=r"takes networks of at most 0\.0 GB"):
         predict(model, data, runtime="onnxruntime")
     with pytest.raises(OochubError, match="is for models of images, but this one reads input_ids"):
@@ -292,7 +294,7 @@ def test_a_large_network_and_other_inputs_are_refused(model, data, monkeypatch):
 
 def test_a_device_that_is_no_processor_is_refused():
     with pytest.raises(OochubError, match=r"runs on the processor, but the device is cuda:0. Add device=cpu"):
-        runtime.check_runtime(PredictionSettings(runtime="openvino", device="cuda:0"))
+        exported_network.check_runtime(PredictionSettings(runtime="openvino", device="cuda:0"))
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import torch
 from model_folders import pictures, resnet
 
 import oochub
-from oochub.models import acceleration as pass_threads
+from oochub.models import acceleration
 from oochub.models.acceleration import FreeCores, PassThreads, choose_threads
 from oochub.process.cores import count_cores
 
@@ -36,12 +36,12 @@ def test_the_fewest_threads_that_cost_no_time(free, network, beside):
 def test_what_other_programs_take_is_not_free(busy, own, free, tmp_path, monkeypatch):
     """Four cores for ten seconds, of which `busy` worked, `own` of them for us. Planted fault seen: ours counted."""
     clock = {"wall": 100.0, "own": 7.0}
-    monkeypatch.setattr(pass_threads, "_STAT", tmp_path / "stat")
-    monkeypatch.setattr(pass_threads, "count_cores", lambda: 4)
-    monkeypatch.setattr(pass_threads.os, "cpu_count", lambda: 4)
-    monkeypatch.setattr(pass_threads.time, "monotonic", lambda: clock["wall"])
-    monkeypatch.setattr(pass_threads.time, "process_time", lambda: clock["own"])
-    ticks = pass_threads.os.sysconf("SC_CLK_TCK")
+    monkeypatch.setattr(acceleration, "_STAT", tmp_path / "stat")
+    monkeypatch.setattr(acceleration, "count_cores", lambda: 4)
+    monkeypatch.setattr(acceleration.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(acceleration.time, "monotonic", lambda: clock["wall"])
+    monkeypatch.setattr(acceleration.time, "process_time", lambda: clock["own"])
+    ticks = acceleration.os.sysconf("SC_CLK_TCK")
     (tmp_path / "stat").write_text("cpu 500 20 30 9000 40 0 0 0 0 0\n")
     cores = FreeCores()
     assert cores.count() == 4
@@ -52,14 +52,14 @@ def test_what_other_programs_take_is_not_free(busy, own, free, tmp_path, monkeyp
 
 def test_a_machine_without_such_a_file_is_ours(tmp_path, monkeypatch):
     """As on macOS."""
-    monkeypatch.setattr(pass_threads, "_STAT", tmp_path / "none")
+    monkeypatch.setattr(acceleration, "_STAT", tmp_path / "none")
     assert FreeCores().count() == count_cores()
 
 
 def test_a_large_network_gets_the_free_cores_and_gives_them_back(two_threads, monkeypatch):
     """Its first pass runs in one thread, and tells how large it is. Planted fault seen: not given back."""
     free = iter([2, 2, 1])
-    monkeypatch.setattr(pass_threads.FreeCores, "count", lambda self: next(free))
+    monkeypatch.setattr(acceleration.FreeCores, "count", lambda self: next(free))
     matrix, seen = torch.ones(300, 300), []
 
     def work():
@@ -77,8 +77,8 @@ def test_a_large_network_gets_the_free_cores_and_gives_them_back(two_threads, mo
 def test_a_small_network_beside_decoders_keeps_one_thread(two_threads, monkeypatch):
     """Whose work is as long."""
     spent = itertools.count(step=10.0)
-    monkeypatch.setattr(pass_threads.FreeCores, "count", lambda self: 2)
-    monkeypatch.setattr(pass_threads.time, "process_time", lambda: next(spent))  # of all threads
+    monkeypatch.setattr(acceleration.FreeCores, "count", lambda self: 2)
+    monkeypatch.setattr(acceleration.time, "process_time", lambda: next(spent))  # of all threads
     with PassThreads(is_shared=True) as threads:
         assert [threads.run(torch.get_num_threads) for _ in range(3)] == [1, 1, 1]
 
@@ -103,7 +103,7 @@ def test_logits_are_the_same_bits_with_any_number_of_threads(two_threads, tmp_pa
     """Of one and of two, and of a number that changes from pass to pass."""
     model, made, turn = resnet(tmp_path / "model"), [], itertools.cycle([1, 2])
     for choose in (lambda *given: 1, lambda *given: 2, lambda *given: next(turn)):
-        monkeypatch.setattr(pass_threads, "choose_threads", choose)
+        monkeypatch.setattr(acceleration, "choose_threads", choose)
         made.append(oochub.predict(model, pictures(), features=True, batch_size=1, cache=False))
     for other in made[1:]:
         np.testing.assert_array_equal(other.logits, made[0].logits)

@@ -17,8 +17,7 @@ from torch import nn
 
 import oochub
 from oochub.errors import OochubError, word_for_shell
-from oochub.models.runtimes import exported_network as runtime
-from oochub.models.runtimes import quantization
+from oochub.models.runtimes import exported_network, quantization
 from oochub.models.runtimes.exported_network import open_runtime
 from oochub.models.runtimes.quantization import (
     CalibrationImages,
@@ -75,7 +74,7 @@ def cached():
 
 def open_linear(monkeypatch, pixels, calibrating, checking):
     """A linear network with outputs of very different size, in int8 by ONNX Runtime; and itself."""
-    monkeypatch.setattr(runtime, "needs_reduced_range", lambda: False)
+    monkeypatch.setattr(exported_network, "needs_reduced_range", lambda: False)
     monkeypatch.setattr(quantization, "needs_reduced_range", lambda: False)
     torch.manual_seed(0)
     net = nn.Linear(12, 3)
@@ -88,7 +87,7 @@ def open_linear(monkeypatch, pixels, calibrating, checking):
             self.net = net
 
         def forward(self, pixel_values):
-            return runtime.RuntimeAnswer(self.net(pixel_values.flatten(1)))
+            return exported_network.RuntimeAnswer(self.net(pixel_values.flatten(1)))
 
     calibration = CalibrationImages(
         lambda: iter([{"pixel_values": each} for each in calibrating]),
@@ -191,8 +190,8 @@ def test_modes_and_attention(name, data, tmp_path):
 def test_a_network_is_quantized_once_for_the_same_images(model, data, monkeypatch, tmp_path):
     """Planted faults: images left out of the name of the file; a file with the content of another believed."""
     made = []
-    quantize = runtime.quantize
-    monkeypatch.setattr(runtime, "quantize", lambda *given: made.append(0) or quantize(*given))
+    quantize = exported_network.quantize
+    monkeypatch.setattr(exported_network, "quantize", lambda *given: made.append(0) or quantize(*given))
     first = predict(model, data, runtime="onnxruntime", calibrate_on="train")
     again = predict(model, data, runtime="openvino", calibrate_on=data["train"])
     assert len(made) == 1 and len(cached()) == 2

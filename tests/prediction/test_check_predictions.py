@@ -11,7 +11,7 @@ from hang_watch import no_hang
 
 from oochub.errors import OochubError
 from oochub.evaluation.evaluation_rows import EvaluationColumns
-from oochub.prediction import check_predictions as check_rows
+from oochub.prediction import check_predictions
 from oochub.prediction.predictions import Predictions
 
 
@@ -22,7 +22,7 @@ def _made(ids: list[str], splits: list[str]) -> Predictions:
 @pytest.mark.parametrize("together", [3, 1 << 13])
 def test_an_example_that_occurs_twice_is_found_in_whatever_block(together, monkeypatch):
     """The same id in two splits is two examples. Fault planted: blocks looked at alone."""
-    monkeypatch.setattr(check_rows, "_TOGETHER", together)
+    monkeypatch.setattr(check_predictions, "_TOGETHER", together)
     ids = [str(row) for row in range(10)]
     assert len(_made(ids * 2, ["test"] * 10 + ["validation"] * 10)) == 20
     with pytest.raises(OochubError, match=r"^1 examples occur twice, first 2 in split test"):
@@ -34,7 +34,7 @@ def test_an_example_that_occurs_twice_is_found_in_whatever_block(together, monke
 def test_equal_numbers_of_unlike_names_are_no_examples_twice(monkeypatch):
     """Fault planted: an error for every two equal numbers."""
     alike = SimpleNamespace(hash_pandas_object=lambda block, index: pd.Series(np.zeros(len(block), np.uint64)))
-    monkeypatch.setattr(check_rows.pd, "util", alike)
+    monkeypatch.setattr(check_predictions.pd, "util", alike)
     assert len(_made(["a", "b", "c"], ["test"] * 3)) == 3
     with pytest.raises(OochubError, match=r"^1 examples occur twice, first a"):
         _made(["a", "b", "a"], ["test"] * 3)

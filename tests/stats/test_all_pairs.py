@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from oochub.errors import OochubError
-from oochub.stats import model_places as all_pairs
+from oochub.stats import model_places
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.model_places import compare_all_pairs
 from oochub.stats.paired_values import PairedValues, compare_values
@@ -83,7 +83,7 @@ def test_models_that_are_alike_are_tested_once(kind, monkeypatch):
         for row, number in zip(rows, numbers, strict=True)
     ]
     calls = []
-    monkeypatch.setattr(all_pairs, "compare_values", lambda *pair: calls.append(pair) or compare_values(*pair))
+    monkeypatch.setattr(model_places, "compare_values", lambda *pair: calls.append(pair) or compare_values(*pair))
     found = compare_all_pairs([models[k % 6] for k in range(999)])
     assert len(calls) <= 6
     for i, j in [(0, 1), (1, 2), (0, 2), (0, 3), (4, 1), (5, 996), (2, 995), (998, 2)]:

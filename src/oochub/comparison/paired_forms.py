@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
-from oochub.comparison import paired_forms as paired_tables
 from oochub.records.origin_records import EvaluatedModel, Provenance
 from oochub.records.report_records import ComparedNumber, ComparedRows
 from oochub.records.table import Table, escape_markdown, make_notebook_table, write_picture
@@ -481,22 +480,20 @@ def make_paired_sections(report: "PairedRecord", *, images: bool) -> dict[str, A
         report: Any comparison.
         images: Whether the flips keep their images.
     """
-    first, second = paired_tables.title_models(report)
+    first, second = title_models(report)
     sides = {side: wording.title_side(report.benchmark, side) for side in ("in", "out")}
-    metrics = paired_tables.metrics(report)
-    groups = paired_tables.select_groups(report)
+    shown = metrics(report)
+    groups = select_groups(report)
     return {
-        "headline": paired_tables.write_headline(report),
-        "sentences": [
-            line for line in (paired_tables.describe_gap(report), paired_tables.describe_flips(report)) if line
-        ],
-        "lead": paired_tables.write_lead(report),
-        "caveat": paired_tables.CAVEAT,
+        "headline": write_headline(report),
+        "sentences": [line for line in (describe_gap(report), describe_flips(report)) if line],
+        "lead": write_lead(report),
+        "caveat": CAVEAT,
         "models": (first, second),
         "notes": [format_numbers.counts_in_text(wording.clean(note)) for note in report.notes],
         "sides": sides,
         "head": _head(report),
-        "tables": [_build_page_table(report, metric, report.slices) for metric in metrics],
+        "tables": [_build_page_table(report, metric, report.slices) for metric in shown],
         "groups": _build_page_table(report, report.group_metric, groups) if groups else None,
         "groups_left_out": max(len(report.groups) - len(groups), 0),
         "flips": _describe_flips(report, images=images),
@@ -522,7 +519,7 @@ def _build_page_table(report: "PairedRecord", metric: str, parts: Sequence[Compa
     scale = _scale([part.numbers[metric] for part in having])
     rows = [
         {
-            "title": paired_tables.title_row(report, part),
+            "title": title_row(report, part),
             "side": part.role if part.role in ("in", "out") else None,
             "part": part,
             "number": part.numbers[metric],
