@@ -74,7 +74,7 @@ class RobustTrainer:
         image_processor: The processor of the model, for images.
         tokenizer: The tokenizer of the model, for texts.
         processor: Instead of these, what any kind of input has: an image processor, a tokenizer, or for arrays an
-            `oochub.inputs._stored_processors.ArrayProcessor`.
+            `oochub.inputs.arrays.ArrayProcessor`.
         processing_class: The same, by the name that transformers' Trainer has for it.
         environment_column: Column of the environments; it takes precedence over that of the arguments.
         metrics: Names of metrics computed on the validation split after each epoch.

@@ -266,7 +266,7 @@ def check_config(inputs: Input, config: Any) -> None:
         OochubError: Another number of bands, for one.
 
     >>> from transformers import ResNetConfig
-    >>> from oochub.inputs._stored_processors import ArrayProcessor
+    >>> from oochub.inputs.arrays import ArrayProcessor
     >>> arrays = catalog.get("input", "arrays")(ArrayProcessor(column="array", shape=(8, 4, 4)))
     >>> check_config(arrays, ResNetConfig())
     Traceback (most recent call last):

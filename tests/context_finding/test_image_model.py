@@ -17,7 +17,7 @@ from oochub.context_finder import OpenedPicture
 from oochub.context_finding.finders import clusters
 from oochub.context_finding.image_arrays import mask_region
 from oochub.errors import OochubError
-from oochub.inputs._stored_processors import ArrayProcessor
+from oochub.inputs.arrays import ArrayProcessor
 
 
 def network():

@@ -23,7 +23,10 @@ COPIES = 9
 LEAST = 0.7  # of the width of single rows; an interval that forgets the clusters has 1/3 of it
 COLUMNS = ("hard rows", {"challenge"}), ("groups", {"group"}), ("usual contexts", {"challenge", "group"})
 WORDS = {"choices", "classes"}  # kinds whose usual contexts are known
-_READERS = [import_module(f"oochub.evaluation.{name}") for name in ("evaluate", "paired_rows", "detector_scores")]
+_READERS = [
+    import_module(f"oochub.{name}")
+    for name in ("evaluation.evaluate", "comparison.common_examples", "detection.detector_scores")
+]
 
 
 def numbers(part: Any, name: str = "") -> Iterator[tuple[str, float, float]]:

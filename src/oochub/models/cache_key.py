@@ -39,7 +39,7 @@ def cache_key(
         settings: All else that the answers depend on, JSON types, paths, and texts.
 
     >>> from oochub import catalog
-    >>> from oochub.inputs._stored_processors import ArrayProcessor
+    >>> from oochub.inputs.arrays import ArrayProcessor
     >>> arrays = catalog.get("input", "arrays")(ArrayProcessor(column="array", shape=(3, 4, 4)))
     >>> cache_key(ModelSource(object()), arrays, {}, mode=object, settings={}) is None
     True

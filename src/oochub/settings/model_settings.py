@@ -105,7 +105,7 @@ class ModelSettings(Settings):
     processor: Any = option(
         None,
         help="For a model object, or instead of the one beside the model: an image processor, a tokenizer, an "
-        "`oochub.inputs._stored_processors.ArrayProcessor`, or the folder or Hub id of one. A model object "
+        "`oochub.inputs.arrays.ArrayProcessor`, or the folder or Hub id of one. A model object "
         "without a processor takes arrays as they are.",
         panel="Model",
         commands=(),
