@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from oochub.storage.artifacts import find_configs, has_keys, holds, when
-from oochub.storage.file_kind import FileKind
+from oochub.storage.artifacts import FileKind, find_configs, has_keys, holds, when
 
 _ROWS = has_keys("schema_version", "benchmark", "slices")  # of a report
 _RANKING = when("*.csv", holds("rank,proposed,about,"))

@@ -22,8 +22,7 @@ from oochub.output import get_output
 from oochub.prediction.predictions import Predictions
 from oochub.records.sides import GroupsOfRows, WorstOfGroups
 from oochub.records.table import Table
-from oochub.storage.artifacts import format_csv
-from oochub.storage.file_kind import FileKind
+from oochub.storage.artifacts import FileKind, format_csv
 from oochub.storage.files import lock_target, write_whole_folder
 from oochub.studies.wilds.official_replicates import official_replicates
 from oochub.studies.wilds.result_tables import Replicates

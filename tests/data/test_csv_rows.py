@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import oochub
-from oochub.data.csv_rows import CsvFile, read_csv_schema, read_csv_tables
+from oochub.data.table_rows import CsvFile, read_csv_schema, read_csv_tables
 from oochub.errors import OochubError
 
 

@@ -91,7 +91,7 @@ ELSEWHERE = {
     "attention/object_masks.py": "images by the decoder of all, tests/attention/test_attention.py",
     "src/oochub/commands/cache.py": "records of the library's own builds, tests/commands/test_caches.py",
     "src/oochub/commands/train.py": "the recipe that it wrote just before",
-    "src/oochub/data/csv_rows.py": "tables drawn by test_fresh_own_data.py and tests/data/test_layouts_of_user_data.py",
+    "src/oochub/data/table_rows.py": "tables drawn by test_fresh_own_data.py and tests/data/test_layouts_of_user_data.py",
     "src/oochub/data/tar_rows.py": "shards drawn by test_fresh_own_data.py and tests/data/test_layouts_of_user_data.py",
     "src/oochub/data/build_file.py": "build.json of a repository, tests/data/test_own_repository.py",
     "src/oochub/repository/verify_release.py": "the library's own cache, tests/repository/test_verify_release.py",

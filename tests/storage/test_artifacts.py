@@ -11,7 +11,7 @@ from reports import nooch_report, read
 import oochub
 from oochub.report.report import Report
 from oochub.storage import artifacts
-from oochub.storage.file_kind import FileKind
+from oochub.storage.artifacts import FileKind
 from oochub.storage.files import check_writable, write_whole
 from oochub.storage.ownership import overwriting
 from oochub.studies import file_kinds

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from oochub.errors import OochubError
-from oochub.storage.file_kind import FileKind
+from oochub.storage.artifacts import FileKind
 from oochub.storage.files import (
     check_writable,
     lock_target,

@@ -21,8 +21,8 @@ from foreign_files import FOREIGN
 from oochub.commands.cache import _list_caches, _remove
 from oochub.errors import OochubError
 from oochub.storage import artifacts
+from oochub.storage.artifacts import FileKind
 from oochub.storage.cache_folder import cache_folder
-from oochub.storage.file_kind import FileKind
 from oochub.storage.files import check_writable, lock_target, open_log, write_whole, write_whole_folder
 from oochub.storage.ownership import MANIFEST, FolderManifest, make_manifest, mark, overwriting, read_mark, remove
 

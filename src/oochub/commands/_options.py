@@ -24,7 +24,7 @@ from oochub.settings.model_settings import ModelSettings
 from oochub.settings.option import Option, Settings, get_default, list_options, type_of
 from oochub.settings.output_settings import OutputSettings
 from oochub.settings.prediction_settings import PredictionSettings
-from oochub.storage.file_kind import FileKind
+from oochub.storage.artifacts import FileKind
 from oochub.storage.files import check_writable
 from oochub.storage.ownership import allow_overwriting
 from oochub.storage.reading import check_regular_file

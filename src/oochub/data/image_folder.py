@@ -20,9 +20,9 @@ import datasets
 import pyarrow as pa
 from datasets.packaged_modules.imagefolder.imagefolder import ImageFolder
 
-from oochub.data.csv_rows import CsvFile, read_csv_schema, read_csv_tables
 from oochub.data.file_rows import FileRows, digest_files
 from oochub.data.folder_splits import METADATA, FolderSplits
+from oochub.data.table_rows import CsvFile, read_csv_schema, read_csv_tables
 from oochub.data.zip_files import ZipFiles
 from oochub.errors import OochubError
 

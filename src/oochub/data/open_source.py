@@ -24,9 +24,9 @@ from huggingface_hub.errors import HfHubHTTPError
 from yaml import YAMLError
 
 from oochub import catalog
-from oochub.data.arrow_rows import check_class_names
 from oochub.data.build_file import NOTE, RepositoryFiles, chooses_files, read_record
 from oochub.data.shards import ShardRows, find_shard_folder
+from oochub.data.table_rows import check_class_names
 from oochub.data.user_files import open_user_files
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.records.build_record import OWN, BuildRecord, drop_build_column, unpack_samples

@@ -18,11 +18,10 @@ from datasets.data_files import DataFilesList
 from datasets.info import DatasetInfosDict
 from huggingface_hub import DatasetCard
 
-from oochub.data.arrow_rows import check_class_names, find_arrow_rows
-from oochub.data.csv_rows import CsvFile, read_csv_schema, read_csv_tables
 from oochub.data.file_rows import FileRows, digest_files
 from oochub.data.folder_splits import METADATA, FolderSplits, divide_folder, find_file_kind
 from oochub.data.image_folder import ImageFiles, find_folder_rows
+from oochub.data.table_rows import CsvFile, check_class_names, find_arrow_rows, read_csv_schema, read_csv_tables
 from oochub.data.tar_rows import find_tar_rows
 from oochub.data.zip_files import ZipFiles
 from oochub.errors import OochubWarning

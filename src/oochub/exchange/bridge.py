@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.storage.file_kind import FileKind
+from oochub.storage.artifacts import FileKind
 from oochub.storage.reading import read_bytes
 
 if TYPE_CHECKING:

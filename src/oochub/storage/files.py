@@ -22,8 +22,8 @@ from typing import TextIO
 
 from oochub.errors import OochubError
 from oochub.storage import ownership
+from oochub.storage.artifacts import FileKind
 from oochub.storage.cache_folder import find_cache
-from oochub.storage.file_kind import FileKind
 from oochub.storage.ownership import mark
 
 STREAMS = ("/dev/null", "/dev/stdout", "/dev/stderr")

@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from oochub.commands._options import AsJson, out_console, print_result, writes
-from oochub.storage.artifacts import CSV, LATEX, MARKDOWN, PAGE
-from oochub.storage.file_kind import FileKind
+from oochub.storage.artifacts import CSV, LATEX, MARKDOWN, PAGE, FileKind
 
 
 def tables(

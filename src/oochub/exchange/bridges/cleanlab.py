@@ -11,7 +11,7 @@ from pyarrow import csv
 
 from oochub.errors import OochubError
 from oochub.exchange.bridge import ROW, Bridge, RowImage
-from oochub.storage.file_kind import FileKind
+from oochub.storage.artifacts import FileKind
 from oochub.storage.reading import read_text
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.exchange.bridge import Bridge, BridgedAnswers, RowImage
 from oochub.exchange.detections import Detections, list_classes, read_box_classes
-from oochub.storage.file_kind import FileKind
+from oochub.storage.artifacts import FileKind
 from oochub.storage.reading import read_json
 
 if TYPE_CHECKING:

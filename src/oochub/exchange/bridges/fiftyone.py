@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from oochub.errors import OochubError, unknown_name
 from oochub.exchange.bridge import Bridge, BridgedAnswers, RowImage
 from oochub.records.metadata import RESERVED
-from oochub.storage.file_kind import FileKind
+from oochub.storage.artifacts import FileKind
 from oochub.storage.reading import NUMPY_FAULTS, read_json
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.exchange.bridge import Bridge, BridgedAnswers, RowImage
 from oochub.exchange.detections import Detections, list_classes, name_classes
-from oochub.storage.file_kind import FileKind
+from oochub.storage.artifacts import FileKind
 from oochub.storage.reading import parse_plain_number, read_lines
 
 if TYPE_CHECKING:
