@@ -8,7 +8,7 @@ from scipy.stats import pearsonr
 from sklearn.metrics import average_precision_score, mean_absolute_error, mean_squared_error
 
 import oochub
-from oochub.evaluation.weighted_metric import read_row_values
+from oochub.evaluation.group_statistics import read_row_values
 
 GROUPS = np.array(["north", "south", "west"])[np.arange(240) % 3]
 _NAMES = ("accuracy", "error_rate", "nll", "mean_squared_error", "mean_absolute_error")

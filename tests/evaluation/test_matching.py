@@ -13,8 +13,8 @@ from test_evaluation import nooch_predictions
 
 import oochub
 from oochub.evaluation import matching
+from oochub.evaluation.group_statistics import list_weighted_names, weigh_metric
 from oochub.evaluation.matching import estimate_matched_gap
-from oochub.evaluation.weighted_metric import list_weighted_names, weigh_metric
 from oochub.prediction.predictions import Predictions
 from oochub.records.schema import to_json
 from oochub.report.group_findings import describe_matched_gap

@@ -16,10 +16,10 @@ from oochub import Predictions
 from oochub.browsing.filter_columns import make_row_columns
 from oochub.data.declaration import find_declaration
 from oochub.errors import OochubError
+from oochub.evaluation.evaluation_inputs import join_columns
 from oochub.evaluation.evaluation_rows import make_evaluation_rows
 from oochub.evaluation.selection_rule import RowRule
 from oochub.exchange.export import export
-from oochub.exchange.join_columns import join_columns
 
 QUALITY = np.round(np.linspace(0.05, 0.95, 10), 3)
 

@@ -18,9 +18,9 @@ from tried_configs import TRIED
 
 import oochub
 from oochub import Predictions
+from oochub.evaluation.evaluation_inputs import join_columns
 from oochub.exchange.answers_file import join_answers, read_answers
 from oochub.exchange.export import export
-from oochub.exchange.join_columns import join_columns
 from oochub.loading_scripts.build_repository import build_parquet
 
 PYTHON = Path(os.environ.get("OOCHUB_BRIDGES", "nowhere/bin/python"))  # `make bridges` names it once all is installed

@@ -13,7 +13,7 @@ from fuzz_predictions import ROWS, arrays, evaluated, numbers_of, predictions
 from made_zip import Member, made_zip
 from mutations import bytes_cases, json_cases, json_text_cases, place_cases
 
-from oochub.exchange.join_columns import join_columns
+from oochub.evaluation.evaluation_inputs import join_columns
 
 NAMES = ["cat", "dog", "owl"]
 IDS = [f"id{number}" for number in range(ROWS)]

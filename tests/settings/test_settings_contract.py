@@ -24,8 +24,8 @@ from oochub.errors import OochubError, word_for_shell
 from oochub.records.parameters import list_kinds
 from oochub.settings.evaluation_settings import IntervalSettings
 from oochub.settings.option import Option, Settings, get_default, list_options, option, type_of
-from oochub.settings.output_settings import OutputSettings
 from oochub.settings.prediction_settings import PredictionSettings
+from oochub.settings.report_settings import OutputSettings
 from oochub.stats.p_values import Correction
 
 sys.path.insert(0, str(ROOT / "docs" / "make"))

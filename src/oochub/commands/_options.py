@@ -22,8 +22,8 @@ from oochub.errors import OochubError
 from oochub.records.parameters import list_kinds, parse_options
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.option import Option, Settings, get_default, list_options, type_of
-from oochub.settings.output_settings import OutputSettings
 from oochub.settings.prediction_settings import PredictionSettings
+from oochub.settings.report_settings import OutputSettings
 from oochub.storage.artifacts import FileKind
 from oochub.storage.files import check_writable
 from oochub.storage.ownership import allow_overwriting

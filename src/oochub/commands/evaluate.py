@@ -90,7 +90,7 @@ def evaluate(
         "probabilities": asked.probabilities,
     }
     if keep is not None:
-        from oochub.exchange.join_columns import is_beside
+        from oochub.evaluation.evaluation_inputs import is_beside
 
         if asked.benchmark is None and not any(map(is_beside, predictions)):
             raise OochubError(

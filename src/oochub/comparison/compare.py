@@ -34,9 +34,9 @@ from oochub.data.declaration import (
 )
 from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.evaluation_rows import EvaluationRows, check_metric, find_epoch_rows
+from oochub.evaluation.group_statistics import read_row_values
 from oochub.evaluation.slices import RowSet, explain_missing_side, is_computed, make_row_sets, pair_sides
 from oochub.evaluation.tasks import task as task_of
-from oochub.evaluation.weighted_metric import read_row_values
 from oochub.prediction.predictions import Predictions
 from oochub.records.origin_records import PredictionsSource, Provenance
 from oochub.records.parameters import read_names

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.evaluation.evaluation_rows import EvaluationRows
+from oochub.evaluation.group_statistics import read_row_values
 from oochub.evaluation.slices import RowSet, estimate_side
-from oochub.evaluation.weighted_metric import read_row_values
 from oochub.metric import read_facts
 from oochub.records.report_records import ComparedNumber
 from oochub.records.sides import GroupsOfRows, PercentileOfGroups

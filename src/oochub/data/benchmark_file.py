@@ -17,8 +17,7 @@ from oochub import catalog
 from oochub.data.challenge import challenge, check_arguments
 from oochub.errors import OochubError, unknown_name
 from oochub.metric import read_facts
-from oochub.records.build_record import OWN, BuildRecord
-from oochub.records.own_declaration import OwnDeclaration, OwnSide
+from oochub.records.build_record import OWN, BuildRecord, OwnDeclaration, OwnSide
 from oochub.records.schema import from_json
 from oochub.records.sides import Vocabulary
 from oochub.settings.data_settings import DataSettings

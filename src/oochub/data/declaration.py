@@ -21,10 +21,9 @@ from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.metric import MetricFacts, read_facts
 from oochub.output import get_output
 from oochub.prediction.predictions import Predictions
-from oochub.records.build_record import OWN
+from oochub.records.build_record import OWN, OwnDeclaration
 from oochub.records.metadata import Metadata, Training
 from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel, License, SideRows
-from oochub.records.own_declaration import OwnDeclaration
 from oochub.records.report_records import MetricDescription
 from oochub.records.sides import CHALLENGES, GroupsOfRows, Rows, Vocabulary, WorstOfGroups
 

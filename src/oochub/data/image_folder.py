@@ -23,8 +23,8 @@ from datasets.packaged_modules.imagefolder.imagefolder import ImageFolder
 from oochub.data.file_rows import FileRows, digest_files
 from oochub.data.folder_splits import METADATA, FolderSplits
 from oochub.data.table_rows import CsvFile, read_csv_schema, read_csv_tables
-from oochub.data.zip_files import ZipFiles
 from oochub.errors import OochubError
+from oochub.storage.reading import ZipFiles
 
 _PLAIN = re.compile(r"(large_)?string|bool|u?int\d+|float(32|64)|null")
 _OUT = re.compile(r"/|\w:|\.\.(/|$)|.*/\.\.(/|$)|.*://", re.DOTALL)

@@ -23,9 +23,9 @@ from oochub.data.folder_splits import METADATA, FolderSplits, divide_folder, fin
 from oochub.data.image_folder import ImageFiles, find_folder_rows
 from oochub.data.table_rows import CsvFile, check_class_names, find_arrow_rows, read_csv_schema, read_csv_tables
 from oochub.data.tar_rows import find_tar_rows
-from oochub.data.zip_files import ZipFiles
 from oochub.errors import OochubWarning
 from oochub.storage.cache_folder import describe_state
+from oochub.storage.reading import ZipFiles
 
 _SEPARATORS = ("sep", "delimiter")
 _ARROW = ("Parquet file", "Arrow file")

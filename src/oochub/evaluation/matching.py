@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from oochub.errors import OochubError, choose_wording, unknown_name
-from oochub.evaluation.weighted_metric import list_weighted_names, make_weighted_form, read_row_values
+from oochub.evaluation.group_statistics import list_weighted_names, make_weighted_form, read_row_values
 from oochub.records.report_records import MatchedGap, Stratum
 from oochub.report import wording
 from oochub.stats.array_checks import Array

@@ -32,8 +32,7 @@ from oochub.data.open_source import name_source, open_source
 from oochub.data.user_columns import list_picture_paths
 from oochub.errors import OochubError, OochubWarning, choose_wording
 from oochub.process.follow import follow
-from oochub.records.build_record import BUILD_COLUMN, OWN, BuildRecord
-from oochub.records.own_declaration import OwnDeclaration
+from oochub.records.build_record import BUILD_COLUMN, OWN, BuildRecord, OwnDeclaration
 from oochub.repository.croissant import write_croissant
 from oochub.repository.repository_card import name_size
 from oochub.repository.write_webdataset import ABOUT_SHARDS, SplitRows, check_shard_size, write_webdataset

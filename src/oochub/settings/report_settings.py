@@ -3,6 +3,8 @@
 How the tables that a command or a method writes look.
 
 How reports are held to rules.
+
+What may be replaced where a command writes.
 """
 
 from dataclasses import dataclass
@@ -126,4 +128,22 @@ class CheckSettings(Settings):
         least=0,
         most=100,
         python=False,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputSettings(Settings):
+    """The settings of every command that writes; see `oochub.storage.ownership`.
+
+    >>> OutputSettings(overwrite=True).words()
+    ('--overwrite',)
+    """
+
+    overwrite: bool = option(
+        False,
+        help="Replace files that oochub did not write, or that were edited since.",
+        panel="Output",
+        flag="--overwrite",
+        python=False,
+        is_keyed=False,
     )
