@@ -1,6 +1,6 @@
 """The map of a page of all rows: the place of each row, the clusters of wrong answers, and how both are to be read.
 
-Rows as points of a plane, by the features that the model stored: near points look alike to the model.
+Rows are points of a plane by the features that the model stored: near points look alike to the model.
 
 PCA is a projection: distances are those of the features as far as two directions hold them, and the map says what share
 of their variance that is. t-SNE keeps neighbors together; how far apart two groups lie, how large they are and how

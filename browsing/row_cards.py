@@ -1,6 +1,6 @@
-"""The small image of every row: from the data that were predicted, else those that the predictions keep.
+"""What the card of a row shows besides its columns: its small image, id, text, what the model wrote, its origin.
 
-What stands on the card of a row besides its columns: its id, its text, what the model wrote, where it is from.
+Images come from the data that were predicted, else from those that the predictions keep.
 """
 
 import os

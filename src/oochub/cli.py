@@ -1,6 +1,6 @@
 """The program `oochub`; its commands are imported once a Ctrl-C is heard.
 
-Makes any terminal take any text, and says warnings of ours in words alone.
+Any terminal takes any text, and our warnings are shown in words alone.
 """
 
 import codecs

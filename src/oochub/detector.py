@@ -1,8 +1,7 @@
 """The form of an out-of-distribution detector: fit on the training set, score rows, save without pickle.
 
-Checks of what detectors receive: arrays of features, logits, labels and the head of the model, and a saved state.
-
-The names, types and shapes of a saved state are those declared, and its numbers finite.
+What a detector receives is checked: arrays of features, logits and labels, the head of the model, and a saved state,
+whose names, types and shapes must be those declared, and its numbers finite.
 """
 
 import json

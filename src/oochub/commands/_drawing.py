@@ -5,9 +5,8 @@ A figure of `figures/` whose first parameter is `report`, `reports`, `scenes`, `
 and `coco` are given to those that take them. `_table` in the module of a figure takes the same, and makes the table
 that belongs to it; `_rows` makes one that is too wide for a terminal, and only a .csv takes it.
 
-What figures are made of: reports, predictions of one model, or a data set; each read when it is first asked for.
-
-What `--export NAME=PATH` asks for: predictions as the file or folder of another program.
+Reports, predictions and data sets are read when a figure first asks for them. `--export NAME=PATH` writes predictions
+as the file or folder of another program.
 """
 
 import inspect

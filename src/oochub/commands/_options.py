@@ -1,9 +1,8 @@
 """What the commands share: options with one meaning everywhere, and how a command says what it wrote.
 
-The options of a command, made of the records that its function takes: each field is an option, declared there.
-
-A parameter whose type is a record of `oochub.settings` stands for the options of its fields; the function gets the
-record, checked. `Annotated[Record, shown(...)]` says what this command shows of it, or must be given.
+Each field of a record that the function of a command takes is an option, declared there. A parameter whose type is a
+record of `oochub.settings` stands for the options of its fields; the function gets the record, checked.
+`Annotated[Record, shown(...)]` says what this command shows of it, or must be given.
 """
 
 import inspect

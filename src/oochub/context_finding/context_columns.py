@@ -1,9 +1,7 @@
 """Adds contexts that nobody labelled to data of images: a way measures the images and names what it finds.
 
 Some rows may be looked at to choose contexts (`mark_selection_rows`); a statement about contexts is tested on the
-others.
-
-The way to find contexts for a model: one that looks with features may look with those of the model itself.
+others. A method that looks with features may look with those of the model that is audited.
 """
 
 import hashlib

@@ -2,11 +2,9 @@
 
 OpenOOD's rule: each set of a group stands against all rows in distribution, and the number of the group is the mean
 over its sets, each counted alike. In the full spectrum the rows of shifted sets, whose classes are known, are pooled
-with those in distribution.
+with those in distribution. The sets of a group share rows; the interval of their mean allows for that.
 
 Source: OpenOOD v1.5 (Zhang et al. 2023), `openood/evaluation_api/evaluator.py`, `eval_ood(fsood=True)`.
-
-The mean of a number over several sets that share rows, with an interval that is not too narrow.
 """
 
 import math

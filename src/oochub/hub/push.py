@@ -1,6 +1,6 @@
 """Pushes what the hub makes to the Hugging Face Hub: benchmarks, own data, models, results, metrics.
 
-Pushes a trained model to a model repository of the Hub: weights, processor, card with results, recipe.
+A model is pushed with its weights, processor, recipe, and a card with its results.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -2,9 +2,8 @@
 
 Before any file of an entry is read, it is seen that they lie in its folder, and how large they are.
 
-What is kept of an entry: the outcome of its check, found by the state of its files before any is read, and its page.
-
-All lies in `$OOCHUB_CACHE/checks`. `<digest>.json` is the outcome for a report and predictions of these bytes,
+The outcome of its check is kept, found by the state of its files before any is read, and so is its page. All lies in
+`$OOCHUB_CACHE/checks`. `<digest>.json` is the outcome for a report and predictions of these bytes,
 `<digest>.values` what its number out of context is made of. `<state>.mark` says which digest the files of a folder had
 when their names, sizes and times were these. `<key>.page` is the page of an outcome at its place on a board.
 """

@@ -1,10 +1,8 @@
-"""How a network runs: on which device, in how many bits, and faster with the same answers.
+"""How a network runs: on which device, in how many bits, with how many threads, and faster with the same answers.
 
 Under autocast it computes in fewer bits and says what it says in float32. Batch norms are folded into the convolutions
 before them: while it predicts, a network says the same in fewer steps. Compiled by torch it gives the same answers from
 fewer, fused loops, after a wait of half a minute or more.
-
-How many threads a network's passes take on a processor that they share with decoders and other programs.
 
 torch takes a thread per core and lets them wait for each other in a loop. A small network gains nothing from a second
 thread, because the decoders of images keep the other cores busy; and if another program has a core, each operation of

@@ -1,9 +1,7 @@
-"""Finds the classes of a model that answer for each class of a data set: by name, by WordNet, by a file.
+"""Finds which outputs of a model answer for each class of a data set: by name, by WordNet, or by the user's file.
 
 Names are compared by their words, so that writings of one name are equal. Outputs that are classes of ImageNet, and
 which of them are kinds of a thing, are known by WordNet.
-
-Which outputs of a model answer for each class of a data set, in a message, and as a user wrote it in a file.
 """
 
 import csv

@@ -3,7 +3,7 @@
 They lie in a hidden folder beside the file that they are for, `.<name>.parts`. A part is a whole, sealed Parquet file
 of predictions from the moment when it has its name.
 
-The rows of predictions, part by part: what a model says of each example, beside the columns of the data set.
+A part holds what a model says of each example, beside the columns of the data set.
 """
 
 import json

@@ -1,6 +1,6 @@
 """What a model said about each example: a table that opens in pandas and carries where it comes from.
 
-Some rows of predictions as a table for a notebook: the most wrong ones, with their small images.
+A notebook shows a few of its rows: the most wrong ones, with their small images.
 """
 
 import hashlib

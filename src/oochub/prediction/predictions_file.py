@@ -9,9 +9,8 @@ columns lose them; `prediction`, `confidence` and `loss` are names of the user's
 
 The last layer of a model is kept with its predictions: detectors make logits of changed features with it.
 
-What lies in a folder of parts of predictions: a sealed JSON file beside them lists each part with its seal.
-
-Small images and lines stand in a file of their own, for most rows have none.
+In a folder a sealed JSON file lists each part with its seal. Small images and lines stand in a file of their own, for
+most rows have none.
 """
 
 import hashlib

@@ -3,7 +3,7 @@
 Text of few names, such as splits and groups, is held as a number per row: a byte or two in place of the text. A coded
 column is a dictionary of Arrow whose field is marked; one that a file holds itself is left as it is.
 
-Wide columns of predictions that stay in their files until somebody asks: logits, features.
+Wide columns, logits and features, stay in their files until somebody asks.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -4,9 +4,8 @@ Ctrl-C and SIGTERM are an orderly end: the first one raises SystemExit, so every
 (`StopSignals`). A process that another one started ends with it, even with one that was killed (`end_with_parent`).
 What is imported here at once is little: what a Ctrl-C finds before `StopSignals.take` prints a traceback.
 
-Starts a process that leaves Ctrl-C to its parent.
-
-The folder of what torch compiles: in our cache, and never one in TMPDIR that outlives the program.
+A process that it starts leaves Ctrl-C to its parent. What torch compiles lies in our cache, never in a folder of TMPDIR
+that outlives the program.
 """
 
 import errno

@@ -3,15 +3,10 @@
 Contexts that nobody labelled: what goes with each class, and whether it matters to the model. Backgrounds: what a model
 says when an image's object or background is taken away or exchanged. Errors: where they go, context by context, to the
 class that training showed in the context of the image, or not. Detectors: each on each pair of sets, and how far a zoom
-moves its scores.
-
-What a detector draws in images without an object, in and out of context.
-
-What detectors find in groups of sets: near and far, with and without shifted images of known classes.
-
-Rows that were chosen, and the rule of their choice tested on rows that nobody had looked at.
-
-Whether a gap by declared contexts is reliance on them, or contexts that are harder for every class.
+moves its scores; on groups of sets, near and far, with and without shifted images of known classes. Empty images: what
+an object detector draws in images without an object. Chosen rows: the rule of their choice, tested on rows that nobody
+had looked at. Reliance: whether a gap by declared contexts is reliance on them, or contexts that are harder for every
+class.
 """
 
 import math

@@ -1,9 +1,9 @@
-"""The three forms of a side of the comparison: some rows, their worst group, a percentile of their groups.
+"""What a benchmark declares of its rows: the sides of the comparison, their words, and groups of sets.
+
+A side is some rows, their worst group, or a percentile of their groups.
 
 `Vocabulary` has the words of one config: what report, page and terminal call its rows, its two sides and what differs
-there.
-
-Which configs of a benchmark hold known classes, as they are or shifted, and which hold new ones, by groups.
+there. `Spectrum` says which configs hold known classes, as they are or shifted, and which hold new ones, by groups.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,6 +1,6 @@
-"""A table, written once: for the terminal, in Markdown and LaTeX, and its numbers as a data frame.
+"""A table, written once: for the terminal, in Markdown and LaTeX, for a notebook, and its numbers as a data frame.
 
-A small table for a notebook: plain HTML in the colors of its surroundings, light or dark.
+The table of a notebook is plain HTML in the colors of its surroundings, light or dark.
 """
 
 import base64

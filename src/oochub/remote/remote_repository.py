@@ -1,6 +1,4 @@
-"""What a repository on the Hub holds at one commit.
-
-Fetches files of one commit of a repository of the Hub, and looks at what came before anything reads it.
+"""What a repository on the Hub holds at one commit, and its files, fetched and looked at before anything reads them.
 
 For a model, that is the folder that its files lie in: its own, or the copy of one commit, fetched as a whole; for a
 data set, one file in the Hub's cache here.

@@ -1,10 +1,9 @@
 """Every page as one HTML file: no request, no script but one of ours, a policy that allows nothing else.
 
-A page inside a notebook: a frame of its own, in which nothing runs, as high as the page and as dark as the notebook.
-
-The frame's sandbox allows no script, so that neither the page nor a name in it can do anything; its policy allows no
-request. What fits the height is an attribute of the frame itself. The colors follow `color-scheme`, which a frame takes
-from the element that holds it: JupyterLab, VS Code and Colab say on an element around it whether they are dark.
+In a notebook a page stands in a frame of its own, as high as the page and as dark as the notebook. The frame's sandbox
+allows no script, so that neither the page nor a name in it can do anything; its policy allows no request. What fits the
+height is an attribute of the frame itself. The colors follow `color-scheme`, which a frame takes from the element that
+holds it: JupyterLab, VS Code and Colab say on an element around it whether they are dark.
 """
 
 import base64

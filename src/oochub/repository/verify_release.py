@@ -1,6 +1,7 @@
-"""The archives of a release, as a user has them or a repository on the Hub: compared by size and digest.
+"""Compares what a user has with the release of a benchmark.
 
-A raw folder compared with the release of a benchmark: what a build of each config finds, without an image read.
+Archives, in a folder or in a repository on the Hub, are compared by size and digest; a raw folder by what a build of
+each config finds, without an image read.
 """
 
 import hashlib

@@ -1,7 +1,4 @@
-"""How predictions are scored.
-
-How intervals and adjusted p values are found.
-"""
+"""How predictions are scored, and how intervals and adjusted p values are found."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

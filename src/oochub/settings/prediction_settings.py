@@ -1,7 +1,4 @@
-"""How rows are predicted: splits, size of a pass, device, what is stored beside the answers.
-
-Which processes share the work of a model on many rows.
-"""
+"""How rows are predicted: splits, size of a pass, device, what is stored, and which processes share the work."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

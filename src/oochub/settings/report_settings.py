@@ -1,11 +1,4 @@
-"""How reports are set side by side, or two predictions of the same examples.
-
-How the tables that a command or a method writes look.
-
-How reports are held to rules.
-
-What may be replaced where a command writes.
-"""
+"""How reports are compared and checked, how their tables look, and what may be replaced where they are written."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""Does a context matter by what it is to the class, or is it simply harder for every class alike?
+"""Tests whether a found context matters by what it is to the class, or is simply harder for every class alike.
 
-The gap that a column of contexts would show if it were right, where people found some of it wrong.
+If people found some of the contexts wrong, the gap that right ones would show is estimated from theirs.
 """
 
 import math

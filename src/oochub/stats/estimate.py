@@ -1,6 +1,6 @@
 """A number with its interval, its sample size and how both were found.
 
-How many clusters of one size tell as much as these.
+Clusters of several sizes count as so many of one size that tell as much.
 """
 
 import math

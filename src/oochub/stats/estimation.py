@@ -1,10 +1,9 @@
 """Intervals: the value of a metric with its uncertainty, and the gap between two sets of rows.
 
 Every interval is two-sided, of level `confidence`. Rows are independent, unless `cluster` names what they
-share (a hospital, a user, a sequence). This module chooses; the ways themselves have
-files of their own: `bootstrap`, `delong`, `mean_interval`, `group_intervals`, `proportion`.
-
-The means of many groups of independent rows with their intervals, at once; each is that of `mean_estimate`.
+share (a hospital, a user, a sequence). This module chooses the method; each has a file of its own: `bootstrap`,
+`delong`, `mean_interval`, `group_intervals`, `proportion`. The means of many groups of independent rows are computed at
+once; each is that of `mean_estimate`.
 """
 
 import math

@@ -1,11 +1,7 @@
-"""The boxes of images, checked: those that a detector drew with their scores, and the true ones.
+"""The boxes of images: those that a detector drew and the true ones, checked, matched image by image, and ranked.
 
-How well the boxes that a detector draws match the true ones, image by image.
-
-Which boxes of a detector match true ones, and the precision and recall of their ranking, as COCO measures them.
-
-The boxes of an image are matched once. A ranking then gives its numbers for images that are there any number of times
-each, so that a bootstrap of images only counts again.
+Precision and recall of the ranking are those of COCO. The boxes of an image are matched once. A ranking then gives its
+numbers for images that are there any number of times each, so that a bootstrap of images only counts again.
 """
 
 from collections.abc import Sequence

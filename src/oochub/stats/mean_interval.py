@@ -9,13 +9,11 @@ Three kinds of mean need three intervals, chosen by simulated coverage (tests/st
   with that of the rows with two right and two wrong ones added (Agresti and Coull 1998, The American Statistician
   52:119-126, for shares).
 - All other numbers, such as squared errors: Student's t with the skewness of the mean taken off
-  (`oochub.stats.mean_interval`). For 150 to 1,000 squared errors with heavy tails it covers
+  (`hall_interval`). For 150 to 1,000 squared errors with heavy tails it covers
   0.92 where percentiles cover 0.86 to 0.90. Rows that are more skewed than so few can tell have a caveat.
 
 Clusters: the bias-reduced standard error CR2 with the degrees of freedom of Bell and McCaffrey (2002, Survey
 Methodology 28:169-181), under rows that are independent or clusters that are of one piece, whichever gives fewer.
-
-Student's interval of a skewed estimate: Hall's transformation takes the skewness off.
 """
 
 import math

@@ -1,10 +1,8 @@
-"""The places that paired tests of all models allow each of them, and the smallest difference that they could find.
+"""Tests every pair of many models on the same rows, and finds the places that these tests allow each model.
 
 A model's best place is 1 + the number of models that are clearly better, its worst place the number of models less
 those that are clearly worse. Holm's correction over all pairs keeps the chance of a single false "clearly" at 5%, so
 that all true places lie in these ranges at once with 95%.
-
-Every pair of many models tested on the same rows, at once.
 
 The tests are those of `oochub.stats.paired_values.compare_values`: of shares, means and AUCs all pairs follow from one
 product of matrices, of random signs from one draw of them. A thousand models are half a million pairs. Models that

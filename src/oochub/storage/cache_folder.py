@@ -1,8 +1,7 @@
-"""The place of the hub's caches: what can be made again and is kept to be had at once, all under one folder.
+"""The folder of the hub's caches, and what their keys are made of.
 
-What tells one state of oochub's own code from another.
-
-What tells one content of a file from a later one without reading it.
+A cached file is found by the state of what it was made of: `describe_state` tells one content of a file from a later
+one without reading it, `digest_code` one state of oochub's own code from another.
 """
 
 import hashlib

@@ -3,9 +3,8 @@
 The manifest is `.oochub.jsonl`, one line per file with its path, size, time and SHA-256. It is written before the first
 file, and a file's line before the file takes its name, so that a kill leaves what the next run knows. A file is ours if
 it is regular, is reached through no link below the folder, and has the content of one of its lines; its digest is
-computed only if size or time differ. What stands alone carries a mark instead, see `oochub.storage.ownership`.
-
-The mark of a file of ours that stands alone: a comment with a digest of the rest, where the format has one.
+computed only if size or time differ. What stands alone carries a mark instead, where its format has comments: one with
+a digest of the rest.
 """
 
 import hashlib

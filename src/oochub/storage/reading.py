@@ -1,8 +1,6 @@
 """Reads files of which nothing is known yet: each way in which one can be wrong is an error that names it.
 
-A file that lies in a tar archive and is read in place: where its bytes begin, and how many they are.
-
-The files in zip archives, read in place: a listing, and the bytes of each; nothing is unpacked.
+Files in tar and zip archives are read in place; nothing is unpacked.
 """
 
 import io

@@ -1,9 +1,8 @@
 """The processor of a model that reads an image and a prompt: it renders the prompt and makes the model's inputs.
 
-Bounds a chat template, which is a program that comes with a model: its length, its steps, and what one step makes.
-
-The sandbox of Jinja keeps it from files and from code, but not from loops that never end, nor from powers of a number
-with a billion digits.
+A chat template is a program that comes with a model: its length, its steps and what one step makes are bounded. The
+sandbox of Jinja keeps it from files and from code, but not from loops that never end, nor from powers of a number with
+a billion digits.
 """
 
 import hashlib

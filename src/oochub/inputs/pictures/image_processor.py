@@ -1,8 +1,7 @@
 """Opens the image processor of a model; what its files leave unsaid is not guessed, and its numbers make sense.
 
-An image processor that scales before it resizes, as DINOv3's does, by torch alone: torchvision is not needed.
-
-A function of the user's own as an image processor: from an image to the tensor that a network reads.
+`FloatProcessor` scales before it resizes, as DINOv3's does, by torch alone: torchvision is not needed.
+`ImageTransform` makes an image processor of a function of the user's own, from an image to a tensor.
 """
 
 import inspect

@@ -1,6 +1,6 @@
 """A frozen encoder with a linear layer on its vectors, as a model folder: a linear probe that can be opened again.
 
-How the answer of an encoder becomes one vector a row: a pooled output, a token, a mean, an image embedding.
+The answer of an encoder becomes one vector a row: a pooled output, a token, a mean, or an image embedding.
 """
 
 from collections.abc import Callable, Iterator, Mapping

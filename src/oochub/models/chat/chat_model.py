@@ -1,9 +1,7 @@
-"""What a model that answers in words is asked: a prompt, and the words of each answer.
+"""Opens a model that answers in words, and says what it is asked: a prompt, and the words of each answer.
 
 For classes the answers are their names in words. A task that asks whether a thing is there is answered by yes or no.
 Rows with their own `question` and `options` are answered by the letter of an option.
-
-Opens a model that answers in words, for the modes that ask it; what both say of it stands here once.
 """
 
 import zlib

@@ -2,8 +2,6 @@
 
 The range of each value in the network is measured on two thirds of these images. On the others the answers are compared
 with those in float32. Weights get a scale for each channel, the values between layers one for each layer.
-
-The images that a network in int8 is calibrated on: those that the user names, and none that is scored.
 """
 
 import hashlib
