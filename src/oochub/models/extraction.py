@@ -3,7 +3,7 @@
 Features are what the last linear layer sees, which is found by what it computes, never by what it is called. The
 perturbed input of ODIN is a small step that makes the model surer of what it says, larger for known classes.
 
-Of a detector the boxes are stored, each with the score of its class, as fractions of images that it sees whole. Whole
+The boxes of a detector are stored, each with the score of its class, as fractions of images that it sees whole. Whole
 means squeezed to one size: a crop, or padding, would lose where a box lies in the image.
 """
 
