@@ -9,8 +9,6 @@ import base64
 import json
 import shutil
 from collections.abc import Sequence
-from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import numpy as np
@@ -103,15 +101,10 @@ def browse(
             missing = ""  # they are no images
         _write_data(draft / "data", found, columns, sizes, missing, drawn, half=half)
         for name in scripts:
-            with resources.as_file(_find_script(name)) as file:
-                shutil.copyfile(file, draft / "page" / f"{name}.js")
+            shutil.copyfile(Path(__file__).parent / "templates" / f"{name}.js", draft / "page" / f"{name}.js")
         (draft / "report.html").write_text(found.report.to_html(images=images, rows="index.html"), "utf-8")
         (draft / "index.html").write_text(_render_page(found, scripts), "utf-8")
     return target
-
-
-def _find_script(name: str) -> Traversable:
-    return resources.files("oochub").joinpath(f"report/templates/browse/{name}.js")
 
 
 def _write_data(
@@ -194,7 +187,7 @@ def _render_page(found: ReportRows, scripts: Sequence[str]) -> str:
     report = found.report
     return render_folder_page(
         "browse.html.jinja",
-        own="browse/browse",
+        own="browse",
         report=report,
         rows=len(found.evaluated.predictions),
         scripts=[Markup(f"page/{name}.js") for name in scripts],  # noqa: S704  ours

@@ -462,7 +462,7 @@ FAULTS: list[tuple[Rule, str, str, Any, str, Any]] = [
     ),
     (rule_precision, "arithmetic in the type of the input", "energy", Energy, "score", _in_their_own_type),
     (rule_needs, "needs more than it says", "energy", Energy, "score_needs", ("features",)),
-    (rule_refusals, "no checks", "energy", detector, "check_arrays", _unchecked),
+    (rule_refusals, "no checks", "energy", detector, "_check_arrays", _unchecked),
     (rule_fit_anew, "a second fit does nothing", "knn", knn.Knn, "fit", _fits_once),
 ]
 

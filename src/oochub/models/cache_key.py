@@ -16,7 +16,7 @@ from oochub.models.model_source import ModelSource
 from oochub.records.provenance import drop_when_and_where, provenance
 from oochub.storage.cache_folder import describe_state
 
-_ROOMS = "builders class_names inputs models outputs prediction processors records stats storage".split()
+_ROOMS = "builders class_names inputs models outputs prediction records stats storage".split()
 """The rooms, beside the modules at the root, whose code the answers of a model depend on."""
 _READ = ("*.json", "*.txt", "*.model", "*.jinja")  # what transformers reads of a model's folder beside the weights
 

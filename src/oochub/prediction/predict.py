@@ -103,8 +103,8 @@ def predict(
         image_processor: Image processor of another model, if this one has no preprocessor_config.json. The same as
             `processor`, for images.
         processor: For a model object, or instead of the one beside the model: an image processor, a tokenizer, an
-            `oochub.inputs.arrays.ArrayProcessor`, or the folder or Hub id of one. A model object without
-            a processor takes arrays as they are.
+            `oochub.inputs.arrays.ArrayProcessor`, or the folder or Hub id of one. A model object without a processor
+            takes arrays as they are.
         class_names: Names of the outputs, in order, of a model that does not say them: a,b,c or a file with a name a
             line. In Python a list. For a function or a module of PyTorch. The labels of the data are matched to them by
             name.

@@ -68,11 +68,11 @@ def _count_needed(inside: int, outside: int, *, found: float, wanted: float) -> 
         wanted: The difference to be found.
 
     >>> _count_needed(100, 100, found=0.2, wanted=0.1)
-    RowsNeeded(inside=400, outside=400)
+    _RowsNeeded(inside=400, outside=400)
     >>> _count_needed(1000, 50, found=0.12, wanted=0.08)  # 1/1000 + 1/120 is 4/9 of 1/1000 + 1/50
-    RowsNeeded(inside=1000, outside=120)
+    _RowsNeeded(inside=1000, outside=120)
     >>> _count_needed(100, 100, found=0.1, wanted=0.2)
-    RowsNeeded(inside=100, outside=100)
+    _RowsNeeded(inside=100, outside=100)
     """
     allowed = (1 / inside + 1 / outside) * (wanted / found) ** 2
     few, many = sorted((inside, outside))
