@@ -7,7 +7,7 @@ from import_graph import import_graph
 import oochub
 from oochub.models.cache_key import _ROOMS
 
-_ANSWERING = {"inputs", "models", "outputs", "prediction", "processors"}
+_ANSWERING = {"inputs", "models", "outputs", "prediction"}
 _BUT = {
     "process": "ranks share the rows, and each answers as one does",
     "remote": "a model of the Hub is known by its commit",
