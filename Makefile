@@ -125,9 +125,8 @@ lint: $(READY)  ## ruff and mypy, which must be clean
 bench: $(READY)  ## speed as ratios, side by side in one run
 	for file in $$(grep -l __main__ speed/*.py); do $(BIN)/python $$file || exit 1; done
 
-options: $(READY)  ## the keywords of public functions and their docstrings, of the records of settings
-	$(BIN)/python docs/make/keywords.py
-	$(BIN)/ruff format --quiet src
+options: $(READY)  ## the signatures of public functions for type checkers, of the records of settings
+	$(BIN)/python docs/make/signatures.py
 
 cards: $(READY)  ## the cards in dataset_cards and the READMEs of the metrics
 	$(BIN)/python -m oochub.dataset_cards.write_cards

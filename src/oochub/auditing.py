@@ -1,10 +1,10 @@
 """From a model and data to the report in one call: predict, evaluate, report, each step kept and reused."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any
 
 from oochub import catalog
 from oochub.context_finder import ContextWay
@@ -15,8 +15,9 @@ from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.evaluate import evaluate
 from oochub.evaluation.kept_report import read_kept_report
 from oochub.models.callable_model import leave_as_it_was, wrap_callable
+from oochub.models.mode import list_mode_options
 from oochub.prediction.command_question import CommandQuestion
-from oochub.prediction.predict import predict_splits, prediction_records
+from oochub.prediction.predict import predict_splits
 from oochub.prediction.prediction_data import check_data_set
 from oochub.prediction.predictions import Predictions
 from oochub.records.origin_records import Asked
@@ -24,6 +25,7 @@ from oochub.records.parameters import check_parameters
 from oochub.records.schema import to_json
 from oochub.remote.check_source import check_source
 from oochub.report.report import Report
+from oochub.settings import listing, with_options
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.evaluation_settings import IntervalSettings
@@ -34,31 +36,18 @@ from oochub.storage.artifacts import AUDIT
 from oochub.storage.files import check_writable, lock_target
 
 
+@with_options("audit", others=list_mode_options, contexts=str | ContextWay | None)
 def audit(
     model: Any,
     source: Any,
     *,
-    label: str | None = None,
-    context: str | None = None,
-    group: str | None = None,
-    cluster: str | None = None,
-    pair: str | None = None,
-    image: str | None = None,
-    usual: Mapping[str, Sequence[str]] | None = None,
-    merge_names: bool = False,
-    config: str | None = None,
-    data_dir: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    splits: Iterable[str] | None = None,
+    data: DataSettings,
+    asked: Annotated[PredictionSettings, listing("splits")],
     out: str | Path | None = None,
-    contexts: str | ContextWay | None = None,
-    context_settings: Mapping[str, Any] | None = None,
-    choose_on: Literal["auto", "train", "half"] = "auto",
-    correction: Literal["holm", "benjamini_hochberg"] = "holm",
-    probe: str | None = None,
-    probe_settings: Mapping[str, Any] | None = None,
-    resamples: int = 1000,
-    seed: int = 0,
+    found: ContextSettings,
+    probe: ProbeSettings,
+    intervals: IntervalSettings,
+    how: Annotated[ModelSettings, listing()],
     **prediction: Any,
 ) -> Report:
     """Says whether a model relies on context: predicts, evaluates and reports.
@@ -68,38 +57,14 @@ def audit(
             `torch.nn.Module` with `class_names=` and `transform=`, see `oochub.predict`.
         source: A benchmark ("spawrious/o2o_hard"), a folder of images, files, an id on the Hub, or a data set that
             is loaded already, see `oochub.load`.
-        label: Own data: column of labels; default label. A field of a WebDataset's JSON is written `json.species`.
-        context: Column of contexts, from which groups and challenges follow; default context. For a benchmark: the
-            column to use as its context.
-        group: Own data: column of groups; default group, or label/context.
-        cluster: Own data: column of what rows share, such as a patient, a video or the image that they are cut from.
-            Intervals then count clusters in place of rows, and a repair never divides one.
-        pair: Own data: column that names the thing of a row, if both sides show the same things elsewhere. Such as the
-            foreground that stands on two backgrounds. The gap then has an interval of pairs.
-        image: Own data: column of images or paths; default image. Without a name, the only column of images is taken.
-        usual: The usual contexts of a class; default those clearly more frequent with it. Such as {"dog": ["grass",
-            "beach"]}.
-        merge_names: Own data: take names of labels, contexts and groups that look alike for one. Such as snow, Snow and
-            'snow ': they differ by case, spaces or the form of Unicode. A note lists them.
-        config: Configuration, if the source has several.
-        data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
-        options: Option of the benchmark. By name, as `load_dataset` takes them.
-        splits: Splits to predict; default all but train.
+        data: The options of `DataSettings`.
+        asked: Its option `splits`; the others are among `**prediction`.
         out: A folder for `predictions.parquet`, `report.json` and `report.html`; what stands there and is of the same
             model, data and settings is not made again. None writes nothing.
-        contexts: Find contexts in the images first, by one of `oochub list context`: properties, ... Or the method
-            itself. For data without a context column; see `oochub.contexts`. What it measures is cached.
-        context_settings: Another option of the method. By name, such as {"model": "my-encoder"}.
-        choose_on: Rows that contexts are chosen on: train, half of the other splits, auto (train, else half). These
-            rows also decide what is usual, see `mark_selection_rows`. Use "half" if each class of train has its context
-            and no other.
-        correction: Correction for testing several found contexts. "holm" keeps the chance of any false finding at 5%;
-            "benjamini_hochberg" keeps the expected share of false ones among those shown at 5%.
-        probe: background: predict the object alone, the background alone, and the object on other backgrounds. See
-            `oochub show probe background`. The verdict does not depend on it.
-        probe_settings: Another option of the probe: rows, seed, label_map. By name, such as {"masks": "segmentations"}.
-        resamples: Bootstrap replicates, for intervals that are bootstrapped.
-        seed: Random seed for the bootstrap. In an audit, also for the rows that a probe alters.
+        found: The options of `ContextSettings`.
+        probe: The options of `ProbeSettings`.
+        intervals: The options of `IntervalSettings`.
+        how: Its options are among `**prediction`.
         **prediction: Other arguments of `oochub.predict`: mode, batch_size, device, dtype, limit, ...
 
     Returns:
@@ -116,20 +81,9 @@ def audit(
     >>> report.benchmark.name, report.slice("in_context").n, report.slice("out_of_context").n
     ('custom', 16, 16)
     """
-    given = locals()
-    how, asked = prediction_records({"splits": splits, **prediction})
+    how = replace(how, mode_options=prediction)
     with leave_as_it_was(model):
-        return audit_source(
-            model,
-            source,
-            DataSettings.of(given),
-            how,
-            asked,
-            found=ContextSettings.of(given),
-            probe=ProbeSettings.of(given),
-            intervals=IntervalSettings.of(given),
-            out=out,
-        )
+        return audit_source(model, source, data, how, asked, found=found, probe=probe, intervals=intervals, out=out)
 
 
 def audit_source(

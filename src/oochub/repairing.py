@@ -13,7 +13,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Annotated, Any
 
 import datasets
 import numpy as np
@@ -24,10 +24,10 @@ from oochub.data.load import load_columns
 from oochub.data.user_data import check_context
 from oochub.errors import OochubError, choose_wording
 from oochub.models.callable_model import CallableModel, leave_as_it_was, wrap_callable
-from oochub.models.mode import choose_mode
+from oochub.models.mode import choose_mode, list_mode_options
 from oochub.models.model_source import ModelSource
 from oochub.output import find_output_of_features
-from oochub.prediction.predict import predict_splits, prediction_records
+from oochub.prediction.predict import predict_splits
 from oochub.prediction.prediction_data import check_data_set
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.ray_engine import RayEngine
@@ -66,6 +66,7 @@ from oochub.repairs.split_rows import (
     find_sides,
     find_trained_splits,
 )
+from oochub.settings import listing, with_options
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.model_settings import ModelSettings
@@ -75,32 +76,17 @@ from oochub.storage.artifacts import REPAIR
 from oochub.storage.files import lock_target
 
 
+@with_options("repair", others=list_mode_options, contexts=str | ContextWay | None)
 def repair(
     model: Any,
     source: Any,
     *,
-    label: str | None = None,
-    context: str | None = None,
-    group: str | None = None,
-    image: str | None = None,
-    cluster: str | None = None,
-    pair: str | None = None,
-    usual: Mapping[str, Sequence[str]] | None = None,
-    merge_names: bool = False,
-    config: str | None = None,
-    data_dir: str | None = None,
-    options: Mapping[str, Any] | None = None,
+    data: DataSettings,
     out: str | Path | None = None,
-    contexts: str | ContextWay | None = None,
-    context_settings: Mapping[str, Any] | None = None,
-    choose_on: Literal["auto", "train", "half"] = "auto",
-    at_most_lost: float = 5.0,
-    deep: bool = False,
-    draws: int = 3,
-    collect: bool = False,
-    more_rows: int = 100,
-    unlabeled: str | None = None,
-    seed: int = 0,
+    found: ContextSettings,
+    settings: RepairSettings,
+    how: Annotated[ModelSettings, listing()],
+    asked: Annotated[PredictionSettings, listing()],
     **prediction: Any,
 ) -> Repair:
     """Fits a model's last layer anew so that it relies less on context, and proves what that changes.
@@ -110,42 +96,13 @@ def repair(
             `mode="linear_probe"` any image encoder. It is never changed.
         source: A benchmark, a folder of images, files, an id on the Hub, or a data set that is loaded already, see
             `oochub.load`.
-        label: Own data: column of labels; default label. A field of a WebDataset's JSON is written `json.species`.
-        context: Column of contexts, from which groups and challenges follow; default context. For a benchmark: the
-            column to use as its context.
-        group: Own data: column of groups; default group, or label/context.
-        image: Own data: column of images or paths; default image. Without a name, the only column of images is taken.
-        cluster: Own data: column of what rows share, such as a patient, a video or the image that they are cut from.
-            Intervals then count clusters in place of rows, and a repair never divides one.
-        pair: Own data: column that names the thing of a row, if both sides show the same things elsewhere. Such as the
-            foreground that stands on two backgrounds. The gap then has an interval of pairs.
-        usual: The usual contexts of a class; default those clearly more frequent with it. Such as {"dog": ["grass",
-            "beach"]}.
-        merge_names: Own data: take names of labels, contexts and groups that look alike for one. Such as snow, Snow and
-            'snow ': they differ by case, spaces or the form of Unicode. A note lists them.
-        config: Configuration, if the source has several.
-        data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
-        options: Option of the benchmark. By name, as `load_dataset` takes them.
+        data: The options of `DataSettings`.
         out: A folder for the repaired model, the record, the page, and the predictions before and after. What stands
             there and is of the same model, data and settings is not made again. None writes nothing.
-        contexts: Find contexts in the images first, by one of `oochub list context`: properties, ... Or the method
-            itself. For data without a context column; see `oochub.contexts`. What it measures is cached.
-        context_settings: Another option of the method. By name, such as {"model": "my-encoder"}.
-        choose_on: Rows that contexts are chosen on: train, half of the other splits, auto (train, else half). These
-            rows also decide what is usual, see `mark_selection_rows`. Use "half" if each class of train has its context
-            and no other.
-        at_most_lost: Points of accuracy that the repaired model may lose in usual contexts. Percentage points, of the
-            estimate. A new head that loses more is neither chosen nor called better.
-        deep: Fine-tune the whole network too, where the rows suffice. By the mean loss on balanced groups and by
-            GroupDRO, at two learning rates each, from the chosen last layer on. What is best on the rows that choose is
-            proven. Each division of the rows trains four networks.
-        draws: Ways to divide the rows: the first one decides, the others show how much the result depends on it.
-        collect: Also predict which rows to collect: what more rows of each class in each context should gain. By
-            learning curves on the rows that fit and choose, see `oochub.repairs.collection.Collection`.
-        more_rows: Most rows of a class in a context for which the gain is predicted; never more than there are.
-        unlabeled: Folder of unlabeled images, ranked in collect.csv by how well they fill what should be collected. Or
-            files that hold images; the model sees each once.
-        seed: Random seed for dividing the rows and for fitting.
+        found: The options of `ContextSettings`.
+        settings: The options of `RepairSettings`.
+        how: Its options are among `**prediction`.
+        asked: Its options are among `**prediction`.
         **prediction: Other arguments of `oochub.predict`: mode, batch_size, device, dtype, limit, ...
 
     Returns:
@@ -162,19 +119,9 @@ def repair(
     >>> made.outcome in ("better", "no_worse", "not_shown", "nothing_to_repair"), len(made.parts)
     (True, 5)
     """
-    given = locals()
-    how, asked = prediction_records(prediction)
+    how = replace(how, mode_options=prediction)
     with leave_as_it_was(model):
-        return repair_source(
-            model,
-            source,
-            DataSettings.of(given),
-            how,
-            asked,
-            found=ContextSettings.of(given),
-            settings=RepairSettings.of(given),
-            out=out,
-        )
+        return repair_source(model, source, data, how, asked, found=found, settings=settings, out=out)
 
 
 def repair_source(

@@ -11,6 +11,7 @@ from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.output import find_output_of_features
 from oochub.records.parameters import check_parameters
 from oochub.remote.check_source import check_source
+from oochub.settings import with_options
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.training_settings import TrainingSettings
 from oochub.storage.artifacts import RUN
@@ -31,31 +32,13 @@ DEFAULTS: Mapping[str, Any] = {
 """What `oochub train` sets; they train the small network from scratch. The fields not named keep their defaults."""
 
 
+@with_options("train")
 def train(
     source: str | Path,
     out: str | Path,
     *,
-    objective: str = "erm",
-    hyperparameters: Mapping[str, Any] | None = None,
-    model: str | None = None,
-    environments: str | None = None,
-    arguments: Mapping[str, Any] | None = None,
-    image_size: int | None = None,
-    pretrained: bool = True,
-    config: str | None = None,
-    label: str | None = None,
-    context: str | None = None,
-    group: str | None = None,
-    cluster: str | None = None,
-    pair: str | None = None,
-    image: str | None = None,
-    usual: Mapping[str, Sequence[str]] | None = None,
-    merge_names: bool = False,
-    data_dir: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    leave_out: str | None = None,
-    hold_out: bool = False,
-    overwrite: bool = False,
+    asked: TrainingSettings,
+    data: DataSettings,
     callbacks: Sequence[Any] = (),
 ) -> dict[str, Any]:
     """Trains `model` on `benchmark/config`, or on own data, and leaves a Hugging Face model directory in `out`.
@@ -64,39 +47,8 @@ def train(
         source: "spawrious/o2o_hard", or what else `oochub.load` reads: then with splits train and validation, as
             folders of these names have, and a label.
         out: The folder of the run; an interrupted run with the same settings goes on.
-        objective: Training objective, one of `oochub list objective`.
-        hyperparameters: Hyperparameter of the objective.
-        model: A model folder or Hub id, or one of `oochub list model` (untrained); default a small one. The default
-            fits the rows; for images it is "resnet-tiny".
-        environments: Column of the environments; default the benchmark's. For found contexts: contexts:NAME, contexts
-            (the one of each row), label/contexts:NAME, label/contexts (groups). For own data the default is `group`, or
-            none if the rows have no groups and the objective needs none. "contexts:NAME" says whether a row has the
-            context; see `oochub.trainers.rows.context_environments`.
-        arguments: Any other field of RobustTrainingArguments, e.g. optim=sgd. By name; they override
-            `oochub.training.DEFAULTS`.
-        image_size: Resize whole images to squares of this many pixels a side. By default the model's processor resizes.
-        pretrained: Load the weights of the model, not only its architecture.
-        config: Configuration, if the source has several.
-        label: Own data: column of labels; default label. A field of a WebDataset's JSON is written `json.species`.
-        context: Column of contexts, from which groups and challenges follow; default context. For a benchmark: the
-            column to use as its context.
-        group: Own data: column of groups; default group, or label/context.
-        cluster: Own data: column of what rows share, such as a patient, a video or the image that they are cut from.
-            Intervals then count clusters in place of rows, and a repair never divides one.
-        pair: Own data: column that names the thing of a row, if both sides show the same things elsewhere. Such as the
-            foreground that stands on two backgrounds. The gap then has an interval of pairs.
-        image: Own data: column of images or paths; default image. Without a name, the only column of images is taken.
-        usual: The usual contexts of a class; default those clearly more frequent with it. Such as {"dog": ["grass",
-            "beach"]}.
-        merge_names: Own data: take names of labels, contexts and groups that look alike for one. Such as snow, Snow and
-            'snow ': they differ by case, spaces or the form of Unicode. A note lists them.
-        data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
-        options: Option of the benchmark. By name, as `load_dataset` takes them.
-        leave_out: Drop the rows of this environment from training and validation.
-        hold_out: If the rows that choose the epoch are also in the report, let half of them choose it, by a hash of
-            their ids, and report on the others. This is so in Spawrious, for the validation split. The run says which;
-            `evaluate` reads it.
-        overwrite: Replace another run in the folder, and files there that were edited or that oochub did not write.
+        asked: The options of `TrainingSettings`.
+        data: The options of `DataSettings`.
         callbacks: Callbacks of transformers, see `RobustTrainer`.
 
     Returns:
@@ -105,10 +57,8 @@ def train(
     Raises:
         OochubError: An unknown name, hyperparameter or argument, an output that cannot be written, broken data.
     """
-    given = locals()
-    asked = TrainingSettings.of(given)
     with overwriting(asked.overwrite):
-        return train_source(str(source), out, DataSettings.of(given), asked, callbacks=callbacks)
+        return train_source(str(source), out, data, asked, callbacks=callbacks)
 
 
 def train_source(

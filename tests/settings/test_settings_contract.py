@@ -1,6 +1,7 @@
 """Contract tests over every record of settings: each field is an option, shown, checked, read, and typed back."""
 
 import inspect
+import pydoc
 import re
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 import typer
@@ -22,14 +23,19 @@ from oochub.cli import main
 from oochub.commands._options import _record, records_of, with_options
 from oochub.errors import OochubError, word_for_shell
 from oochub.records.parameters import list_kinds
+from oochub.settings import only
+from oochub.settings import with_options as with_keywords
+from oochub.settings.data_settings import DataSettings
 from oochub.settings.evaluation_settings import IntervalSettings
+from oochub.settings.keywords import list_records
 from oochub.settings.option import Option, Settings, get_default, list_options, option, type_of
 from oochub.settings.prediction_settings import PredictionSettings
+from oochub.settings.repair_settings import RepairSettings
 from oochub.settings.report_settings import OutputSettings
 from oochub.stats.p_values import Correction
 
 sys.path.insert(0, str(ROOT / "docs" / "make"))
-import keywords  # the maker of `make options`
+import signatures  # the maker of `make options`
 
 MODULES = [import_module(f"oochub.settings.{each.name}") for each in iter_modules(settings.__path__)]
 RECORDS = [
@@ -42,6 +48,13 @@ RECORDS = [
 FIELDS = [(kind, name) for kind in RECORDS for name in list_options(kind)]
 FUNCTIONS = {name: catalog.get("command", name) for name in oochub.names("command")}
 COMMANDS = every_command()
+FUNCTIONS_OF_PYTHON = signatures.FUNCTIONS
+
+
+def keywords_of(name: str) -> dict[str, type[Settings]]:
+    """The options that a public function takes, each with its record."""
+    return {field: each.kind for each in list_records(FUNCTIONS_OF_PYTHON[name]).values() for field in each.names}
+
 
 SUFFIXES = {"saliency": ".png"}  # of what a command writes
 CHECKED_WHERE_USED = {  # fields that take an object, or of several types: what reads them says what is wrong
@@ -159,12 +172,7 @@ def test_every_field_is_an_option_and_is_read():
             for field, about in list_options(kind).items():
                 if shows.has(field) and (about.commands is None or name in about.commands):
                     shown.add((kind, field))
-    taken = {
-        (kind, field)
-        for function in keywords.FUNCTIONS.values()
-        for kind, chosen in function.records.items()
-        for field in (chosen or kind.keywords())
-    }
+    taken = {(kind, field) for name in FUNCTIONS_OF_PYTHON for field, kind in keywords_of(name).items()}
     unshown = [f"{kind.__name__}.{name}" for kind, name in FIELDS if (kind, name) not in shown | taken]
     assert not unshown
     code = "\n".join(file.read_text("utf-8") for file in files())
@@ -338,34 +346,127 @@ def test_what_is_typed_comes_back(kind):
     assert tried
 
 
-def test_public_functions_have_the_keywords_of_the_records():
-    """Names, types, defaults and the lines under Args. Planted faults: a keyword less, and other words."""
-    for file, text in keywords.rewritten():
-        assert text == file.read_text("utf-8"), f"{file.name}: run `make options`"
-    function = keywords.FUNCTIONS["predict"]
-    source = (ROOT / "src/oochub/prediction/predict.py").read_text("utf-8")
-    keyword = "    limit: int | None = None,\n"
-    less = source.replace(keyword, "", 1)
-    assert less != source and keyword in keywords.rewrite(less, "predict", function)
-    for fault in (
-        source.replace("batch_size: int | None = None", "batch_size: int = 16", 1),
-        source.replace("        batch_size: Rows per forward pass", "        batch_size: Rows", 1),
-    ):
-        assert fault != source and keywords.rewrite(fault, "predict", function) == source
+def test_type_checkers_read_what_python_says():
+    """The stub is that of the functions. Planted fault: a keyword less."""
+    text = signatures.STUB.read_text("utf-8")
+    assert text == signatures.Stub().write(), "run `make options`"
+    assert text.replace("        limit: int | None = None,\n", "", 1) != signatures.Stub().write()
 
 
-@pytest.mark.parametrize("name", keywords.FUNCTIONS)
+@pytest.mark.slow
+def test_a_type_checker_sees_the_keywords(tmp_path):
+    """Right calls pass; each wrong one is an error in its line. Written against: `**prediction: Any` takes `labl`."""
+    right = """
+from typing import assert_type
+import oochub
+from oochub.auditing import audit
+from oochub.comparison.comparison import Comparison
+from oochub.comparison.paired_report import PairedReport
+report = oochub.audit("m", "s", label="x", batch_size=3, restrict=True, device="cpu")
+assert_type(report, oochub.Report)
+assert_type(oochub.compare(report, report), Comparison)
+predictions = oochub.predict("m", "s", batch_size=3)
+assert_type(oochub.compare(predictions, predictions), PairedReport)
+"""
+    wrong = {
+        'oochub.audit("m", "s", labl="x")': '"labl" for "__call__" of "_Audit"; did you mean "label"?',
+        'audit("m", "s", labl="x")': '"labl" for "__call__" of "_Audit"; did you mean "label"?',
+        'audit("m", "s", seed="x")': '"seed" to "__call__" of "_Audit" has incompatible type "str"; expected "int"',
+        'audit("m", "s", batch_size="x")': 'has incompatible type "str"; expected "int | None"',
+        'oochub.predict("m", "s", batchsize=3)': 'did you mean "batch_size"?',
+        "oochub.compare(report, report, seed=1.5)": "No overload variant",
+    }
+    file, before = tmp_path / "user.py", len(right.splitlines())
+    file.write_text(right + "\n".join(wrong), "utf-8")
+    command = [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", "--cache-dir", tmp_path, file]
+    said = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False).stdout
+    errors = dict(re.findall(r"user\.py:(\d+): error: (.*)", said))
+    assert errors.keys() == {str(before + number) for number in range(1, len(wrong) + 1)}, said
+    for line, words in zip(errors.values(), wrong.values(), strict=True):
+        assert words in line
+
+
+OWN_KEYWORDS = {  # of public functions, that are no options, or that a record has by another name
+    "audit": {"out"},
+    "contexts": {"by", "out"},
+    "evaluate": {"loading"},
+    "load": {"split", "num_proc", "text_columns"},
+    "predict": {"out"},
+    "push": {"out"},
+    "repair": {"out"},
+    "train": {"callbacks"},
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS_OF_PYTHON)
 def test_a_public_function_takes_no_option_that_no_record_has(name):
-    """As it runs: what the source says is what a caller gets. Planted fault: a keyword of its own, not listed."""
-    function, about = getattr(oochub, name), keywords.FUNCTIONS[name]
+    """As it runs: what `inspect` says. Planted faults: a keyword of its own, not listed; a record that is left out."""
+    function, fields = FUNCTIONS_OF_PYTHON[name], keywords_of(name)
     hints = get_type_hints(function)
     parameters = inspect.signature(function).parameters
     flat = {each.name: each for each in parameters.values() if each.kind is each.KEYWORD_ONLY}
-    fields = {field: kind for kind, chosen in about.records.items() for field in chosen or kind.keywords()}
-    assert flat.keys() == fields.keys() | set(about.own)
+    unlisted = {field for each in list_records(function).values() for field in each.names if field not in each.listed}
+    assert flat.keys() == (fields.keys() - unlisted) | OWN_KEYWORDS.get(name, set())
+    assert not unlisted or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
     for field, kind in fields.items():
-        assert flat[field].default == get_default(kind, field)
-        assert type_of(kind, field) in (Any, hints[field]), field
+        if field in flat:
+            assert flat[field].default == get_default(kind, field)
+            assert type_of(kind, field) in (Any, hints[field]), field
+    assert "locals()" not in inspect.getsource(function)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS_OF_PYTHON)
+def test_help_says_what_each_keyword_does(name):
+    """Planted fault: a docstring that does not name the record's parameter, so that nothing stands in its place."""
+    function = FUNCTIONS_OF_PYTHON[name]
+    said = " ".join(pydoc.plain(pydoc.render_doc(function)).split())
+    for each in list_records(function).values():
+        for field in each.listed:
+            assert f" {field}: {list_options(each.kind)[field].text}" in said, field
+    entries = re.findall(
+        r"^    \*{0,2}(\w+): ", (function.__doc__ or "").partition("Args:\n")[2].partition("\n\n")[0], flags=re.M
+    )
+    assert entries == [*inspect.signature(function).parameters]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS_OF_PYTHON)
+def test_a_wrong_keyword_names_the_near_one(name):
+    """Of all that the function takes, before it does anything. Planted fault: those under `**` are not known."""
+    function = FUNCTIONS_OF_PYTHON[name]
+    for field in keywords_of(name):
+        with pytest.raises(OochubError, match=rf"^No keyword of {name} named '{field}_'\. Did you mean .*'{field}'"):
+            function("nowhere", "nowhere", **{f"{field}_": 1})
+
+
+@pytest.mark.parametrize("name", ["predict", "audit", "repair"])
+def test_a_wrong_option_of_a_mode_names_the_near_one(name):
+    with pytest.raises(OochubError, match=f"No keyword of {name} named 'restric'. Did you mean 'restrict'"):
+        FUNCTIONS_OF_PYTHON[name]("nowhere", "nowhere", restric=True)
+
+
+def test_records_arrive_as_they_were_given():
+    """Planted fault: a keyword that goes to no record."""
+    seen = []
+
+    @with_keywords("mend")
+    def mend(model: str, *, repair: RepairSettings, data: Annotated[DataSettings, only("label")], **more: Any) -> None:
+        """Mends.
+
+        Args:
+            model: The model.
+            repair: How.
+            data: The options of it.
+            **more: Others.
+        """
+        seen.extend((model, repair, data, more))
+
+    mend("m", draws=2, label="breed", other=3)
+    assert seen == ["m", RepairSettings(draws=2), DataSettings(label="breed"), {"other": 3}]
+    assert "    repair: " not in (mend.__doc__ or "") and "    label: Own data: column of labels" in (
+        mend.__doc__ or ""
+    )
+    with pytest.raises(OochubError, match="draws must be a whole number"):
+        mend("m", draws=0)
 
 
 def test_the_key_of_predictions_is_that_of_before():

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from oochub.checking.check import Check
 from oochub.checking.rules import (
@@ -21,6 +21,7 @@ from oochub.checking.rules import (
 from oochub.errors import OochubError, choose_wording
 from oochub.report.report import Report
 from oochub.report.report_record import check_all_rows
+from oochub.settings import only, with_options
 from oochub.settings.report_settings import CheckSettings
 from oochub.stats.estimate import SOME_CLUSTERS, Estimate
 from oochub.stats.p_values import holm, interval_p_value
@@ -39,12 +40,12 @@ _Source = Report | str | Path
 _NO_CHANGE = "the same model and the same answers"
 
 
+@with_options("check", baseline=_Source | None)
 def check(
     report: _Source | Iterable[_Source],
     rules: str | Path | Mapping[str, object],
     *,
-    baseline: _Source | None = None,
-    undecided: Literal["pass", "fail"] | None = None,
+    asked: Annotated[CheckSettings, only("baseline", "undecided")],
 ) -> Check:
     """Holds reports to rules, by the 95% interval of each number.
 
@@ -55,10 +56,7 @@ def check(
     Args:
         report: A Report, the path of one, the folder of an audit, or several of these; each is held to every rule.
         rules: A TOML file, or what such a file holds: {"rule": [{"metric": "accuracy", "at_least": 0.7}]}.
-        baseline: Report of the old model, for rules with at_most_worse. A Report, or the path of one. The comparison is
-            paired if the predictions of both reports are found beside them.
-        undecided: What a rule counts as if there are not enough rows to say: pass or fail. By default the check is then
-            undecided, unless a rule fails.
+        asked: The options of `CheckSettings`.
 
     Returns:
         The Check: an outcome for each report, rule and number; `state` and `exit_code` of them all.
@@ -77,7 +75,6 @@ def check(
     >>> [each.state for each in found.outcomes], found.state, found.exit_code
     (['pass', 'undecided'], 'undecided', 3)
     """
-    asked = CheckSettings.of({"baseline": baseline, "undecided": undecided})
     read = read_rules(rules)
     _check_baseline(read, asked.baseline)
     sources = [report] if isinstance(report, _Source) else list(report)

@@ -8,7 +8,7 @@ What a comparison is given: reports told from predictions, and found in folders 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,6 +45,7 @@ from oochub.records.report_records import ComparedNumber, ComparedRows, GroupRow
 from oochub.records.sides import GroupsOfRows
 from oochub.report import wording
 from oochub.report.report import Report
+from oochub.settings import with_options
 from oochub.settings.report_settings import ComparisonSettings
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import difference
@@ -57,6 +58,7 @@ _RUNS = "runs.parquet"  # of a sweep, one row per run
 _COLUMNS = ["stage", "task", "method", "setting", "selected", "path", "left_out"]
 
 
+_Names = str | Sequence[str] | None
 Compared = Predictions | Report | str | Path
 """Predictions or a report, or the path of either; or a folder that holds reports at any depth."""
 
@@ -167,55 +169,8 @@ def _list_selected_runs(sweep: Path) -> set[Path]:
     return {sweep / path for path in runs.loc[runs["selected"] | only, "path"]}
 
 
-@overload
-def compare(
-    first: Predictions,
-    second: Predictions,
-    /,
-    *,
-    metric: str | Sequence[str] | None = None,
-    task: str | None = None,
-    resamples: int = 1000,
-    seed: int = 0,
-) -> PairedReport: ...
-@overload
-def compare(
-    first: Report,
-    /,
-    *others: Report,
-    metric: str | Sequence[str] | None = None,
-    slice: str | Sequence[str] | None = None,
-    reported: bool = False,
-    table: str | None = None,
-    rows: Literal["tasks", "methods"] = "tasks",
-) -> Comparison: ...
-@overload
-def compare(
-    first: Compared,
-    /,
-    *others: Compared,
-    metric: str | Sequence[str] | None = None,
-    slice: str | Sequence[str] | None = None,
-    reported: bool = False,
-    table: str | None = None,
-    rows: Literal["tasks", "methods"] = "tasks",
-    task: str | None = None,
-    resamples: int = 1000,
-    seed: int = 0,
-) -> PairedReport | Ranking | Comparison: ...
-def compare(
-    first: Compared,
-    /,
-    *others: Compared,
-    metric: str | Sequence[str] | None = None,
-    slice: str | Sequence[str] | None = None,
-    reported: bool = False,
-    table: str | None = None,
-    rows: Literal["tasks", "methods"] = "tasks",
-    task: str | None = None,
-    resamples: int = 1000,
-    seed: int = 0,
-) -> PairedReport | Ranking | Comparison:
+@with_options("compare", metric=_Names, slice=_Names)
+def compare(first: Compared, /, *others: Compared, asked: ComparisonSettings) -> PairedReport | Ranking | Comparison:
     """Compares two predictions of the same examples by paired tests, ranks more by them, or sets reports side by side.
 
     Args:
@@ -223,15 +178,7 @@ def compare(
             folder that holds some at any depth.
         *others: For predictions, those of model B: every difference is B minus A. With more models, every pair is
             tested and each model gets the places that the tests allow. For reports, any number.
-        metric: Names of metrics, one table each; default the primary metric. For predictions also the benchmark's other
-            metrics that are means over rows.
-        slice: Reports, or 3 or more predictions: slices to show, such as hard, easy, all; default out of context.
-        reported: Reports only: add the paper's numbers for the model that was trained.
-        table: Reports only: add the paper's numbers from this table, such as 3.
-        rows: Reports only: what a row is, tasks or methods.
-        task: Predictions for nooch/all only: the task, such as ce_car.
-        resamples: Predictions only: bootstrap replicates, for differences that are bootstrapped.
-        seed: Predictions only: random seed for the bootstrap and for random signs.
+        asked: The options of `ComparisonSettings`.
 
     Returns:
         For two predictions a PairedReport, see `oochub.comparison.compare`; for more a Ranking, see
@@ -254,8 +201,7 @@ def compare(
     >>> number.difference > 0, number.test, number.is_clear
     (True, 'exact McNemar', True)
     """
-    asked = ComparisonSettings.of(locals())
-    given = compare_files((first, *others))
+    given, metric, slice = compare_files((first, *others)), asked.metric, asked.slice
     metrics = None if metric is None else [metric] if isinstance(metric, str) else read_names("metric", metric)
     if given.predictions:
         if {"reported", "table", "rows"} & asked.given().keys():
@@ -277,7 +223,9 @@ def compare(
         )
     if {"resamples", "seed"} & asked.given().keys():
         raise OochubError("resamples= and seed= apply to predictions; reports have their own intervals.")
-    return comparison(given.reports, metric=metrics, slice=slice, reported=reported, table=table, rows=rows)
+    return comparison(
+        given.reports, metric=metrics, slice=slice, reported=asked.reported, table=asked.table, rows=asked.rows
+    )
 
 
 def _select_task(part: Predictions | Path, name: str) -> Predictions:

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any
 
 import datasets
 import numpy as np
@@ -39,6 +39,7 @@ from oochub.records.build_record import (
 )
 from oochub.records.parameters import check_parameters
 from oochub.repository.write_repository import check_links, check_replaceable, write_repository
+from oochub.settings import only, with_options
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.model_settings import ModelSettings
@@ -50,23 +51,21 @@ TITLE = "with contexts by"
 _ROWS = 8192  # that are digested at once
 
 
+def _list_way_options() -> list[str]:
+    """The names of the options that some method has."""
+    ways = [catalog.get("context", name) for name in catalog.names("context")]
+    return [name for way in ways for name in inspect.signature(way).parameters]
+
+
+@with_options("contexts", others=_list_way_options)
 def contexts(
     source: Any,
     *,
     by: str | ContextWay,
     out: str | Path | None = None,
-    label: str | None = None,
-    image: str | None = None,
-    config: str | None = None,
-    data_dir: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    engine: Literal["local", "ray"] = "local",
-    ray_address: str | None = None,
-    actors: int | None = None,
-    skip_broken: bool = False,
-    cache: bool = True,
-    choose_on: Literal["auto", "train", "half"] = "auto",
-    seed: int = 0,
+    data: Annotated[DataSettings, only("label", "image", "config", "data_dir", "options")],
+    measurement: MeasurementSettings,
+    found: Annotated[ContextSettings, only("choose_on", contexts="by")],
     **settings: Any,
 ) -> datasets.DatasetDict:
     """The data with the contexts that a way finds in their images.
@@ -82,23 +81,9 @@ def contexts(
         by: The way, a name of `oochub list context`, or the way itself.
         out: A folder for the repository, which `oochub.load` reads: new, empty, or an earlier one with contexts, which
             is replaced. None writes nothing.
-        label: Own data: column of labels; default label. A field of a WebDataset's JSON is written `json.species`.
-        image: Own data: column of images or paths; default image. Without a name, the only column of images is taken.
-        config: Configuration, if the source has several.
-        data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
-        options: Option of the benchmark. By name, as `load_dataset` takes them.
-        engine: local: this process, or those of torchrun, not for a repair; ray: a Ray cluster. Each process of
-            torchrun has its own device and its own parts. On a cluster (`pip install 'oochub[ray]'`) tasks read and
-            actors hold the model. Rows, ids and numbers stay the same.
-        ray_address: Address of a Ray cluster; without it one is started on this machine. For example "auto".
-        actors: Copies of the model in the cluster; default one per GPU, or one per CPU without GPUs.
-        skip_broken: Leave out and count images that cannot be read. Their rows get no context. Otherwise the first one
-            is an error.
-        cache: Reuse cached measurements of the same images. New measurements are added to the cache.
-        choose_on: Rows that contexts are chosen on: train, half of the other splits, auto (train, else half). These
-            rows also decide what is usual, see `mark_selection_rows`. Use "half" if each class of train has its context
-            and no other.
-        seed: Random seed for the halves and for the rows to check.
+        data: Options of `DataSettings`.
+        measurement: The options of `MeasurementSettings`.
+        found: The option `choose_on` of `ContextSettings`.
         **settings: Settings of the way: model, names, ...
 
     Returns:
@@ -116,9 +101,8 @@ def contexts(
     >>> data["train"].features["contexts"].feature.names[:2]
     ['dark', 'bright']
     """
-    given = locals()
-    found = ContextSettings.of(given | {"contexts": by, "context_settings": settings})
-    return add_contexts(source, DataSettings.of(given), found, MeasurementSettings.of(given), out=out)
+    found = replace(found, context_settings=settings)
+    return add_contexts(source, data, found, measurement, out=out)
 
 
 def add_contexts(

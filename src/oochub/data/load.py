@@ -22,26 +22,18 @@ from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.records.build_record import BuildRecord
 from oochub.records.parameters import check_parameters
 from oochub.registration import hash_source
+from oochub.settings import with_options
 from oochub.settings.data_settings import DataSettings
 
 
+@with_options("load")
 def load(
     source: str | PathLike[str],
     *,
-    config: str | None = None,
-    image: str | None = None,
-    label: str | None = None,
-    context: str | None = None,
-    group: str | None = None,
-    cluster: str | None = None,
-    pair: str | None = None,
+    data: DataSettings,
     split: str | None = None,
-    data_dir: str | None = None,
-    options: Mapping[str, Any] | None = None,
     num_proc: int | None = None,
     text_columns: bool | str | Sequence[str] = False,
-    usual: Mapping[str, Sequence[str]] | None = None,
-    merge_names: bool = False,
 ) -> datasets.DatasetDict:
     r"""The splits of a benchmark, or of your own data in the form of one.
 
@@ -62,26 +54,11 @@ def load(
     Args:
         source: "nooch/ce_car", or the benchmark alone where it has one config; a folder or file; an id on the Hub. A
             benchmark comes before a folder of the same name.
-        config: Configuration, if the source has several.
-        image: Own data: column of images or paths; default image. Without a name, the only column of images is taken.
-        label: Own data: column of labels; default label. A field of a WebDataset's JSON is written `json.species`.
-        context: Column of contexts, from which groups and challenges follow; default context. For a benchmark: the
-            column to use as its context.
-        group: Own data: column of groups; default group, or label/context.
-        cluster: Own data: column of what rows share, such as a patient, a video or the image that they are cut from.
-            Intervals then count clusters in place of rows, and a repair never divides one.
-        pair: Own data: column that names the thing of a row, if both sides show the same things elsewhere. Such as the
-            foreground that stands on two backgrounds. The gap then has an interval of pairs.
+        data: The options of `DataSettings`.
         split: The one split to keep.
-        data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
-        options: Option of the benchmark. By name, as `load_dataset` takes them.
         num_proc: Processes to build with.
         text_columns: True gives the columns of class numbers, all but `label`, as the names that the numbers stand
             for, so that `row["challenge"] == "easy"` holds; or the names of such columns. See `use_text_columns`.
-        usual: The usual contexts of a class; default those clearly more frequent with it. Such as {"dog": ["grass",
-            "beach"]}.
-        merge_names: Own data: take names of labels, contexts and groups that look alike for one. Such as snow, Snow and
-            'snow ': they differ by case, spaces or the form of Unicode. A note lists them.
 
     Raises:
         OochubError: Nothing is there; an unknown config, option, column or split; data that are missing or broken; a
@@ -100,8 +77,7 @@ def load(
             f"{source!r:.60}. Pass a data set that is already loaded straight to oochub.predict or oochub.audit."
         )
     check_parameters(load, {"num_proc": num_proc}, kind="argument of load")
-    columns = DataSettings.of(locals())
-    loaded = load_columns(str(source), columns, num_proc=num_proc, guess=("label", "context"))
+    loaded = load_columns(str(source), data, num_proc=num_proc, guess=("label", "context"))
     if split is not None:
         if not isinstance(split, str) or split not in loaded:
             raise unknown_name("split", split, loaded)

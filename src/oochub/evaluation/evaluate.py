@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,33 +57,26 @@ from oochub.records.report_records import Calibration, Side, Slice
 from oochub.report.report import Report
 from oochub.report.wording import join_names
 from oochub.section import measure_sections
+from oochub.settings import only, with_options
+from oochub.settings.data_settings import DataSettings
 from oochub.settings.evaluation_settings import EvaluationSettings, IntervalSettings
 from oochub.stats.estimate import Sampling
 
 _SIDES: tuple[Side, ...] = ("in", "out")
 _PROBES = ("zoom",)
+_Given = Predictions | str | Path
 
 
+@with_options(
+    "evaluate", detectors=Iterable[str] | None, reference=_Given | None, pairs=Sequence[tuple[str, str]] | None
+)
 def evaluate(
-    predictions: Predictions | str | Path | Sequence[Predictions | str | Path],
+    predictions: _Given | Sequence[_Given],
     *,
-    metrics: Iterable[str] | None = None,
-    detectors: Iterable[str] | None = None,
-    reference: Predictions | str | Path | None = None,
-    pairs: Sequence[tuple[str, str]] | None = None,
-    probes: Iterable[str] = (),
-    rows: str | None = None,
-    unseen: bool = False,
-    classes: Literal["all", "present"] = "all",
-    match: str | None = None,
-    correction: Literal["holm", "benjamini_hochberg"] = "holm",
-    resamples: int = 1000,
-    seed: int = 0,
-    benchmark: Any = None,
-    data_dir: str | None = None,
+    settings: EvaluationSettings,
+    intervals: IntervalSettings,
+    data: Annotated[DataSettings, only("data_dir")],
     loading: Mapping[str, Any] | None = None,
-    probabilities: bool = False,
-    model_name: str | None = None,
 ) -> Report:
     """Scores predictions; the model is not needed.
 
@@ -91,38 +84,10 @@ def evaluate(
         predictions: Predictions or the path of a Parquet file, or a list of them: the same model on other splits. With
             `benchmark` the path of a CSV, Parquet or NPZ file of answers that another program wrote, see
             `oochub.exchange.answers_file`.
-        metrics: Names of metrics; default the benchmark's. The headline metric is measured on both sides in any case,
-            because the gap is made of it.
-        detectors: Also score this out-of-distribution detector. Names, or detectors. `predictions` may then come from
-            several configs, the in-distribution one first, and `report["msp/imagenet_1k/imagenet_ood/auroc_failure"]`
-            is one number.
-        reference: Predictions for the training split, to fit detectors. They must have features.
-        pairs: Two configs to compare; default every pair. Pairs of names, (in distribution, out of it). Sets are never
-            pooled.
-        probes: zoom: measure how far a zoom that changes no answer moves the detectors' scores. For predictions made
-            with `zoom`, see `oochub.detection.zoom_probe`.
-        rows: Score only the rows that this file names. It has one SPLIT<tab>EXAMPLE_ID per line. The report says in
-            every form that its rows were chosen, and is not compared with one on other rows. See
-            `oochub.evaluation.row_selection`.
-        unseen: Score the rows that the rule of the file of rows holds for, among rows that nobody looked at. The rule
-            is the first comment of the file. It is tested on the half that the page kept back, or on other data: right
-            answers where it holds against right answers elsewhere.
-        classes: Classes that a prediction may be: all, or those present in its set. For example the 200 classes of
-            ImageNet-R. This decides what is correct, in the metrics and for detectors; the report says which was used.
-        match: Also compute the gap at equal values of this column (area), or equal shares of classes (label). A column
-            must be numeric and auxiliary; its values are spread alike on both sides (`report["matched_gap"]`, see
-            `oochub.evaluation.matching`). With "label", the verdict goes by the matched gap.
-        correction: Correction for testing several found contexts. "holm" keeps the chance of any false finding at 5%;
-            "benjamini_hochberg" keeps the expected share of false ones among those shown at 5%.
-        resamples: Bootstrap replicates, for intervals that are bootstrapped.
-        seed: Random seed for the bootstrap. In an audit, also for the rows that a probe alters.
-        benchmark: Data behind a CSV, Parquet or NPZ file of predictions: spawrious/o2o_hard, or own data. A source of
-            `oochub.load`, or the splits that it returned.
-        data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
+        settings: The options of `EvaluationSettings`.
+        intervals: The options of `IntervalSettings`.
+        data: The option `data_dir` of `DataSettings`.
         loading: Other arguments of `oochub.load`, such as {"label": "breed", "context": "place"} of your own data.
-        probabilities: Read the numbers of such a file as probabilities, whatever its columns are called. The columns
-            `logits`, `logit_<class>` and those named by the classes; by default these are logits.
-        model_name: Name of the model for such a file; default the file's stem.
 
     Returns:
         A Report. `report["auc"]` is the metric on all rows of the benchmark's evaluation split;
@@ -137,9 +102,9 @@ def evaluate(
     Traceback (most recent call last):
     oochub.errors.OochubError: There are no predictions. Give at least one Predictions or the path of one.
     """
-    given = locals()
-    asked, intervals = EvaluationSettings.of(given), IntervalSettings.of(given)  # checked before anything is read
-    listed = check_inputs(predictions, asked.metrics, detectors, reference, pairs, asked.probes)
+    reference, benchmark, classes, match = settings.reference, settings.benchmark, settings.classes, settings.match
+    correction, resamples, seed = intervals.correction, intervals.resamples, intervals.seed
+    listed = check_inputs(predictions, settings.metrics, settings.detectors, reference, settings.pairs, settings.probes)
     parts, metrics, detectors, pairs, probes = listed
     if not detectors and (reference is not None or pairs is not None or probes):
         read = choose_wording("reference=, pairs= and probes=", "--reference, --pair and --probe")
@@ -155,9 +120,9 @@ def evaluate(
     files = [Path(part).name for part in parts if not isinstance(part, Predictions)]
     if not isinstance(loading or {}, Mapping):
         raise OochubError(f"loading= takes values by name, such as {{'label': 'breed'}}, got {loading!r:.80}.")
-    named = _read_rows(asked, detectors)
-    source = {"benchmark": benchmark, "data_dir": data_dir, "model_name": model_name, **(loading or {})}
-    source["probabilities"] = asked.probabilities
+    named = _read_rows(settings, detectors)
+    source = {"benchmark": benchmark, "data_dir": data.data_dir, "model_name": settings.model_name, **(loading or {})}
+    source["probabilities"] = settings.probabilities
     opened = open_parts(parts, **source)
     compared = choose_pairs(opened, pairs) if detectors else []
     # With detectors sets stand beside each other; the classifier itself is scored on the first.
@@ -165,7 +130,7 @@ def evaluate(
     predictions, integrity = concatenate_predictions(first), join_integrity(opened)
     chosen_rows = None
     if named is not None:
-        predictions, chosen_rows = _choose_rows(predictions, named, asked.unseen, intervals)
+        predictions, chosen_rows = _choose_rows(predictions, named, settings.unseen, intervals)
     declared, kind = find_declaration(predictions), predictions.output
     one = choose_wording("oochub.evaluate(oochub.task(predictions, 'ce_car'))", "--task ce_car; or --task every")
     check_one_task(predictions, declared, instead=f"Evaluate one: {one}.")
@@ -249,8 +214,8 @@ def evaluate(
                 reference=[Path(reference).name] if isinstance(reference, str | Path) else [],
                 pair=[":".join(pair) for pair in pairs or ()],
                 probe=probes,
-                rows=[Path(asked.rows).name] if asked.rows is not None else [],
-                unseen=[""] if asked.unseen else [],
+                rows=[Path(settings.rows).name] if settings.rows is not None else [],
+                unseen=[""] if settings.unseen else [],
             ),
             training=predictions.metadata.training,
             prediction=dict(predictions.metadata.provenance),

@@ -3,16 +3,17 @@
 A model is pushed with its weights, processor, recipe, and a card with its results.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from oochub import catalog
 from oochub.errors import OochubError, choose_wording
 from oochub.hub.upload import Pushed, open_client, upload
 from oochub.report.report import Report
+from oochub.settings import only, with_options
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.hub_settings import HubSettings
 from oochub.settings.option import list_options
@@ -104,27 +105,14 @@ def _make_card(source: Path, to: str) -> str:
     return f"{card.rstrip()}\n\n## Evaluation\n\n{report.to_markdown().strip()}\n"
 
 
+@with_options("push", predictions=Sequence[str | Path])
 def push(
     what: str | PathLike[str],
     to: str | None = None,
     *,
-    leaderboard: str | None = None,
-    predictions: Sequence[str | Path] = (),
-    entry: Mapping[str, Any] | None = None,
-    configs: Iterable[str] = (),
-    data_dir: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    num_proc: int | None = None,
+    asked: HubSettings,
+    data: Annotated[DataSettings, only("data_dir", "options")],
     out: str | Path | None = None,
-    without_images: bool = False,
-    private: bool = False,
-    revision: str | None = None,
-    overwrite: bool = False,
-    dry_run: bool = False,
-    evaluation_framework: str | None = None,
-    dataset: str | None = None,
-    evidence: str | None = None,
-    pull_request: bool = False,
 ) -> Pushed:
     """Pushes a benchmark, a built repository, a trained model, results or a metric, in one commit.
 
@@ -138,29 +126,9 @@ def push(
             Space for `evaluate.load`.
         to: The repository, user/name; it is made where it is not there yet. The folder of `oochub leaderboard` becomes
             a static Space.
-        leaderboard: Send a report.json as an entry: a pull request there, or into a folder here. Instead of `to`: a
-            data set of results, or a folder of them; see `oochub.hub.leaderboard_repository`.
-        predictions: Leaderboard entries only: the prediction files behind the report; default those beside it. By
-            default those that the report names.
-        entry: Leaderboard entries only: track, selection, supervision; model, who, ... By name; also external_data and
-            date.
-        configs: Benchmarks only: configuration to push; default all. Configurations that need more than the raw folder
-            are left out, and named.
-        data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
-        options: Option of the benchmark. By name, as `load_dataset` takes them.
-        num_proc: Benchmarks only: number of processes that build.
+        asked: The options of `HubSettings`.
+        data: Options of `DataSettings`.
         out: Benchmarks only: build into this folder, which is kept; None builds in the cache.
-        without_images: Push ids, labels, contexts and digests, but no images. Users put their own images back with
-            `oochub.join_images`.
-        private: Make the repository private.
-        revision: Branch to push to, created if it does not exist; default main.
-        overwrite: Replace files that somebody else put into the repository, or that were edited in the folder of --out.
-        dry_run: Only say which files would change; needs no token.
-        evaluation_framework: Benchmarks only: name the framework in eval.yaml; default none. The Hub marks eval.yaml as
-            invalid if it does not know the name, and it does not know oochub yet.
-        dataset: Results only: the data set on the Hub, if the report does not say.
-        evidence: Results only: the page that says where they come from. By default the data set's page.
-        pull_request: Results only: open a pull request, as for somebody else's model.
 
     Returns:
         The address, the commit, and the files that were added, changed and deleted.
@@ -169,8 +137,7 @@ def push(
         OochubError: No token, a name that is none, an unknown source, a setting that is of another kind of source;
             the Hub refuses or cannot be reached.
     """
-    given = locals()
-    return push_source(str(what), to, HubSettings.of(given), DataSettings.of(given), out=out)
+    return push_source(str(what), to, asked, data, out=out)
 
 
 def push_source(

@@ -170,9 +170,18 @@ def choose_mode(source: ModelSource, name: str, settings: Mapping[str, Any], dat
     else:
         mode = catalog.get("mode", name)
     words = f"option of the mode {mode.__module__.rpartition('.')[2]}"
-    own = [key for key, each in inspect.signature(mode).parameters.items() if each.kind is each.KEYWORD_ONLY]
+    own = _list_options(mode)
     for key in settings:
         if key not in own:
             raise unknown_name(words, key, own)
     check_parameters(mode, settings, kind=words)
     return mode
+
+
+def list_mode_options() -> list[str]:
+    """The names of the options that some mode has."""
+    return [name for each in catalog.names("mode") for name in _list_options(catalog.get("mode", each))]
+
+
+def _list_options(mode: type[Mode]) -> list[str]:
+    return [name for name, each in inspect.signature(mode).parameters.items() if each.kind is each.KEYWORD_ONLY]

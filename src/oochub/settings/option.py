@@ -1,8 +1,8 @@
 """An option, declared once: a field of a record that knows its bounds, its words, its flag and who shows it.
 
 The field makes the option of the command line (`oochub.commands._options`), the keyword of the public function and
-its line under Args (`make options` writes both, a test compares), the error for a wrong value, a part of the cache key,
-and the words with which a command is shown again.
+its line under Args (`oochub.settings.keywords`), the error for a wrong value, a part of the cache key, and the words
+with which a command is shown again.
 """
 
 import os
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import cache
 from numbers import Integral, Real
-from typing import Any, Literal, Self, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.records.parameters import is_finite, list_kinds, parse_options, read_names
@@ -90,7 +90,7 @@ class Settings:
     >>> @dataclass(frozen=True, kw_only=True)
     ... class Bread(Settings):
     ...     slices: int | None = option(None, help="How many; default all.", panel="Food", least=1)
-    >>> Bread.of({"slices": 3, "butter": True}).words()
+    >>> Bread(slices=3).words()
     ('--slices', '3')
     >>> Bread(slices=0)
     Traceback (most recent call last):
@@ -100,11 +100,6 @@ class Settings:
     def __post_init__(self) -> None:
         for name, about in list_options(type(self)).items():
             object.__setattr__(self, name, _check_value(name, getattr(self, name), about, type_of(type(self), name)))
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any], /) -> Self:
-        """The record of those among the keywords of a public function, such as its `locals()`, that are its options."""
-        return cls(**{name: given[name] for name, about in list_options(cls).items() if about.python and name in given})
 
     @classmethod
     def keywords(cls) -> tuple[str, ...]:
