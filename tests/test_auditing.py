@@ -153,7 +153,9 @@ def test_a_loaded_data_set_is_audited_too(model, few):
         ({"splits": ["tests"]}, "No split named 'tests'. Did you mean 'test'"),
         ({"resamples": 3}, "resamples must be 100 or more"),
         ({"usual": {"lite": ["red"]}}, "Did you mean 'light'"),
-        ({"batchsize": 3}, "No option of the mode head named 'batchsize'"),
+        ({"batchsize": 3}, "No keyword of audit named 'batchsize'. Did you mean 'batch_size'"),
+        ({"labl": "tone"}, "No keyword of audit named 'labl'. Did you mean 'label'"),
+        ({"mode": "head", "prompt": "?"}, "No option of the mode head named 'prompt'"),
     ],
 )
 def test_what_is_wrong_is_said_before_the_model_runs(model, few, monkeypatch, tmp_path, given, message):

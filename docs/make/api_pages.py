@@ -55,8 +55,8 @@ _RETURNED = (
     "stats.estimate.Estimate",
     "stats.estimate.Sampling",
     "hub.upload.Pushed",
-    "report.check.Check",
-    "records.check_records.RuleOutcome",
+    "checking.check.Check",
+    "checking.rules.RuleOutcome",
     "trainers.robust_trainer.TrainResult",
 )
 _INTERVALS = (

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from griffe import Class, Extension, Function, Module, Object, ParameterKind, visit
+from griffe import Class, Docstring, Extension, Function, Module, Object, ParameterKind, visit
 
 _EXAMPLE = re.compile(r"^([ \t]*)>>> .*(?:\n(?!\s*$).*)*", flags=re.M)
 _DIRECTIVE = re.compile(r"[ \t]*# doctest: .*$", flags=re.M)
@@ -37,7 +37,9 @@ def _take_signature(function: Function) -> None:
     protocol = stub[f"_{function.name.capitalize()}"]
     function.overloads = protocol.overloads.get("__call__")
     made = function.overloads[-1] if function.overloads else protocol["__call__"]
-    function.parameters, function.docstring = made.parameters, made.docstring
+    function.parameters, function.docstring = made.parameters, Docstring(made.docstring.value, parent=function)
+    for each in function.overloads or ():
+        each.name = function.name
 
 
 @cache

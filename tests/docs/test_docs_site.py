@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -24,6 +25,8 @@ from typer.models import ArgumentInfo
 import oochub
 from oochub import catalog
 from oochub.commands._options import with_options
+from oochub.settings.keywords import list_records
+from oochub.settings.option import list_options
 
 ROOT = Path(__file__).parents[2]
 TOP = {"README.md": "index.html", "CONTRIBUTING.md": "contributing.html", "CHANGELOG.md": "changelog.html"}
@@ -182,7 +185,7 @@ def pages(site: Path) -> dict[Path, _Page]:
 def test_each_public_name_has_its_docstring_on_its_page(site: Path, pages: dict[Path, _Page]) -> None:
     """The first sentence of what Python finds under the name stands there, and its examples are code.
 
-    Planted faults: pages without the texts of docstrings; examples without fences.
+    Planted faults: pages without the texts of docstrings; examples without fences; records in place of their options.
     """
     for page in api_pages():
         built = pages[site / page.path.replace(".md", ".html")]
@@ -192,6 +195,14 @@ def test_each_public_name_has_its_docstring_on_its_page(site: Path, pages: dict[
         assert built.tags["blockquote"] == 0, (page.path, "an example that is no code")
         if not page.whole_file:
             assert page.title in "".join(built.words) and any(page.title in one for one in built.ids), page.title
+        for option, text in _list_option_texts(thing):
+            assert _bare(option + text) in _bare("".join(built.words)), (page.title, option)
+
+
+def _list_option_texts(thing: object) -> Iterator[tuple[str, str]]:
+    """The options that are keywords of a public function, and what is said of them."""
+    for taken in list_records(thing).values() if inspect.isfunction(thing) else ():
+        yield from ((name, list_options(taken.kind)[name].help) for name in taken.listed)
 
 
 def _found(identifier: str) -> object:

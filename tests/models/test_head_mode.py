@@ -151,7 +151,7 @@ def test_settings_are_checked_before_weights(tmp_path):
         ({"label_map": {"cat": "tabbi"}}, "No class of the model named 'tabbi'"),
         ({"label_map": tmp_path / "no.csv"}, "no such file"),
         ({"restrict": "yes"}, "restrict must be true or false"),
-        ({"restric": True}, "No option of the mode head named 'restric'. Did you mean 'restrict'"),
+        ({"restric": True}, "No keyword of predict named 'restric'. Did you mean 'restrict'"),
         ({}, "does not know 3 of these"),
     ):
         with pytest.raises(oochub.OochubError, match=words):

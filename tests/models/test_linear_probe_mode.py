@@ -314,7 +314,7 @@ _REFUSED = {
     ),
     "few rows": (lambda data: _data(train=3, test=3), {}, "3 rows of 3 classes are too few to hold some out"),
     "pooling": (lambda data: data, {"pooling": "max"}, "No pooling named 'max'"),
-    "setting": (lambda data: data, {"pool": "max"}, "No option of the mode linear_probe named 'pool'"),
+    "setting": (lambda data: data, {"restrict": True}, "No option of the mode linear_probe named 'restrict'"),
 }
 
 

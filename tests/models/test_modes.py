@@ -19,6 +19,9 @@ from oochub.models.mode import Mode, PredictedData, choose_mode
 from oochub.models.model_source import ModelSource
 from oochub.models.modes.head import HeadMode
 from oochub.output import Output
+from oochub.prediction.predict import predict_splits
+from oochub.settings.model_settings import ModelSettings
+from oochub.settings.prediction_settings import PredictionSettings
 
 MODES = oochub.names("mode")
 
@@ -141,7 +144,8 @@ def test_a_wrong_setting_is_said_before_weights_are_read(name, example, tmp_path
     shutil.copytree(folder, tmp_path / "model", ignore=shutil.ignore_patterns("*.safetensors"))
     data = example_rows(names, names)["test"]
     with pytest.raises(oochub.OochubError, match=f"No option of the mode {name} named 'no_such_setting'"):
-        oochub.predict(str(tmp_path / "model"), data, mode=name, cache=False, no_such_setting=1)
+        how = ModelSettings(mode=name, mode_options={"no_such_setting": 1})
+        predict_splits(str(tmp_path / "model"), data, how, PredictionSettings(cache=False))
 
 
 def check_ranks(modes: dict[str, type[Mode]]) -> None:

@@ -71,8 +71,8 @@ def list_records(function: Callable[..., Any]) -> dict[str, Taken]:
         is_chosen = get_origin(each.annotation) is Annotated
         kind, choice = get_args(each.annotation) if is_chosen else (each.annotation, None)
         if isinstance(kind, type) and issubclass(kind, Settings):
-            own = kind.__annotations__  # they come before those of another record that the record has too
-            every = tuple(sorted(kind.keywords(), key=lambda name, own=own: name not in own))  # type: ignore[misc]
+            own = [name for name in kind.keywords() if name in kind.__annotations__]
+            every = (*own, *(name for name in kind.keywords() if name not in own))  # those of a base come last
             choice = choice or _Choice(every)
             found[each.name] = Taken(kind, every if choice.is_all else choice.names, choice.names, choice.called)
     return found
@@ -123,7 +123,7 @@ def with_options(
             made = {place: taken.make(given) for place, taken in records.items()}
             return function(*positional, **rest, **made)
 
-        run.__signature__ = declared.replace(parameters=parameters)  # type: ignore[attr-defined]  # what `inspect` reads
+        vars(run)["__signature__"] = declared.replace(parameters=parameters)  # what `inspect` reads
         run.__annotations__ = {each.name: each.annotation for each in parameters} | {
             "return": declared.return_annotation
         }
@@ -150,7 +150,7 @@ def _complete(text: str, records: Mapping[str, Taken]) -> str:
     """The docstring with the options of each record in place of what it says of the record."""
     for place, taken in records.items():
         entries = "".join(_write_entry(name, list_options(taken.kind)[name].text) for name in taken.listed)
-        text = re.sub(rf"^    {place}: .*\n(?:     .*\n)*", lambda _, made=entries: made, text, count=1, flags=re.M)  # type: ignore[misc]
+        text = re.sub(rf"^    {place}: .*\n(?:     .*\n)*", entries.replace("\\", r"\\"), text, count=1, flags=re.M)
     return text
 
 
