@@ -549,87 +549,89 @@ class _Predict(Protocol):
     ) -> Predictions:
         """Predicts every example of the splits.
 
-            Args:
-                model: Folder or Hub id of a model of transformers for images, texts, arrays or graphs, or the model itself; or
-                    any function or `torch.nn.Module` from a batch of images float32 (n, c, h, w) to logits (n, k), with
-                    `class_names` and `transform`. A module is left in the mode and on the device that it had.
-                dataset: A Dataset, IterableDataset or DatasetDict with a column `image`, `text` or `array`; `label`,
-                    `example_id` and any other columns are carried into the predictions, texts too.
-                how: The options of `ModelSettings`.
-                asked: The options of `PredictionSettings`.
-                out: Parquet file to write, whole or not at all; for more than 2^28 numbers a folder of Parquet files with a
-                    manifest. What is complete when a run is killed lies in a hidden folder beside it, and the same call goes
-                    on from there; a stream and a model object begin anew.
-        <<<<<<< HEAD
-                splits: Splits to predict; default all but train.
-                image_processor: Image processor of another model, if this one has no preprocessor_config.json. The same as
-                    `processor`, for images.
-                processor: For a model object, or instead of the one beside the model: an image processor, a tokenizer, an
-                    `oochub.inputs.arrays.ArrayProcessor`, or the folder or Hub id of one. A model object without a processor
-                    takes arrays as they are.
-                class_names: Names of the outputs, in order, of a model that does not say them: a,b,c or a file with a name a
-                    line. In Python a list. For a function or a module of PyTorch. The labels of the data are matched to them by
-                    name.
-                transform: For such a model: a function from a PIL image to one float tensor (c, h, w), such as the `transforms`
-                    of torchvision or timm; or give image_processor.
-                model_id: For such a model: its name in reports. A module is cached by its weights and code; a plain function
-                    only by this name, so change it when the function changes.
-                preprocessing: auto: fused (fast) if it agrees with the model's own processor, otherwise processor. "fused"
-                    decodes and resizes in one pass, within one gray level of the processor; "processor" is the model's own.
-                    "auto" uses "fused" if pixels are within one gray level and logits within 2% of their range on a few images
-                    and noise, otherwise "processor"; the provenance says which was used, and what was measured. "draft" lets
-                    the decoder shrink large JPEGs first, which is faster and less exact; the report says by how much. For
-                    images only.
-                images: Keep small images of the worst mistakes. JPEGs of a few of each group, for the report.
-                odin: Also store the logits of images perturbed by ODIN with this epsilon, usually 0.0014. Stored as
-                    `odin_logits`. The step is in scaled pixels, epsilon / std if the processor normalizes; see
-                    `oochub.models.extraction`.
-                odin_temperature: Temperature of ODIN's gradient. The same as that of the detector `odin`, which reads the
-                    column.
-                zoom: Also store the logits of images zoomed by this factor, above 1, for --probe zoom. For example 1.2. Stored
-                    as `zoom_logits` (with `features` also `zoom_features`, with `odin` also `zoom_odin_logits`); the network
-                    sees the center of each image, 1 / zoom of each side.
-                device: Device: auto (a GPU if there is one), cpu, cuda, cuda:1, mps. Or a `torch.device`.
-                dtype: Precision of the network; auto is float32. int8 needs a runtime and images to calibrate on. By torch's
-                    autocast; logits are stored in float32. The provenance says how far the first rows move from float32. "int8"
-                    is for the runtimes onnxruntime and openvino.
-                calibrate_on: Images that int8 is calibrated on: a split that is not scored, or a folder. Or a
-                    `datasets.Dataset`. At most 192 of them are drawn at random by a fixed seed; a third of these measure how
-                    far the answers move from float32, which the page says. An image that is scored is an error.
-                runtime: What runs the network on a processor; auto is the fastest installed, by the first rows. The network is
-                    exported once into the cache, and refused if its logits on the first rows are not torch's within 1e-4 of
-                    their range. The provenance names runtime and version. Extras: `oochub[onnx]`, `oochub[openvino]`.
-                limit: Predict at most this many rows of each split, chosen at random, for a quick look. The seed is fixed. For
-                    a stream they are the first rows. Every report says so.
-                skip_broken: Leave out and count images that cannot be read. Also those that are refused for safety. Otherwise
-                    the first one is an error.
-                num_workers: Threads that decode images; default one per core, 0 decodes between passes. They decode ahead of
-                    the network, for a data set or a stream. Rows and numbers stay the same.
-                threads: Threads of the network on a processor; default by its size and the cores that are free. The logits are
-                    the same bits with any number. Other programs and the threads that decode need cores too.
-                compile: Compile the network first. Pays off for many rows, needs a C++ compiler, stores logits only. By torch,
-                    in half a minute or more (on a GPU by triton); not with features or odin. The provenance says how far logits
-                    move.
-                cache: Reuse cached predictions if nothing has changed. Predictions by a model folder or Hub id are cached, and
-                    reused if model, data, options and versions are the same: no model runs, and `provenance["when"]["cached"]`
-                    says when it did. A model object and a stream always run. See docs/cache.md.
-                engine: local: this process, or those of torchrun, not for a repair; ray: a Ray cluster. Each process of
-                    torchrun has its own device and its own parts. On a cluster (`pip install 'oochub[ray]'`) tasks read and
-                    actors hold the model. Rows, ids and numbers stay the same.
-                ray_address: Address of a Ray cluster; without it one is started on this machine. For example "auto".
-                actors: Copies of the model in the cluster; default one per GPU, or one per CPU without GPUs.
-        =======
-        >>>>>>> 4d418d9e (Public functions declare records, and help, inspect and type checkers show their options as typed keywords)
-                **settings: Settings of the mode; see its class, `oochub.get("mode", "head")`.
+        Args:
+            model: Folder or Hub id of a model of transformers for images, texts, arrays or graphs, or the model itself; or
+                any function or `torch.nn.Module` from a batch of images float32 (n, c, h, w) to logits (n, k), with
+                `class_names` and `transform`. A module is left in the mode and on the device that it had.
+            dataset: A Dataset, IterableDataset or DatasetDict with a column `image`, `text` or `array`; `label`,
+                `example_id` and any other columns are carried into the predictions, texts too.
+            mode: How the model answers: auto, by its architecture, or one of `oochub list mode`. "head" uses the model's
+                own head; "linear_probe" fits logistic regression to the features of the split train; ...
+            image_processor: Image processor of another model, if this one has no preprocessor_config.json. The same as
+                `processor`, for images.
+            processor: For a model object, or instead of the one beside the model: an image processor, a tokenizer, an
+                `oochub.inputs.arrays.ArrayProcessor`, or the folder or Hub id of one. A model object without a processor
+                takes arrays as they are.
+            class_names: Names of the outputs, in order, of a model that does not say them: a,b,c or a file with a name a
+                line. In Python a list. For a function or a module of PyTorch. The labels of the data are matched to them by
+                name.
+            transform: For such a model: a function from a PIL image to one float tensor (c, h, w), such as the `transforms`
+                of torchvision or timm; or give image_processor.
+            model_id: For such a model: its name in reports. A module is cached by its weights and code; a plain function
+                only by this name, so change it when the function changes.
+            splits: Splits to predict; default all but train.
+            limit: Predict at most this many rows of each split, chosen at random, for a quick look. The seed is fixed. For
+                a stream they are the first rows. Every report says so.
+            skip_broken: Leave out and count images that cannot be read. Also those that are refused for safety. Otherwise
+                the first one is an error.
+            features: Also store the features before the head, and the head. They are `features`, and `Predictions.head`, in
+                a file `<out>.head.safetensors`. The name of a layer, such as "layer4" of `net.named_modules()`, stores its
+                output instead: (n, d), or the mean over the tokens of (n, t, d) or the places of (n, d, h, w). A function
+                or module from the batch of images to floats (n, d) stores what it returns. Both have no head, so detectors
+                that need one say so.
+            images: Keep small images of the worst mistakes. JPEGs of a few of each group, for the report.
+            odin: Also store the logits of images perturbed by ODIN with this epsilon, usually 0.0014. Stored as
+                `odin_logits`. The step is in scaled pixels, epsilon / std if the processor normalizes; see
+                `oochub.models.extraction`.
+            odin_temperature: Temperature of ODIN's gradient. The same as that of the detector `odin`, which reads the
+                column.
+            zoom: Also store the logits of images zoomed by this factor, above 1, for --probe zoom. For example 1.2. Stored
+                as `zoom_logits` (with `features` also `zoom_features`, with `odin` also `zoom_odin_logits`); the network
+                sees the center of each image, 1 / zoom of each side.
+            preprocessing: auto: fused (fast) if it agrees with the model's own processor, otherwise processor. "fused"
+                decodes and resizes in one pass, within one gray level of the processor; "processor" is the model's own.
+                "auto" uses "fused" if pixels are within one gray level and logits within 2% of their range on a few images
+                and noise, otherwise "processor"; the provenance says which was used, and what was measured. "draft" lets
+                the decoder shrink large JPEGs first, which is faster and less exact; the report says by how much. For
+                images only.
+            batch_size: Rows per forward pass; default 16, or 128 on a GPU.
+            device: Device: auto (a GPU if there is one), cpu, cuda, cuda:1, mps. Or a `torch.device`.
+            dtype: Precision of the network; auto is float32. int8 needs a runtime and images to calibrate on. By torch's
+                autocast; logits are stored in float32. The provenance says how far the first rows move from float32. "int8"
+                is for the runtimes onnxruntime and openvino.
+            calibrate_on: Images that int8 is calibrated on: a split that is not scored, or a folder. Or a
+                `datasets.Dataset`. At most 192 of them are drawn at random by a fixed seed; a third of these measure how
+                far the answers move from float32, which the page says. An image that is scored is an error.
+            runtime: What runs the network on a processor; auto is the fastest installed, by the first rows. The network is
+                exported once into the cache, and refused if its logits on the first rows are not torch's within 1e-4 of
+                their range. The provenance names runtime and version. Extras: `oochub[onnx]`, `oochub[openvino]`.
+            num_workers: Threads that decode images; default one per core, 0 decodes between passes. They decode ahead of
+                the network, for a data set or a stream. Rows and numbers stay the same.
+            threads: Threads of the network on a processor; default by its size and the cores that are free. The logits are
+                the same bits with any number. Other programs and the threads that decode need cores too.
+            compile: Compile the network first. Pays off for many rows, needs a C++ compiler, stores logits only. By torch,
+                in half a minute or more (on a GPU by triton); not with features or odin. The provenance says how far logits
+                move.
+            cache: Reuse cached predictions if nothing has changed. Predictions by a model folder or Hub id are cached, and
+                reused if model, data, options and versions are the same: no model runs, and `provenance["when"]["cached"]`
+                says when it did. A model object and a stream always run. See docs/cache.md.
+            engine: local: this process, or those of torchrun, not for a repair; ray: a Ray cluster. Each process of
+                torchrun has its own device and its own parts. On a cluster (`pip install 'oochub[ray]'`) tasks read and
+                actors hold the model. Rows, ids and numbers stay the same.
+            ray_address: Address of a Ray cluster; without it one is started on this machine. For example "auto".
+            actors: Copies of the model in the cluster; default one per GPU, or one per CPU without GPUs.
+            out: Parquet file to write, whole or not at all; for more than 2^28 numbers a folder of Parquet files with a
+                manifest. What is complete when a run is killed lies in a hidden folder beside it, and the same call goes
+                on from there; a stream and a model object begin anew.
+            **settings: Settings of the mode; see its class, `oochub.get("mode", "head")`.
 
-            Returns:
-                The Predictions; also written to `out`.
+        Returns:
+            The Predictions; also written to `out`.
 
-            Raises:
-                OochubError: An unknown split, mode or setting, a model whose classes are not those of the data set, an output
-                    that cannot be written, a row that cannot be read (its split and id are named), an odin or zoom out of range
-                    or for a model that does not read images, a device that is not here, a dtype whose logits overflow.
-    
+        Raises:
+            OochubError: An unknown split, mode or setting, a model whose classes are not those of the data set, an output
+                that cannot be written, a row that cannot be read (its split and id are named), an odin or zoom out of range
+                or for a model that does not read images, a device that is not here, a dtype whose logits overflow.
         """
 
 class _Push(Protocol):
