@@ -94,9 +94,9 @@ def with_options(
     ...     return asked.draws
     >>> inspect.signature(mend)
     <Signature (model: str, *, draws: int = 3) -> int>
-    >>> mend("model", drows=2)
+    >>> mend("model", drows=2)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    oochub.errors.OochubError: No keyword of mend named 'drows'. Did you mean 'draws'? Allowed: draws, model.
+    oochub.errors.OochubError: No keyword of mend named 'drows'. Did you mean 'draws'? Allowed: draws, model. ...
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -118,7 +118,8 @@ def with_options(
                 known = {*own, *places, *(others() if is_open and others else ())}
                 for each in given:
                     if each not in known:
-                        raise unknown_name(f"keyword of {name}", each, known)
+                        hint = f"help(oochub.{name}) says what each does."
+                        raise unknown_name(f"keyword of {name}", each, known, hint)
             rest = {each: value for each, value in given.items() if each not in places}
             made = {place: taken.make(given) for place, taken in records.items()}
             return function(*positional, **rest, **made)
