@@ -116,15 +116,7 @@ def open_source(
 
 
 class _Opened(NamedTuple):
-    """What was read of a source.
-
-    Attributes:
-        splits: The splits, or one of them.
-        repository: The repository that the source is; None where nothing is known of its files.
-        is_saved: Whether it is a folder of `save_to_disk`.
-        notes: What is to be said of the files.
-        origin: The data set on the Hub that it is.
-    """
+    """The splits of a source (or one), the repository or data set of the Hub that it is, and notes on its files."""
 
     splits: Any
     repository: RepositoryFiles | None
@@ -146,19 +138,9 @@ def _open_splits(
     in_place: bool,
     named: Mapping[str, str],
 ) -> _Opened:
-    """Reads the splits after a look at what the card, the seals and the digests say.
+    """Reads the splits after a look at what the card, the seals and the digests say; see `open_source`.
 
-    Args:
-        source: See `open_source`; so are those without a word here.
-        place: Where it would be on this disk.
-        config: The configuration.
-        given: Other arguments of `load_dataset`.
-        data_dir: Folder inside the source.
-        entries: Every file below a folder, without hidden ones.
-        mode: What is compared with digests.
-        build: What makes the splits of a builder, see `build_splits`.
-        in_place: Whether images stay in shards.
-        named: Role to column.
+    `place` is where the source would be on this disk, `entries` what lies in it, `build` makes the splits of a builder.
     """
     known = None
     if mode != "no_checks" and not place.is_file():

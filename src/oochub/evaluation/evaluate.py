@@ -119,7 +119,7 @@ def evaluate(
     if not isinstance(loading or {}, Mapping):
         raise OochubError(f"loading= takes values by name, such as {{'label': 'breed'}}, got {loading!r:.80}.")
     loading = {"data_dir": data_dir, **(loading or {})}
-    evaluation = _make_evaluation(parts, settings, intervals, loading)
+    evaluation = make_evaluation(parts, settings, intervals, loading)
     return Report(
         benchmark=describe_benchmark(evaluation.predictions.metadata, evaluation.rows.benchmark),
         model=describe_model(evaluation.predictions),
@@ -129,7 +129,7 @@ def evaluate(
     )
 
 
-def _make_evaluation(
+def make_evaluation(
     parts: Sequence[Predictions | str | Path],
     settings: EvaluationSettings,
     intervals: IntervalSettings,
@@ -142,6 +142,9 @@ def _make_evaluation(
         settings: See `check_inputs`.
         intervals: How intervals are found.
         loading: How the data of answers of another program are loaded.
+
+    Raises:
+        OochubError: See `evaluate`.
     """
     file = _read_rows(settings)
     source = {name: getattr(settings, name) for name in ("benchmark", "model_name", "probabilities")}

@@ -14,6 +14,7 @@ from oochub.evaluation.slices import RowSet, find_rows_behind, measure_gap, meas
 from oochub.prediction.predictions import Predictions
 from oochub.records.finding_records import ChosenRows
 from oochub.records.report_records import Gap, Role, Side, Slice
+from oochub.records.sides import GroupsOfRows
 from oochub.settings.evaluation_settings import EvaluationSettings, IntervalSettings
 
 SIDES: tuple[Side, ...] = ("in", "out")
@@ -70,6 +71,14 @@ class Evaluation:
     def sides(self) -> Mapping[Side, NDArray[np.bool_]]:
         """The rows (n,) of each side that has some."""
         return {side: self.by_role[side].mask for side in SIDES if side in self.by_role}
+
+    @property
+    def sides_of_groups(self) -> Sequence[tuple[Side | None, NDArray[np.bool_]]]:
+        """Each side whose groups are looked at, with its rows (n,); None for all rows of a split without sides."""
+        every: list[tuple[Side | None, NDArray[np.bool_]]] = [*self.sides.items()]
+        if isinstance(self.rows.benchmark.out_of_context, GroupsOfRows):  # both sides are the same rows
+            every = [(side, mask) for side, mask in every if side == "out"]
+        return every or [(None, self.rows.columns["split"] == self.split)]
 
     @cached_property
     def rows_behind(self) -> Mapping[Side, NDArray[np.bool_]]:

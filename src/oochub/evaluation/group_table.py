@@ -6,18 +6,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.data.declaration import find_declaration
 from oochub.errors import OochubError, choose_wording
-from oochub.evaluation.evaluation_inputs import open_parts
-from oochub.evaluation.evaluation_rows import EvaluationRows, check_one_task, make_evaluation_rows
-from oochub.evaluation.slices import make_row_sets
-from oochub.prediction.predictions import Predictions, concatenate_predictions
-from oochub.prediction.present_classes import Classes, find_allowed
-from oochub.records.report_records import Side
-from oochub.records.sides import GroupsOfRows
+from oochub.evaluation.evaluate import make_evaluation
+from oochub.evaluation.evaluation_inputs import check_inputs
+from oochub.prediction.predictions import Predictions
+from oochub.prediction.present_classes import Classes
+from oochub.settings.evaluation_settings import EvaluationSettings, IntervalSettings
 from oochub.stats.estimate import Estimate
 from oochub.storage.artifacts import GROUP_TABLE_MARK
 
@@ -49,24 +45,18 @@ def tabulate_groups(
     >>> tabulate_groups(made).select(["group", "n", "accuracy"]).to_pydict()
     {'group': ['land', 'sea'], 'n': [1, 2], 'accuracy': [1.0, 0.5]}
     """
-    given = [predictions] if isinstance(predictions, Predictions | str | Path) else list(predictions)
-    joined = concatenate_predictions(open_parts(given, **source))
-    declared = find_declaration(joined)
-    one = choose_wording("oochub.task(predictions, 'ce_car')", "--task ce_car")
-    check_one_task(joined, declared, instead=f"Take one: {one}.")
-    evaluated, _ = make_evaluation_rows(joined, declared, find_allowed(joined, classes))
-    column = declared.group_column
-    if column not in evaluated.columns:
+    parts, settings = check_inputs(predictions, EvaluationSettings(classes=classes))
+    evaluation = make_evaluation(parts, settings, IntervalSettings(), source)
+    evaluated, predicted = evaluation.rows, evaluation.predictions
+    declared, facts = evaluated.benchmark, predicted.metadata.facts
+    if declared.group_column not in evaluated.columns:
         raise OochubError(
-            f"The predictions have no column {column}, so there are no groups to write. Name a column of contexts "
-            f"with {choose_wording('context=', '--context-column')} where the predictions are made."
+            f"The predictions have no column {declared.group_column}, so there are no groups to write. Name a column "
+            f"of contexts with {choose_wording('context=', '--context-column')} where the predictions are made."
         )
-    sets = make_row_sets(evaluated)
-    masks = {rows.role: rows.mask for rows in sets}
-    sides: Any = {side: masks[side] for side in ("in", "out") if side in masks}
-    metrics = {name: catalog.get("metric", name) for name in joined.output.group_metrics}
-    facts, parts = joined.metadata.facts, []
-    for side, mask in list_sides_of_groups(evaluated, sides, sets[0].split):
+    metrics = {name: catalog.get("metric", name) for name in predicted.output.group_metrics}
+    tables = []
+    for side, mask in evaluation.sides_of_groups:
         groups = evaluated.members(mask)
         names = list(groups)
         known = facts.trained_groups
@@ -80,9 +70,9 @@ def tabulate_groups(
         }
         for name, metric in metrics.items():
             part |= _list_numbers(name, evaluated.of_groups(metric, list(groups.values())))
-        parts.append(pa.table(part))
-    table = pa.concat_tables(parts, promote_options="permissive")
-    return table.replace_schema_metadata({GROUP_TABLE_MARK: joined.digest or ""})
+        tables.append(pa.table(part))
+    table = pa.concat_tables(tables, promote_options="permissive")
+    return table.replace_schema_metadata({GROUP_TABLE_MARK: predicted.digest or ""})
 
 
 def _list_numbers(name: str, estimates: Sequence[Estimate]) -> Mapping[str, pa.Array]:
@@ -93,19 +83,3 @@ def _list_numbers(name: str, estimates: Sequence[Estimate]) -> Mapping[str, pa.A
         f"{name}_high": [each.high for each in estimates],
     }
     return {key: pa.array(np.array(values, np.float64), from_pandas=True) for key, values in columns.items()}
-
-
-def list_sides_of_groups(
-    evaluated: EvaluationRows, sides: Mapping[Side, NDArray[np.bool_]], split: str
-) -> list[tuple[Side | None, NDArray[np.bool_]]]:
-    """Each side whose groups are looked at, with its rows (n,); None for all rows of a split without sides.
-
-    Args:
-        evaluated: The rows.
-        sides: "in" and "out" to the rows (n,) of that side.
-        split: The evaluation split.
-    """
-    every: list[tuple[Side | None, NDArray[np.bool_]]] = [*sides.items()]
-    if isinstance(evaluated.benchmark.out_of_context, GroupsOfRows):  # both sides are the same rows
-        every = [(side, mask) for side, mask in every if side == "out"]
-    return every or [(None, evaluated.columns["split"] == split)]

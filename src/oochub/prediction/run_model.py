@@ -163,14 +163,7 @@ def _is_short(asked: PredictionSettings) -> bool:
 
 
 class _Prepared(NamedTuple):
-    """The network that answers.
-
-    Attributes:
-        network: It, compiled, exported or in fewer bits as asked for.
-        features: What reads its features; None if none are stored.
-        details: How it was prepared, for the provenance.
-        notes: How far its logits are from those in float32.
-    """
+    """The network, compiled, exported or in fewer bits; how it was prepared, and how far it is from float32."""
 
     network: nn.Module
     features: FeatureReader | None
@@ -224,17 +217,7 @@ def _prepare_network(
 
 @dataclass(frozen=True, kw_only=True)
 class _PartMaker:
-    """Makes the parts that are missing, each process its share.
-
-    Attributes:
-        mode: What answers.
-        inputs: How rows are read.
-        asked: The settings.
-        ranks: This process among those of the run.
-        parts: The parts that are made.
-        part_rows: Rows of a part.
-        said: What predictions of some rows say of themselves.
-    """
+    """Makes the parts that are missing, each process its share; `said` is what predictions say of some rows."""
 
     mode: Mode
     inputs: Input
@@ -252,18 +235,7 @@ class _PartMaker:
         read: Callable[..., Iterator[InputBatch]],
         answer: Callable[[InputBatch], Mapping[str, torch.Tensor]],
     ) -> list[int]:
-        """Makes the missing parts of all splits.
-
-        Args:
-            splits: Splits by name.
-            lengths: Rows of each split; None for a stream.
-            complete: The numbers of the parts that are there.
-            read: What reads batches of rows.
-            answer: What the network says of a batch.
-
-        Returns:
-            The numbers of the parts that this process made.
-        """
+        """Makes the missing parts of all splits, those of a stream without a length; gives their numbers."""
         ranks = self.ranks
         first_number, turn, made = 0, 0, []
         for name, part in splits.items():

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.metric import read_facts
-from oochub.records.report_records import GroupRow, Groups, Side, WorstValue
+from oochub.records.report_records import GroupRow, Groups, WorstValue
 from oochub.records.table import Table
 from oochub.report import format_numbers, svg, theme, wording
 from oochub.report.footnotes import Footnotes, describe_interval
@@ -41,10 +41,7 @@ class GroupErrors(Section["ReportRecord"]):
 
     def measure(self, evaluation: "Evaluation") -> dict[str, object]:
         """The metrics of each group on each side, and the worst groups of the evaluation split."""
-        return {
-            "groups": _measure_groups(evaluation.rows, evaluation.sides, evaluation.split),
-            "worst_group": _find_worst_groups(evaluation.rows, evaluation.split),
-        }
+        return {"groups": _measure_groups(evaluation), "worst_group": _find_worst_groups(evaluation)}
 
     def has(self, report: "ReportRecord") -> bool:
         """Whether a group has a number."""
@@ -74,18 +71,13 @@ class GroupErrors(Section["ReportRecord"]):
         return None if shown is None else OnPage(values=shown)
 
 
-def _measure_groups(evaluated: "EvaluationRows", sides: Mapping[Side, NDArray[np.bool_]], split: str) -> Groups | None:
+def _measure_groups(evaluation: "Evaluation") -> Groups | None:
     """The metrics of each group on each side of the comparison; None without a column of groups.
 
-    Args:
-        evaluated: The rows; `group` holds a name per row, `groups` a list of them.
-        sides: "in" and "out" to the rows (n,) of that side; without them all rows of `split`.
-        split: The evaluation split.
+    The column `group` holds a name per row, `groups` a list of them. Without sides all rows of the split are taken.
     """
-    from oochub.evaluation.group_table import list_sides_of_groups
-
-    column = evaluated.benchmark.group_column
-    if column not in evaluated.columns:
+    evaluated, sides = evaluation.rows, evaluation.sides
+    if evaluated.benchmark.group_column not in evaluated.columns:
         return None
     facts = evaluated.predictions.metadata.facts
     trained = facts.trained_groups
@@ -94,7 +86,7 @@ def _measure_groups(evaluated: "EvaluationRows", sides: Mapping[Side, NDArray[np
     inside = (
         _select_rows_by_label(evaluated, sides["in"]) if {"in", "out"} <= set(sides) and "accuracy" in metrics else {}
     )
-    for side, mask in list_sides_of_groups(evaluated, sides, split):
+    for side, mask in evaluation.sides_of_groups:
         groups = evaluated.members(mask)
         named = list(groups.items())
         kept = _choose_groups(evaluated, list(groups.values()), metrics)
@@ -121,7 +113,7 @@ def _measure_groups(evaluated: "EvaluationRows", sides: Mapping[Side, NDArray[np
                     **{name: value for name, value in values.items() if name in _NAMED},
                 )
             )
-    return Groups(columns=("label", "context"), split=split, rows=tuple(rows), left_out=left_out)
+    return Groups(columns=("label", "context"), split=evaluation.split, rows=tuple(rows), left_out=left_out)
 
 
 def _choose_groups(
@@ -158,15 +150,15 @@ def _drop_p_value(
     return 1.0 if np.isnan(p_value) else p_value  # a report keeps no nan apart from what it lacks
 
 
-def _find_worst_groups(evaluated: "EvaluationRows", split: str) -> dict[str, WorstValue] | None:
+def _find_worst_groups(evaluation: "Evaluation") -> dict[str, WorstValue] | None:
     """The worst accuracy, error and NLL over the groups of the evaluation split, each with its group.
 
     The interval is simultaneous over the groups, so it covers the minimum, whichever group attains it. None without
     groups, or for a kind of output without accuracy.
     """
+    evaluated, rows = evaluation.rows, evaluation.sets[0].mask
     if "group" not in evaluated.columns or not evaluated.predictions.output.one_answer:
         return None
-    rows = (evaluated.columns["split"] == split) & evaluated.known
     metric = catalog.get("metric", "worst_group")
     if not evaluated.has_groups(metric, rows):
         return None

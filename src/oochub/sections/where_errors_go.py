@@ -86,8 +86,7 @@ class WhereErrorsGo(Section["ReportRecord"]):
 
     def measure(self, evaluation: "Evaluation") -> dict[str, object]:
         """The errors of the evaluation split, see `_count_errors_by_context`."""
-        mask = evaluation.sets[0].mask
-        return {"errors": _count_errors_by_context(evaluation.rows, mask, evaluation.split, evaluation.allowed)}
+        return {"errors": _count_errors_by_context(evaluation)}
 
     def has(self, report: "ReportRecord") -> bool:
         """Whether there is something to say of the errors."""
@@ -126,27 +125,19 @@ class _Errors(NamedTuple):
     cluster: NDArray[Any] | None
 
 
-def _count_errors_by_context(
-    evaluated: "EvaluationRows", mask: NDArray[np.bool_], split: str, allowed: NDArray[np.int64] | None = None
-) -> ErrorsByContext | None:
+def _count_errors_by_context(evaluation: "Evaluation") -> ErrorsByContext | None:
     """The confusion in each context, and the share of errors that go to the class whose training context it is.
 
     A class's training contexts are the most frequent ones of its training rows, all of equal ones; of own data its
     usual contexts. An error can tell where its context is that of some other classes, not of all: with two classes none
     can. The interval is Wilson's, by cluster a bootstrap.
 
-    Args:
-        evaluated: The rows.
-        mask: Rows to look at (n,), of one split.
-        split: Name of the split.
-        allowed: The numbers of the classes that an answer may be; None allows all.
-
-    Returns:
-        None for a kind of output without one class per row, rows without a context, and data of which no training
-        context is known. Rows whose context is missing are left out.
+    None for a kind of output without one class per row, rows without a context, and data of which no training context
+    is known. Rows whose context is missing are left out.
 
     Source: Lynch et al., Spawrious, Section 5.2 and Figure 5.
     """
+    evaluated, mask, allowed = evaluation.rows, evaluation.sets[0].mask, evaluation.allowed
     known = _read_training_facts(evaluated.predictions.metadata.facts)
     column = evaluated.benchmark.context_column
     if known is None or not evaluated.predictions.output.one_answer or column not in evaluated.columns:
@@ -194,7 +185,7 @@ def _count_errors_by_context(
         )
     every = np.ones(len(errors.hit), bool)
     return ErrorsByContext(
-        split=split,
+        split=evaluation.split,
         source=source,
         trained={name: trained[name] for name in names if name in trained},
         n_errors=int(wrong.sum()),
