@@ -376,3 +376,23 @@ def test_no_machine_paths_or_indexes():
         if (path.suffix in (".png", ".webp", ".parquet", "") and path.name != "Makefile") or not path.is_file():
             continue
         assert not pattern.search(path.read_text("utf-8")), name
+
+
+def _long_functions(trees: dict[str, ast.Module], most: int) -> list[str]:
+    """The functions of more lines than `most`: signature and body without the docstring."""
+    found = []
+    for module, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                said = node.body[0] if ast.get_docstring(node, clean=False) is not None else None
+                lines = (node.end_lineno - node.lineno + 1) - (said.end_lineno - said.lineno + 1 if said else 0)
+                if lines > most:
+                    found.append(f"{module}.{node.name} has {lines} lines without its docstring, at most {most}")
+    return found
+
+
+def test_functions_are_short():
+    """Planted fault seen: one line more in `train_source`, which has 80."""
+    assert not _long_functions(trees(), 80)
+    lines = "".join(f"    x = {k}\n" for k in range(80))
+    assert _long_functions({"oochub.new": ast.parse(f'def f():\n    """Says it."""\n{lines}')}, 80)

@@ -1,7 +1,8 @@
 """The command `oochub saliency`."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -22,7 +23,52 @@ from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.artifacts import CSV, FIGURE
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from oochub.attention.attention import Attention
+    from oochub.attention.attention_map import ObjectShare
+
 PANEL = "Predict and score"
+
+_Beside = Annotated[
+    str | None, typer.Option(metavar="MODEL", help="A second model that classifies the images correctly.")
+]
+_Numbers = Annotated[
+    Path | None, typer.Option(callback=writes(CSV), help="Write a CSV here, one line for each image and model.")
+]
+_Label = Annotated[str | None, typer.Option(help="True class of the images; default the most often misclassified.")]
+_Answer = Annotated[str | None, typer.Option(rich_help_panel=MORE, help="Class that the model predicted for them.")]
+_Pictures = Annotated[int, typer.Option(help="Number of images to show, the most confident mistakes first.", min=1)]
+_Masks = Annotated[
+    Path | None,
+    typer.Option(
+        help=(
+            "Folder of masks (EXAMPLE_ID.png, white on the object) or raw COCO: measures how much attention is "
+            "on the object."
+        )
+    ),
+]
+_Most = Annotated[
+    int, typer.Option(rich_help_panel=MORE, help="With --masks: number of images for the mean share.", min=1)
+]
+_Samples = Annotated[int, typer.Option(rich_help_panel=MORE, help="Number of noisy copies of each image.", min=1)]
+_Noise = Annotated[
+    float,
+    typer.Option(rich_help_panel=MORE, help="Standard deviation of the noise, in units of normalized pixels.", min=0),
+]
+_Variant = Annotated[
+    Literal["paper", "torchcam"],
+    typer.Option(rich_help_panel=MORE, help="torchcam: compute the map as that library does, for comparison."),
+]
+_Seed = Annotated[
+    int,
+    typer.Option(rich_help_panel=MORE, help="Random seed for the noise and the bootstrap.", min=0, max=2**32 - 1),
+]
+_Split = Annotated[
+    str | None,
+    typer.Option(rich_help_panel=MORE, help="Split to take the images from; default the one of the headline."),
+]
 
 
 def saliency(
@@ -32,54 +78,18 @@ def saliency(
     how: ModelSettings,
     asked: Annotated[PredictionSettings, shown(only=("device", "limit", "skip_broken", "cache"))],
     out: Annotated[Path, typer.Option(callback=writes(FIGURE), help="File for the figure: .png, .pdf or .svg.")],
-    beside: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="A second model that classifies the images correctly.")
-    ] = None,
-    numbers: Annotated[
-        Path | None, typer.Option(callback=writes(CSV), help="Write a CSV here, one line for each image and model.")
-    ] = None,
-    label: Annotated[
-        str | None, typer.Option(help="True class of the images; default the most often misclassified.")
-    ] = None,
-    answer: Annotated[
-        str | None, typer.Option(rich_help_panel=MORE, help="Class that the model predicted for them.")
-    ] = None,
-    pictures: Annotated[
-        int, typer.Option(help="Number of images to show, the most confident mistakes first.", min=1)
-    ] = 6,
-    masks: Annotated[
-        Path | None,
-        typer.Option(
-            help=(
-                "Folder of masks (EXAMPLE_ID.png, white on the object) or raw COCO: measures how much attention is "
-                "on the object."
-            )
-        ),
-    ] = None,
-    most: Annotated[
-        int, typer.Option(rich_help_panel=MORE, help="With --masks: number of images for the mean share.", min=1)
-    ] = 200,
-    samples: Annotated[
-        int, typer.Option(rich_help_panel=MORE, help="Number of noisy copies of each image.", min=1)
-    ] = 4,
-    noise: Annotated[
-        float,
-        typer.Option(
-            rich_help_panel=MORE, help="Standard deviation of the noise, in units of normalized pixels.", min=0
-        ),
-    ] = 0.3,
-    variant: Annotated[
-        Literal["paper", "torchcam"],
-        typer.Option(rich_help_panel=MORE, help="torchcam: compute the map as that library does, for comparison."),
-    ] = "paper",
-    seed: Annotated[
-        int,
-        typer.Option(rich_help_panel=MORE, help="Random seed for the noise and the bootstrap.", min=0, max=2**32 - 1),
-    ] = 0,
-    split: Annotated[
-        str | None,
-        typer.Option(rich_help_panel=MORE, help="Split to take the images from; default the one of the headline."),
-    ] = None,
+    beside: _Beside = None,
+    numbers: _Numbers = None,
+    label: _Label = None,
+    answer: _Answer = None,
+    pictures: _Pictures = 6,
+    masks: _Masks = None,
+    most: _Most = 200,
+    samples: _Samples = 4,
+    noise: _Noise = 0.3,
+    variant: _Variant = "paper",
+    seed: _Seed = 0,
+    split: _Split = None,
     as_json: AsJson = False,
 ) -> None:
     """Shows what a model looked at in the images that it got wrong out of context.
@@ -97,7 +107,6 @@ def saliency(
     from oochub.catalog import get
     from oochub.data.load import load_columns
     from oochub.records.schema import to_json
-    from oochub.report.forms import frame_table
     from oochub.stats.estimate import Sampling
     from oochub.storage.artifacts import format_csv
     from oochub.storage.files import write_whole
@@ -144,6 +153,14 @@ def saliency(
         }
         print_result(about | {"shares": [to_json(each) for each in shares]} | written, as_json)
         return
+    _print_mistakes(found, shares)
+    print_result(written, as_json)
+
+
+def _print_mistakes(found: "Attention", shares: "Sequence[ObjectShare]") -> None:
+    """Prints how many mistakes there are of which rows, and the shares of attention on the object."""
+    from oochub.report.forms import frame_table
+
     out_console.print(
         f"{found.n:,} {found.label} taken for {found.answer} by {found.models[0]}, of {found.rows}.", markup=False
     )
@@ -151,10 +168,9 @@ def saliency(
         out_console.print(f"Note: {note}", markup=False)
     if shares:
         out_console.print(*frame_table(_build_table(shares)).to_terminal())
-    print_result(written, as_json)
 
 
-def _build_table(shares: Any) -> Any:
+def _build_table(shares: "Sequence[ObjectShare]") -> "pd.DataFrame":
     import pandas as pd
 
     from oochub.report.format_numbers import fraction, interval, interval_points, points

@@ -156,16 +156,7 @@ class Background:
         """
         splits = data if isinstance(data, Mapping) else {split: data}
         part = splits[split]
-        if predictions.also_right is not None and len(predictions.also_right.rows):
-            raise OochubError(
-                f"The probe needs one right class per row, but some rows have several (column {ALSO_RIGHT}). Leave out "
-                "--probe background."
-            )
-        if predictions.metadata.kind != "classes":
-            raise OochubError(
-                f"The probe compares logits of one class per row, but this model gives {predictions.metadata.kind}. "
-                "Leave out probe= (--probe)."
-            )
+        _check_answers(predictions)
         names, facts = predictions.class_names, predictions.metadata.facts
         thing = presence_class(names, facts)
         asked_for = None if thing is None else facts.object or thing.name
@@ -228,6 +219,20 @@ class Background:
             seed=self.seed,
             most=self.rows,
             options=self.options,
+        )
+
+
+def _check_answers(predictions: Predictions) -> None:
+    """Refuses answers of another kind than one right class per row."""
+    if predictions.also_right is not None and len(predictions.also_right.rows):
+        raise OochubError(
+            f"The probe needs one right class per row, but some rows have several (column {ALSO_RIGHT}). Leave out "
+            "--probe background."
+        )
+    if predictions.metadata.kind != "classes":
+        raise OochubError(
+            f"The probe compares logits of one class per row, but this model gives {predictions.metadata.kind}. "
+            "Leave out probe= (--probe)."
         )
 
 

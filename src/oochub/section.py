@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from inspect import signature
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from oochub import catalog
@@ -89,9 +90,10 @@ class OnPage:
 class Section(Generic[R]):
     """One finding of a report: its record, sentences, tables, chart, and its part in the verdict.
 
-    A file of `sections/` defines one, and nothing else is edited: the terminal, Markdown, LaTeX, the notebook,
-    the data frame and the page loop over the sections in the order of their places, and each names the ones that it
-    leaves out. A section has no state; every method gets the report.
+    A file of `sections/` defines one, and nothing else is edited: `oochub.evaluate` asks each section to measure its
+    part of the report; the terminal, Markdown, LaTeX, the notebook, the data frame and the page loop over the sections
+    in the order of their places, and each names the ones that it leaves out. A section has no state; every method but
+    `measure` gets the report.
 
     A section says no more than its numbers allow: each sentence is made by a function that says in its docstring when
     it is true, and gives "" otherwise.
@@ -104,7 +106,8 @@ class Section(Generic[R]):
         anchor: The id of its place on the page.
         place: Sections stand in the order of their places.
         record: The frozen dataclass that `measure` gives and the report holds in `report.findings[name]`; None where
-            the section shows a field of the report.
+            the section has fields of the report.
+        fields: The fields of `oochub.Report` that are its own, where it has no record. `measure` gives their values.
         is_beside_verdict: Whether the page shows it beside the verdict, and not below.
     """
 
@@ -112,6 +115,7 @@ class Section(Generic[R]):
     anchor: ClassVar[str]
     place: ClassVar[int] = 1000
     record: ClassVar[type | None] = None
+    fields: ClassVar[tuple[str, ...]] = ()
     is_beside_verdict: ClassVar[bool] = False
 
     @property
@@ -124,21 +128,30 @@ class Section(Generic[R]):
         return self.found(report) is not None
 
     def found(self, report: R) -> Any:
-        """What the report holds in `findings` for this section, as its record; None where it holds nothing.
+        """What the report holds for this section: its record, or its first field; None where it holds nothing.
 
         Raises:
-            OochubError: A field that is missing or of another type; it is named.
+            OochubError: A field of the record that is missing or of another type; it is named.
         """
+        if self.fields:
+            return getattr(report, self.fields[0])
         content = (getattr(report, "findings", None) or {}).get(self.name)
         if content is None or self.record is None or isinstance(content, self.record):
             return content
         return from_json(self.record, content, what=f"the finding {self.name}")
 
-    def measure(self, predictions: Any) -> Any:
-        """The record that `oochub.evaluate` keeps in `report.findings` for this section; None for none.
+    def measure(self, evaluation: Any) -> Any:
+        """Its part of the report that `oochub.evaluate` makes.
+
+        A section that needs the predictions alone may name its argument `predictions`: it gets these.
 
         Args:
-            predictions: The Predictions that are evaluated.
+            evaluation: The rows, their slices and sides, and the settings, see
+                `oochub.evaluation.evaluation.Evaluation`.
+
+        Returns:
+            Its record; or the values of its fields by their names, those that are left out at their defaults. None for
+            neither.
         """
         return None
 
@@ -172,10 +185,18 @@ class Section(Generic[R]):
         return None
 
 
-def measure_sections(predictions: Any) -> dict[str, Any] | None:
-    """What the sections measure on predictions, by their names; None where none does."""
-    made = {section.name: section.measure(predictions) for section in sections()}
-    return {name: record for name, record in made.items() if record is not None} or None
+def measure_sections(evaluation: Any) -> dict[str, Any]:
+    """The fields of the report that the sections measure, `findings` with the records of those that have one."""
+    fields: dict[str, object] = {}
+    findings: dict[str, object] = {}
+    for section in sections():
+        takes_predictions = "predictions" in signature(section.measure).parameters
+        found = section.measure(evaluation.predictions if takes_predictions else evaluation)
+        if section.fields:
+            fields |= found or {}
+        elif found is not None:
+            findings[section.name] = found
+    return fields | {"findings": findings or None}
 
 
 @cache

@@ -101,24 +101,10 @@ def train_source(
     if asked.hold_out:
         check_hold_out(declared, splits, source=source)
     validation = declared.validation_split if declared else "validation"
-    for split in ("train", validation):
-        if split not in splits:
-            hint = (
-                "`oochub show benchmark` names the options of its builder, given with --option."
-                if declared
-                else f"Folders or files of the names train and {validation} are splits."
-            )
-            there = f"{source} has no split {split!r}, only {', '.join(splits)}"
-            raise OochubError(f"{there}: training needs train and {validation}. {hint}")
+    _check_splits(splits, validation, source, is_benchmark=declared is not None)
     splits, environments = context_environments(splits, asked.environments, needed=("train", validation), source=source)
     column = environments or (declared.environments if declared else "group")
     train = splits["train"]
-    if declared is None and find_output_of_features(train.features) is None:
-        names = choose_wording("label=", "--label-column")
-        raise OochubError(
-            f"{source} has no column label, which training needs, only {', '.join(train.column_names)}. Name the one "
-            f"that holds it with {names}."
-        )
     kind = choose_input(train, model if is_place else None)
     known = column in train.column_names
     if not known and (environments or method.needs_environments):
@@ -167,6 +153,26 @@ def train_source(
         "best_value": result.best_value,
         "global_step": result.global_step,
     }
+
+
+def _check_splits(splits: Mapping[str, Any], validation: str, source: str, *, is_benchmark: bool) -> None:
+    """Refuses data without both splits that training needs, or own data without a label."""
+    for split in ("train", validation):
+        if split not in splits:
+            hint = (
+                "`oochub show benchmark` names the options of its builder, given with --option."
+                if is_benchmark
+                else f"Folders or files of the names train and {validation} are splits."
+            )
+            there = f"{source} has no split {split!r}, only {', '.join(splits)}"
+            raise OochubError(f"{there}: training needs train and {validation}. {hint}")
+    train = splits["train"]
+    if not is_benchmark and find_output_of_features(train.features) is None:
+        names = choose_wording("label=", "--label-column")
+        raise OochubError(
+            f"{source} has no column label, which training needs, only {', '.join(train.column_names)}. Name the one "
+            f"that holds it with {names}."
+        )
 
 
 def _number_classes(train: Any) -> list[str]:

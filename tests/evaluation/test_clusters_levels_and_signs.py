@@ -158,7 +158,7 @@ def test_groups_of_too_few_clusters_are_not_compared_by_their_rows(by_user, tmp_
 
 
 def test_bins_of_confidence_have_wilsons_interval_at_95_percent():
-    """Reference: scipy. Planted fault: 90% in breakdown.py."""
+    """Reference: scipy. Planted fault: 90% in confidence.py."""
     rng = np.random.default_rng(4)
     logits, label = rng.normal(size=(400, 2)) * 2, rng.integers(2, size=400)
     predictions = oochub.Predictions.from_arrays(

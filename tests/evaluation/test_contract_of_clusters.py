@@ -85,7 +85,7 @@ def narrow(single: Any, clustered: Any) -> list[str]:
     [(kind, *columns) for kind in KINDS for columns in COLUMNS if columns[0] != "usual contexts" or kind in WORDS],
 )
 def test_every_number_takes_clusters(kind, title, has, monkeypatch):
-    """Planted faults: clusters dropped in breakdown, in the worst group, in the gap."""
+    """Planted faults: clusters dropped in group_errors, in the worst group, in the gap."""
     by_user(monkeypatch)
     predictions = predictions_of(Declared(title, None, (None, None), kind, 4, frozenset(has)))
     single, clustered = (oochub.evaluate(copied(predictions, copies), resamples=300, seed=1) for copies in (1, COPIES))

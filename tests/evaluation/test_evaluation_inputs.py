@@ -4,10 +4,11 @@ import pytest
 
 from oochub.errors import OochubError
 from oochub.evaluation.evaluation_inputs import check_inputs
+from oochub.settings.evaluation_settings import EvaluationSettings
 
 
-def listed(predictions="p.parquet", metrics=None, detectors=(), reference=None, pairs=None, probes=()):
-    return check_inputs(predictions, metrics, detectors, reference, pairs, probes)
+def listed(predictions="p.parquet", **given):
+    return check_inputs(predictions, EvaluationSettings(**{"detectors": ("msp",), **given}))[1]
 
 
 @pytest.mark.parametrize("pairs", [[("a", "b")], [["a", "b"]], (("a", "b"),), iter([("a", "b")])])

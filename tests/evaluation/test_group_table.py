@@ -8,9 +8,9 @@ import pytest
 import oochub
 from oochub.cli import main
 from oochub.errors import OochubError
-from oochub.evaluation import breakdown
-from oochub.evaluation.breakdown import tabulate_groups
+from oochub.evaluation.group_table import tabulate_groups
 from oochub.prediction.predictions import Predictions
+from oochub.sections import group_errors
 from oochub.stats.proportion import wilson
 
 
@@ -42,7 +42,7 @@ def test_the_rows_are_those_of_the_report():
 
 def test_groups_that_a_report_leaves_out_are_there(monkeypatch):
     """Against a count by hand. The report has 2 of each side's worst and best."""
-    monkeypatch.setattr(breakdown, "_WORST", 2)
+    monkeypatch.setattr(group_errors, "_WORST", 2)
     made = _make(40)
     report, table = oochub.evaluate(made), tabulate_groups(made)
     assert report.groups_left_out == table.num_rows - len(report.group_rows) > 60
@@ -59,7 +59,7 @@ def test_the_report_has_the_worst_and_the_best_of_all(monkeypatch):
     made = _make(40)
     every = [row for row in tabulate_groups(made).to_pylist() if row["side"] == "out"]
     values = sorted(row["accuracy"] for row in every)
-    monkeypatch.setattr(breakdown, "_WORST", 3)
+    monkeypatch.setattr(group_errors, "_WORST", 3)
     listed = [row.accuracy.value for row in oochub.evaluate(made).group_rows if row.role == "out"]
     assert sorted(listed) == [*values[:3], *values[-3:]]
 

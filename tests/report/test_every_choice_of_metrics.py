@@ -146,7 +146,9 @@ def _every_number(report):
 
 def _refused(predictions, metrics, monkeypatch, message):
     with monkeypatch.context() as patched, pytest.raises(oochub.OochubError, match=message):
-        patched.setattr("oochub.evaluation.evaluate.measure_slice", lambda *_: pytest.fail("refused after a slow step"))
+        patched.setattr(
+            "oochub.evaluation.evaluation.measure_slice", lambda *_: pytest.fail("refused after a slow step")
+        )
         _evaluate(predictions, metrics)
 
 

@@ -8,7 +8,9 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
 
 import every_page
 import numpy as np
@@ -25,7 +27,8 @@ from spectrum_sets import near_and_far_report
 import oochub
 from oochub.report import forms
 from oochub.report.forms import terminal
-from oochub.section import sections
+from oochub.report.report_record import ReportRecord
+from oochub.section import Section, measure_sections, sections
 
 MAKERS = {
     "nooch": lambda: reports.read(reports.nooch_report()),
@@ -180,8 +183,8 @@ class Brightness(Section):
 
     title, anchor, place, record = "Brightness", "brightness", 75, _Brightness
 
-    def measure(self, predictions):
-        n = len(predictions)
+    def measure(self, evaluation):
+        n = int(evaluation.sides["in"].sum())
         ends = [dict(low=value - 0.1, high=value + 0.1, n=n, method="t") for value in (0.2, 0.6)]
         return _Brightness(Estimate(0.2, **ends[0]), Estimate(0.6, **ends[1]))
 
@@ -207,7 +210,7 @@ import numpy as np
 import oochub
 from rich.console import Console
 from oochub.report.forms import terminal
-made = oochub.Predictions.from_arrays(logits=np.eye(2)[[0, 1] * 20], label=[0, 0] * 20)
+made = oochub.Predictions.from_arrays(logits=np.eye(2)[[0, 1] * 20], label=[0, 0] * 20, challenge=["easy"] * 40)
 report = oochub.evaluate(made, resamples=100)
 again = oochub.Report.load(report.save("report.json"))
 assert repr(again["brightness/wrong"]) == repr(report["brightness/wrong"]) == "0.200 [0.100, 0.300] n=40"
@@ -224,6 +227,32 @@ assert page.index('id="confidence"') < page.index('id="brightness"') < page.inde
 assert "brightness wrong" in set(again.to_pandas()["slice"])
 print("shown", oochub.catalog.summary("section", "brightness"))
 """
+
+
+def test_each_field_of_a_report_is_measured_by_one_section():
+    """What is no section's says what was evaluated. Fault planted: `errors` also a field of the groups."""
+    owned = [name for section in sections() for name in section.fields]
+    of_all = {"schema_version", "benchmark", "model", "notes", "findings", "provenance"}
+    assert sorted([*owned, *of_all]) == sorted(each.name for each in fields(ReportRecord))
+    assert not [section.name for section in sections() if section.fields and section.record]
+
+
+def test_a_section_measures_the_predictions_alone_if_it_names_them(monkeypatch):
+    """Sections of packages from before there was an Evaluation. Fault planted: the Evaluation handed to all."""
+
+    class Count(Section):
+        def measure(self, predictions):
+            return len(predictions)
+
+    class Fields(Section):
+        fields = ("notes",)
+
+        def measure(self, evaluation):
+            return {"notes": (str(evaluation.predictions),)}
+
+    monkeypatch.setattr("oochub.section.sections", lambda: (Count(), Fields(), Section()))
+    measured = measure_sections(SimpleNamespace(predictions=[1, 2]))
+    assert measured == {"notes": ("[1, 2]",), "findings": {"test_section_contract": 2}}
 
 
 def test_a_new_finding_is_one_file(tmp_path):

@@ -1,5 +1,7 @@
 """Detectors on declared groups of sets: the standard reading and the full spectrum against scikit-learn."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -8,8 +10,8 @@ from spectrum_sets import spectrum_report, spectrum_sets
 
 import oochub
 from oochub.builders.sources.imagenet_sets import SETS
-from oochub.detection.full_spectrum import average_sets
 from oochub.records.schema import from_json, to_json
+from oochub.sections.near_and_far import _average_sets, _find_images
 from oochub.stats.delong import delong
 from oochub.stats.estimate import Estimate
 
@@ -104,12 +106,10 @@ def test_every_shifted_set_of_the_builder_is_declared():
 
 
 def test_a_mean_over_sets():
-    with pytest.raises(oochub.OochubError, match="at least one set"):
-        average_sets([], n=0)
     one = Estimate(0.5, low=0.4, high=0.6, n=10, method="m", reason="few")
-    assert average_sets([one], n=10) is one
+    assert _average_sets([one], n=10) is one
     none = Estimate(0.7, n=10, method="m", reason="few; no interval")
-    both = average_sets([one, none], n=15)
+    both = _average_sets([one, none], n=15)
     assert (both.value, both.n, both.reason) == (0.6, 15, "few; no interval") and np.isnan(both.low)
 
 
@@ -124,6 +124,21 @@ def test_the_interval_of_a_mean_covers():
         for shift, n in ((1.0, 60), (1.5, 40)):
             score = np.concatenate([inside, rng.normal(size=n) - shift])
             estimates.append(delong(np.repeat([1, 0], [80, n]), score))
-        mean = average_sets(estimates, n=180)
+        mean = _average_sets(estimates, n=180)
         hits += mean.low <= truth <= mean.high
     assert hits >= 380
+
+
+def test_rows_of_one_image_are_told_where_an_image_is_there_twice():
+    """Rows out of distribution do not count. Planted fault seen: images that are all there once."""
+
+    def make(*ids, ood=()):
+        column = {"example_id": np.array(ids)}
+        return SimpleNamespace(predictions=SimpleNamespace(column=column.get), is_ood=np.isin(ids, ood))
+
+    spectrum = SimpleNamespace(image_of=lambda name: name.partition("/")[0])
+    plain, blurred = make("a/0", "b/0"), make("a/blur", "c/blur", "c/new", ood=["c/new"])
+    assert _find_images([plain], spectrum) is None
+    assert _find_images([plain, blurred], spectrum).tolist() == ["a", "b", "a", "c"]
+    assert _find_images([plain, make("x", "b/1", ood=["b/1"])], spectrum) is None
+    assert _find_images([plain, blurred], SimpleNamespace(image_of=None)) is None

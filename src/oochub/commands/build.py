@@ -1,6 +1,6 @@
 """The command `oochub build`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,38 @@ from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import CSV, DECLARATION, REPOSITORY
 
 PANEL = "Data"
+
+_Describe = Annotated[
+    Path | None,
+    typer.Option(
+        callback=writes(DECLARATION),
+        rich_help_panel=MORE,
+        help="Own data: write a first benchmark.toml that declares them, to be corrected by hand.",
+    ),
+]
+_Audit = Annotated[
+    Path | None,
+    typer.Option(
+        callback=writes(CSV),
+        rich_help_panel=MORE,
+        help="imagenet_ood: write a CSV of every candidate class with what removed it, if anything; needs no raw "
+        "files.",
+    ),
+]
+_Order = Annotated[
+    str,
+    typer.Option(rich_help_panel=MORE, help="For the audit, the order of its filters: 3.2, H, or names with commas."),
+]
+_Candidates = Annotated[
+    str,
+    typer.Option(rich_help_panel=MORE, help="For the audit, its candidates: winter21, fall11, or a file of wnids."),
+]
+_WordNet = Annotated[
+    Path | None,
+    typer.Option(
+        rich_help_panel=MORE, help="For the audit: read WordNet 3.0 from this folder, not the facts in oochub."
+    ),
+]
 
 
 def build(
@@ -53,48 +85,18 @@ def build(
             rich_help_panel=MORE, help="Size of a shard of a WebDataset in megabytes; each split has at least 8 shards."
         ),
     ] = 500.0,
-    describe: Annotated[
-        Path | None,
-        typer.Option(
-            callback=writes(DECLARATION),
-            rich_help_panel=MORE,
-            help="Own data: write a first benchmark.toml that declares them, to be corrected by hand.",
-        ),
-    ] = None,
-    audit: Annotated[
-        Path | None,
-        typer.Option(
-            callback=writes(CSV),
-            rich_help_panel=MORE,
-            help="imagenet_ood: write a CSV of every candidate class with what removed it, if anything; needs no raw "
-            "files.",
-        ),
-    ] = None,
-    order: Annotated[
-        str,
-        typer.Option(
-            rich_help_panel=MORE, help="For the audit, the order of its filters: 3.2, H, or names with commas."
-        ),
-    ] = "3.2",
-    candidates: Annotated[
-        str,
-        typer.Option(rich_help_panel=MORE, help="For the audit, its candidates: winter21, fall11, or a file of wnids."),
-    ] = "winter21",
-    wordnet: Annotated[
-        Path | None,
-        typer.Option(
-            rich_help_panel=MORE, help="For the audit: read WordNet 3.0 from this folder, not the facts in oochub."
-        ),
-    ] = None,
+    describe: _Describe = None,
+    audit: _Audit = None,
+    order: _Order = "3.2",
+    candidates: _Candidates = "winter21",
+    wordnet: _WordNet = None,
     as_json: AsJson = False,
 ) -> None:
     """Builds a benchmark, or own data, into a repository with a card; plain `datasets` loads it.
 
     Under torchrun each process builds its share of the configurations, whole or not at all, and adds it to the card.
     """
-    from oochub.data.load import get_builder_class, is_benchmark, split_name
-    from oochub.loading_scripts.build_repository import build_parquet, build_webdataset
-    from oochub.repository.write_repository import write_user_repository
+    from oochub.data.load import is_benchmark
     from oochub.repository.write_webdataset import SHARD_SIZE
 
     if describe is not None:
@@ -102,12 +104,7 @@ def build(
             raise OochubError(
                 "--describe writes a declaration of own data: give a folder or file, and leave out --out."
             )
-        from oochub.data.describe_data import describe_data
-        from oochub.storage.files import write_whole
-
-        text = describe_data(source, describe, settings=data)
-        with write_whole(describe, kind=DECLARATION) as draft:
-            draft.write_text(text, "utf-8")
+        _write_declaration(source, describe, data)
         print_result({"declaration": str(describe)}, as_json)
         return
     if out is None and audit is None:
@@ -119,37 +116,79 @@ def build(
     if format == "parquet" and shard_size != SHARD_SIZE:
         raise OochubError("--shard-size only applies to shards: add --format webdataset.")
     written: dict[str, Any] = {}
-    here = Ranks.here()
-    if audit is not None and here.is_first:
+    if audit is not None and Ranks.here().is_first:
         written |= _audit_classes(source, audit, as_json, order=order, candidates=candidates, wordnet=wordnet)
     if out is not None:
         options = {**(data.options or {}), **({"follow_links": True} if follow_links else {})}
-        if is_benchmark(source):
-            if data.named or data.usual:
-                raise OochubError(f"{source} is built with its own columns: leave out the column options.")
-            names = list(dict.fromkeys(f"{source}/{each}" for each in config or ())) or [source]
-            for benchmark, each in map(split_name, names):
-                get_builder_class(benchmark).checked_config(each or None)
-            repository: Callable[..., Path] = build_parquet
-            if format == "webdataset":
-                repository = partial(build_webdataset, shard_size=shard_size)
-            for name in names[here.number :: here.count]:
-                path = repository(name, out, data_dir=data.data_dir, options=options, num_proc=num_proc)
-                written["repository"] = str(path)
-        elif config and len(config) > 1:
-            raise OochubError(f"Own data are built one configuration at a time, got {', '.join(config)}.")
-        elif here.is_first:
-            only = config[0] if config else None
-            path = write_user_repository(
-                source,
-                out,
-                settings=replace(data, config=only, options=options),
-                num_proc=num_proc,
-                shard_size=shard_size if format == "webdataset" else None,
-            )
-            written["repository"] = str(path)
+        build_here = _build_benchmark if is_benchmark(source) else _build_own_data
+        path = build_here(
+            source,
+            out,
+            replace(data, options=options),
+            config or [],
+            num_proc=num_proc,
+            shard_size=shard_size if format == "webdataset" else None,
+        )
+        written |= {} if path is None else {"repository": str(path)}
     if written:
         print_result(written, as_json)
+
+
+def _write_declaration(source: str, file: Path, data: DataSettings) -> None:
+    """Writes a first benchmark.toml of own data."""
+    from oochub.data.describe_data import describe_data
+    from oochub.storage.files import write_whole
+
+    text = describe_data(source, file, settings=data)
+    with write_whole(file, kind=DECLARATION) as draft:
+        draft.write_text(text, "utf-8")
+
+
+def _build_benchmark(
+    source: str,
+    out: Path,
+    data: DataSettings,
+    configs: Sequence[str],
+    *,
+    num_proc: int | None,
+    shard_size: float | None,
+) -> Path | None:
+    """Builds the configurations of a benchmark that are this process's; None where none is."""
+    from oochub.data.load import get_builder_class, split_name
+    from oochub.loading_scripts.build_repository import build_parquet, build_webdataset
+
+    if data.named or data.usual:
+        raise OochubError(f"{source} is built with its own columns: leave out the column options.")
+    names = list(dict.fromkeys(f"{source}/{each}" for each in configs)) or [source]
+    for benchmark, each in map(split_name, names):
+        get_builder_class(benchmark).checked_config(each or None)
+    repository: Callable[..., Path] = build_parquet
+    if shard_size is not None:
+        repository = partial(build_webdataset, shard_size=shard_size)
+    here, path = Ranks.here(), None
+    for name in names[here.number :: here.count]:
+        path = repository(name, out, data_dir=data.data_dir, options=data.options, num_proc=num_proc)
+    return path
+
+
+def _build_own_data(
+    source: str,
+    out: Path,
+    data: DataSettings,
+    configs: Sequence[str],
+    *,
+    num_proc: int | None,
+    shard_size: float | None,
+) -> Path | None:
+    """Builds own data, in the first process."""
+    from oochub.repository.write_repository import write_user_repository
+
+    if len(configs) > 1:
+        raise OochubError(f"Own data are built one configuration at a time, got {', '.join(configs)}.")
+    if not Ranks.here().is_first:
+        return None
+    settings = replace(data, config=configs[0] if configs else None)
+    return write_user_repository(source, out, settings=settings, num_proc=num_proc, shard_size=shard_size)
 
 
 def _audit_classes(benchmark: str, path: Path, as_json: bool, **parameters: Any) -> dict[str, Any]:

@@ -15,6 +15,39 @@ from oochub.storage.artifacts import REPOSITORY
 PANEL = "Data"
 
 _Column = str | None
+_Label = Annotated[_Column, typer.Option(help="Column of the label, if the criterion needs one; default label.")]
+_Value = Annotated[_Column, typer.Option(help="threshold, membership: column of numbers or names.")]
+_Allowed = Annotated[str | None, typer.Option(help="membership: 1..245 or road,grass; values outside are hard.")]
+_Present = Annotated[
+    _Column,
+    typer.Option(rich_help_panel=MORE, help="co_occurrence, gist: column that says whether the object is present."),
+]
+_ContextAreas = Annotated[
+    _Column,
+    typer.Option(rich_help_panel=MORE, help="co_occurrence: columns of areas, a,b,c, or one column of lists."),
+]
+_Beta = Annotated[
+    float | None,
+    typer.Option(rich_help_panel=MORE, help="co_occurrence: smallest area of a context that counts as present."),
+]
+_Similarity = Annotated[
+    _Column, typer.Option(rich_help_panel=MORE, help="gist: column of the similarity to the mean scene.")
+]
+_Tau = Annotated[
+    str | None,
+    typer.Option(rich_help_panel=MORE, help="gist: threshold, or two, for positives and negatives: 0.5,0.4."),
+]
+_Parameters = Annotated[
+    list[str] | None,
+    typer.Option(
+        callback=check_pairs,
+        rich_help_panel=MORE,
+        help="Another parameter of the criterion, key=value; repeatable.",
+    ),
+]
+_HardRows = Annotated[
+    int | None, typer.Option(rich_help_panel=MORE, help="gist: number of hard examples, instead of --tau.", min=0)
+]
 
 
 def challenge(
@@ -27,49 +60,20 @@ def challenge(
             callback=writes(REPOSITORY), help="Folder for the repository: new, empty, or a challenge set to replace."
         ),
     ],
-    label: Annotated[
-        _Column, typer.Option(help="Column of the label, if the criterion needs one; default label.")
-    ] = None,
+    label: _Label = None,
     context: Annotated[_Column, typer.Option(help="mismatch: column with the same codes as the label.")] = None,
-    value: Annotated[_Column, typer.Option(help="threshold, membership: column of numbers or names.")] = None,
+    value: _Value = None,
     at: Annotated[float | None, typer.Option(help="threshold: values of at least this are hard.")] = None,
-    allowed: Annotated[
-        str | None, typer.Option(help="membership: 1..245 or road,grass; values outside are hard.")
-    ] = None,
+    allowed: _Allowed = None,
     inside: Annotated[bool, typer.Option("--inside", help="membership: values inside are hard instead.")] = False,
-    present: Annotated[
-        _Column,
-        typer.Option(rich_help_panel=MORE, help="co_occurrence, gist: column that says whether the object is present."),
-    ] = None,
-    context_areas: Annotated[
-        _Column,
-        typer.Option(rich_help_panel=MORE, help="co_occurrence: columns of areas, a,b,c, or one column of lists."),
-    ] = None,
-    beta: Annotated[
-        float | None,
-        typer.Option(rich_help_panel=MORE, help="co_occurrence: smallest area of a context that counts as present."),
-    ] = None,
-    similarity: Annotated[
-        _Column, typer.Option(rich_help_panel=MORE, help="gist: column of the similarity to the mean scene.")
-    ] = None,
-    tau: Annotated[
-        str | None,
-        typer.Option(rich_help_panel=MORE, help="gist: threshold, or two, for positives and negatives: 0.5,0.4."),
-    ] = None,
-    hard_positives: Annotated[
-        int | None, typer.Option(rich_help_panel=MORE, help="gist: number of hard examples, instead of --tau.", min=0)
-    ] = None,
-    hard_negatives: Annotated[
-        int | None, typer.Option(rich_help_panel=MORE, help="gist: number of hard examples, instead of --tau.", min=0)
-    ] = None,
-    parameter: Annotated[
-        list[str] | None,
-        typer.Option(
-            callback=check_pairs,
-            rich_help_panel=MORE,
-            help="Another parameter of the criterion, key=value; repeatable.",
-        ),
-    ] = None,
+    present: _Present = None,
+    context_areas: _ContextAreas = None,
+    beta: _Beta = None,
+    similarity: _Similarity = None,
+    tau: _Tau = None,
+    hard_positives: _HardRows = None,
+    hard_negatives: _HardRows = None,
+    parameter: _Parameters = None,
     earlier_parameter: Annotated[
         list[str] | None, typer.Option("--set", hidden=True, callback=check_pairs)
     ] = None,  # its name of before

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 PANEL = "Predict and score"
 
+_OF_SOURCE = ("benchmark", "model_name", "probabilities")
+"""The settings that say what answers of another program are of."""
+
 
 def evaluate(
     predictions: Annotated[
@@ -62,78 +65,27 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Scores predictions: metrics with intervals in and out of context, groups, worst mistakes."""
-    several = task is not None and (len(task) > 1 or "every" in task)
     if out is not None:
-        check_writable(out, kind=REPORTS if several else REPORT)
+        check_writable(out, kind=REPORTS if _is_several(task) else REPORT)
     from oochub.evaluation.evaluate import evaluate as run
     from oochub.records.origin_records import Asked
     from oochub.report.forms import terminal
-    from oochub.report.report import Report
 
-    if task and (asked.detectors or asked.reference or asked.pairs or asked.probes or asked.classes != "all"):
-        raise OochubError(
-            "Detectors compare sets, not tasks: leave out --task, or --detector, --reference, --pair, --probe and "
-            "--classes."
-        )
-    if task and asked.rows is not None:
-        raise OochubError("--rows names rows of one report, not of tasks. Leave out --task or --rows.")
-    if groups is not None and asked.rows is not None:
-        raise OochubError("--groups writes the groups of all rows: leave out --rows or --groups.")
-    if task and groups is not None:
-        raise OochubError("--groups writes one table: leave out --task, or evaluate predictions for one task.")
-
+    _check_together(asked, task, groups)
     loading = {name: getattr(data, name) for name in data.keywords() if name != "data_dir"}
-    source: dict[str, Any] = {
-        "benchmark": asked.benchmark,
-        "data_dir": data.data_dir,
-        "model_name": asked.model_name,
-        "probabilities": asked.probabilities,
-    }
+    source = {"data_dir": data.data_dir, **{name: getattr(asked, name) for name in _OF_SOURCE}}
     if keep is not None:
-        from oochub.evaluation.evaluation_inputs import is_beside
-
-        if asked.benchmark is None and not any(map(is_beside, predictions)):
-            raise OochubError(
-                "--keep needs --benchmark, or a file of columns beside the predictions. Add one, or leave --keep out."
-            )
         predictions, source, loading = [_keep_predictions(predictions, keep, source | loading)], {}, {}
     if task:
-        from oochub.evaluation.tasks import evaluate_tasks
-
-        with TemporaryDirectory() as scratch:
-            written = evaluate_tasks(
-                predictions,
-                task,
-                out or Path(scratch, "reports" if several else "report.json"),
-                source=source | loading,
-                metrics=None if asked.metrics is None else list(asked.metrics),
-                match=asked.match,
-                correction=intervals.correction,
-                seed=intervals.seed,
-            )
-            if out is None:
-                _print({name: Report.load(file) for name, file in written.items()}, as_json)
-                return
-        if len(written) == 1 and not as_json:
-            out_console.print(terminal(Report.load(*written.values())))
-        print_result({"reports": len(written), "report": str(out)}, as_json)
+        _evaluate_tasks(predictions, task, asked, intervals, source=source | loading, out=out, as_json=as_json)
         return
     table = None
     if groups is not None:
-        from oochub.evaluation.breakdown import tabulate_groups
+        from oochub.evaluation.group_table import tabulate_groups
 
         table = tabulate_groups(list(predictions), classes=asked.classes, **source, **loading)
-    report = run(
-        list(predictions),
-        **{
-            name: value
-            for name, value in asked.record().items()
-            if name not in ("benchmark", "model_name", "probabilities")
-        },
-        **intervals.record(),
-        loading=loading,
-        **source,
-    )
+    settings = {name: value for name, value in asked.record().items() if name not in _OF_SOURCE}
+    report = run(list(predictions), **settings, **intervals.record(), loading=loading, **source)
     typed = Asked.of(predictions=predictions[0] if len(predictions) == 1 else None, report=out)
     report = replace(report, provenance=replace(report.provenance, asked=typed))
     kept = {} if keep is None else {"predictions": str(keep)}
@@ -150,6 +102,60 @@ def evaluate(
     if not as_json:
         out_console.print(terminal(report))
     print_result({"report": str(out), **kept}, as_json)
+
+
+def _is_several(task: list[str] | None) -> bool:
+    """Whether there are several reports."""
+    return task is not None and (len(task) > 1 or "every" in task)
+
+
+def _check_together(asked: EvaluationSettings, task: list[str] | None, groups: Path | None) -> None:
+    """Refuses options that exclude each other."""
+    if task and (asked.detectors or asked.reference or asked.pairs or asked.probes or asked.classes != "all"):
+        raise OochubError(
+            "Detectors compare sets, not tasks: leave out --task, or --detector, --reference, --pair, --probe and "
+            "--classes."
+        )
+    if task and asked.rows is not None:
+        raise OochubError("--rows names rows of one report, not of tasks. Leave out --task or --rows.")
+    if groups is not None and asked.rows is not None:
+        raise OochubError("--groups writes the groups of all rows: leave out --rows or --groups.")
+    if task and groups is not None:
+        raise OochubError("--groups writes one table: leave out --task, or evaluate predictions for one task.")
+
+
+def _evaluate_tasks(
+    predictions: list[Path],
+    task: list[str],
+    asked: EvaluationSettings,
+    intervals: IntervalSettings,
+    *,
+    source: dict[str, Any],
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Writes or prints a report for each task."""
+    from oochub.evaluation.tasks import evaluate_tasks
+    from oochub.report.forms import terminal
+    from oochub.report.report import Report
+
+    with TemporaryDirectory() as scratch:
+        written = evaluate_tasks(
+            predictions,
+            task,
+            out or Path(scratch, "reports" if _is_several(task) else "report.json"),
+            source=source,
+            metrics=None if asked.metrics is None else list(asked.metrics),
+            match=asked.match,
+            correction=intervals.correction,
+            seed=intervals.seed,
+        )
+        if out is None:
+            _print({name: Report.load(file) for name, file in written.items()}, as_json)
+            return
+    if len(written) == 1 and not as_json:
+        out_console.print(terminal(Report.load(*written.values())))
+    print_result({"reports": len(written), "report": str(out)}, as_json)
 
 
 def _print(reports: Mapping[str, "Report"], as_json: bool) -> None:
@@ -169,7 +175,11 @@ def _print(reports: Mapping[str, "Report"], as_json: bool) -> None:
 
 def _keep_predictions(answers: list[Path], keep: Path, source: Mapping[str, Any]) -> Path:
     """The file of predictions that files of answers became."""
-    from oochub.evaluation.evaluation_inputs import open_parts
+    from oochub.evaluation.evaluation_inputs import is_beside, open_parts
     from oochub.prediction.predictions import concatenate_predictions
 
+    if source["benchmark"] is None and not any(map(is_beside, answers)):
+        raise OochubError(
+            "--keep needs --benchmark, or a file of columns beside the predictions. Add one, or leave --keep out."
+        )
     return concatenate_predictions(open_parts(answers, **source)).save(keep)

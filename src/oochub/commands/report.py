@@ -1,7 +1,8 @@
 """The command `oochub report`."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -11,6 +12,12 @@ from oochub.settings.data_settings import DataSettings
 from oochub.settings.report_settings import TableSettings
 from oochub.storage.artifacts import BROWSER, LATEX, MARKDOWN, PAGE, find_plot_kind
 from oochub.storage.files import check_writable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from oochub.commands._drawing import Plot, Sources
+    from oochub.report.report import Report
 
 PANEL = "Predict and score"
 
@@ -33,11 +40,73 @@ def _writes_exports(exports: list[str] | None) -> list[str] | None:
     return exports
 
 
+_Html = Annotated[Path | None, typer.Option(callback=writes(PAGE), help="Write the self-contained page here.")]
+_Markdown = Annotated[Path | None, typer.Option(callback=writes(MARKDOWN), help="Write Markdown tables here.")]
+_Latex = Annotated[Path | None, typer.Option(callback=writes(LATEX), help="Write a LaTeX table here.")]
+_Plots = Annotated[
+    list[str] | None,
+    typer.Option(
+        callback=_writes_figures,
+        metavar="KIND=FILE.png",
+        help="Draw a figure here (.png, .pdf, .svg), or write its numbers (.csv); repeatable.",
+    ),
+]
+_Exports = Annotated[
+    list[str] | None,
+    typer.Option(
+        callback=_writes_exports,
+        metavar="NAME=PATH",
+        help="Write predictions for another program, as fiftyone=folder; repeatable, see `oochub list bridge`.",
+    ),
+]
+_Browse = Annotated[
+    Path | None,
+    typer.Option(callback=writes(BROWSER), help="Write a folder with a page of all rows here, opened from disk."),
+]
+_Detectors = Annotated[
+    list[str] | None, typer.Option(help="For figures of detectors: score predictions with this one; repeatable.")
+]
+_Reference = Annotated[Path | None, typer.Option(help="Predictions for the training split, to fit detectors.")]
+_Embeddings = Annotated[
+    list[Path] | None,
+    typer.Option(
+        rich_help_panel=MORE,
+        help="Predictions whose features say which images are near, one file per set; repeatable.",
+    ),
+]
+_Predictions = Annotated[
+    list[Path] | None,
+    typer.Option(
+        rich_help_panel=MORE,
+        help="For --browse: the predictions behind the report; default those that it names, beside it; repeatable.",
+    ),
+]
+_ImagesFrom = Annotated[
+    str | None,
+    typer.Option(
+        rich_help_panel=MORE,
+        metavar="SOURCE",
+        help="For --browse: the data that were predicted, whose images are shown; default the benchmark's.",
+    ),
+]
+_Half = Annotated[
+    bool,
+    typer.Option(
+        "--half",
+        rich_help_panel=MORE,
+        help="For --browse: show half of the rows and keep the others back, for `oochub evaluate --rows --unseen`.",
+    ),
+]
+_RowMap = Annotated[
+    Literal["pca", "tsne"] | None,
+    typer.Option(
+        "--map", rich_help_panel=MORE, help="For --browse: add a map of the rows by the features that were stored."
+    ),
+]
+
+
 def report(
-    raw: Annotated[
-        DataSettings,
-        shown(only=("data_dir", "options", "image", "label", "config")),
-    ],
+    raw: Annotated[DataSettings, shown(only=("data_dir", "options", "image", "label", "config"))],
     printed: TableSettings,
     source: Annotated[
         list[str],
@@ -45,75 +114,19 @@ def report(
             help="One or more report.json; for figures also predictions (.parquet), numbers.csv, nooch/all."
         ),
     ],
-    html: Annotated[
-        Path | None, typer.Option(callback=writes(PAGE), help="Write the self-contained page here.")
-    ] = None,
-    markdown: Annotated[
-        Path | None, typer.Option(callback=writes(MARKDOWN), help="Write Markdown tables here.")
-    ] = None,
-    latex: Annotated[Path | None, typer.Option(callback=writes(LATEX), help="Write a LaTeX table here.")] = None,
-    plot: Annotated[
-        list[str] | None,
-        typer.Option(
-            callback=_writes_figures,
-            metavar="KIND=FILE.png",
-            help="Draw a figure here (.png, .pdf, .svg), or write its numbers (.csv); repeatable.",
-        ),
-    ] = None,
-    export: Annotated[
-        list[str] | None,
-        typer.Option(
-            callback=_writes_exports,
-            metavar="NAME=PATH",
-            help="Write predictions for another program, as fiftyone=folder; repeatable, see `oochub list bridge`.",
-        ),
-    ] = None,
-    browse: Annotated[
-        Path | None,
-        typer.Option(callback=writes(BROWSER), help="Write a folder with a page of all rows here, opened from disk."),
-    ] = None,
-    detector: Annotated[
-        list[str] | None, typer.Option(help="For figures of detectors: score predictions with this one; repeatable.")
-    ] = None,
-    reference: Annotated[
-        Path | None, typer.Option(help="Predictions for the training split, to fit detectors.")
-    ] = None,
-    embedding: Annotated[
-        list[Path] | None,
-        typer.Option(
-            rich_help_panel=MORE,
-            help="Predictions whose features say which images are near, one file per set; repeatable.",
-        ),
-    ] = None,
-    predictions: Annotated[
-        list[Path] | None,
-        typer.Option(
-            rich_help_panel=MORE,
-            help="For --browse: the predictions behind the report; default those that it names, beside it; repeatable.",
-        ),
-    ] = None,
-    images_from: Annotated[
-        str | None,
-        typer.Option(
-            rich_help_panel=MORE,
-            metavar="SOURCE",
-            help="For --browse: the data that were predicted, whose images are shown; default the benchmark's.",
-        ),
-    ] = None,
-    half: Annotated[
-        bool,
-        typer.Option(
-            "--half",
-            rich_help_panel=MORE,
-            help="For --browse: show half of the rows and keep the others back, for `oochub evaluate --rows --unseen`.",
-        ),
-    ] = False,
-    row_map: Annotated[
-        Literal["pca", "tsne"] | None,
-        typer.Option(
-            "--map", rich_help_panel=MORE, help="For --browse: add a map of the rows by the features that were stored."
-        ),
-    ] = None,
+    html: _Html = None,
+    markdown: _Markdown = None,
+    latex: _Latex = None,
+    plot: _Plots = None,
+    export: _Exports = None,
+    browse: _Browse = None,
+    detector: _Detectors = None,
+    reference: _Reference = None,
+    embedding: _Embeddings = None,
+    predictions: _Predictions = None,
+    images_from: _ImagesFrom = None,
+    half: _Half = False,
+    row_map: _RowMap = None,
     images: Annotated[bool, typer.Option(rich_help_panel=MORE, help="Show images on the pages.")] = True,
     as_json: AsJson = False,
 ) -> None:
@@ -128,8 +141,6 @@ def report(
     """
     from oochub.commands._drawing import Export, Plot, Sources, draw, write_exports
     from oochub.errors import OochubError
-    from oochub.report.forms import frame_table, terminal
-    from oochub.storage.files import write_whole
 
     sources = Sources(
         names=source,
@@ -141,13 +152,7 @@ def report(
     )
     plots = [Plot.parse(text, sources) for text in plot or []]
     exports = [Export.parse(text) for text in export or []]
-    if (detector or reference or embedding) and not any(figure.material == "scored_sets" for figure in plots):
-        raise OochubError(
-            "--detector, --reference and --embedding apply to figures of detectors only, such as --plot "
-            "score_distributions=FILE. `oochub evaluate --detector NAME` adds the scores of detectors to a report."
-        )
-    if embedding and not any("nearest" in figure.beside for figure in plots):
-        raise OochubError("--embedding applies to the figures distance_regression and percentile_pictures only.")
+    _check_figures(plots, of_detectors=bool(detector or reference or embedding), is_near=bool(embedding))
     if browse is None and (predictions or images_from or half or row_map):
         raise OochubError(
             "--predictions, --images-from, --half and --map apply to --browse FOLDER only. Add it, or leave them out."
@@ -165,6 +170,41 @@ def report(
             f"Tables and pages need a report, got {source[0]}: run `oochub evaluate PREDICTIONS --out report.json` "
             "first. --plot KIND=FILE.png draws a figure from predictions; `oochub list figure` names them."
         )
+    _write_forms(outputs, sources, printed, images=images)
+    if browse is not None:
+        write_rows = catalog.find_functions("browse")["browsing"]
+        options = {"images": images, "images_from": images_from, "half": half, "row_map": row_map, "data": raw}
+        write_rows(source[0], browse, predictions=predictions or (), **options)
+        outputs["browse"] = browse / "index.html"
+    tables = draw(plots, sources)
+    _print_tables(() if outputs or plots or exports or as_json else sources.reports, {} if as_json else tables)
+    written: dict[str, Any] = {name: str(path) for name, path in outputs.items()}
+    drawn = [str(plot.path) for plot in plots]
+    written |= {each.bridge.name: str(each.path) for each in exports}
+    records = {
+        path: table.astype(object).where(table.notna(), None).to_dict("records") for path, table in tables.items()
+    }
+    more: dict[str, Any] = {"plots": drawn} | ({"numbers": records} if records else {})
+    print_result(written | (more if as_json else {path: path for path in drawn}), as_json)
+
+
+def _check_figures(plots: "Sequence[Plot]", *, of_detectors: bool, is_near: bool) -> None:
+    """Refuses options of figures that are not drawn: of those of detectors, and of those of near images."""
+    from oochub.errors import OochubError
+
+    if of_detectors and not any(figure.material == "scored_sets" for figure in plots):
+        raise OochubError(
+            "--detector, --reference and --embedding apply to figures of detectors only, such as --plot "
+            "score_distributions=FILE. `oochub evaluate --detector NAME` adds the scores of detectors to a report."
+        )
+    if is_near and not any("nearest" in figure.beside for figure in plots):
+        raise OochubError("--embedding applies to the figures distance_regression and percentile_pictures only.")
+
+
+def _write_forms(outputs: Mapping[str, Path], sources: "Sources", printed: TableSettings, *, images: bool) -> None:
+    """Writes the report as page, Markdown and LaTeX, whatever was asked for."""
+    from oochub.storage.files import write_whole
+
     texts = {
         "html": lambda: sources.report.to_html(images=images),
         "markdown": lambda: sources.report.to_markdown(),
@@ -174,32 +214,13 @@ def report(
         text = texts[name]()
         with write_whole(path, kind=_KINDS[name]) as draft:
             draft.write_text(text, "utf-8")
-    if browse is not None:
-        write_rows = catalog.find_functions("browse")["browsing"]
 
-        write_rows(
-            source[0],
-            browse,
-            predictions=predictions or (),
-            images=images,
-            images_from=images_from,
-            half=half,
-            row_map=row_map,
-            data=raw,
-        )
-        outputs["browse"] = browse / "index.html"
-    tables = draw(plots, sources)
-    if not (outputs or plots or exports or as_json):
-        for loaded in sources.reports:
-            out_console.print(terminal(loaded))
-    if not as_json:
-        for table in tables.values():
-            out_console.print(*frame_table(table).to_terminal())
-    written: dict[str, Any] = {name: str(path) for name, path in outputs.items()}
-    drawn = [str(plot.path) for plot in plots]
-    written |= {each.bridge.name: str(each.path) for each in exports}
-    records = {
-        path: table.astype(object).where(table.notna(), None).to_dict("records") for path, table in tables.items()
-    }
-    more: dict[str, Any] = {"plots": drawn} | ({"numbers": records} if records else {})
-    print_result(written | (more if as_json else {path: path for path in drawn}), as_json)
+
+def _print_tables(reports: "Iterable[Report]", tables: "Mapping[str, pd.DataFrame]") -> None:
+    """Prints reports, then the numbers of figures that are written as numbers."""
+    from oochub.report.forms import frame_table, terminal
+
+    for loaded in reports:
+        out_console.print(terminal(loaded))
+    for table in tables.values():
+        out_console.print(*frame_table(table).to_terminal())

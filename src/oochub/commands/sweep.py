@@ -1,16 +1,34 @@
 """The command `oochub sweep`."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oochub.commands._options import MORE, AsJson, check_pairs, out_console, print_result, shown, writes
+from oochub.commands._options import (
+    MORE,
+    AsJson,
+    check_pairs,
+    out_console,
+    print_result,
+    shown,
+    without_weight_bars,
+    writes,
+)
+from oochub.errors import OochubError
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.report_settings import TableSettings
-from oochub.storage.artifacts import CSV, LATEX, SWEEP
+from oochub.storage.artifacts import CSV, LATEX, SWEEP, FileKind, format_csv
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from oochub.sweep.sweep import SweepResult
+    from oochub.sweep.sweep_recipe import SweepRecipe
 
 PANEL = "Train"
 
@@ -58,81 +76,31 @@ def sweep(
     as_json: AsJson = False,
 ) -> None:
     """Trains every task x method x setting x seed of a recipe, and selects; run again, it goes on."""
-    from oochub.data.load import check_options
-    from oochub.errors import OochubError
     from oochub.records.parameters import parse_options
-    from oochub.sweep.runs import RunListing, plan_stages
-    from oochub.sweep.sweep_recipe import keep_buildable_tasks, read_recipe
+    from oochub.storage.parquet_file import read_parquet
+    from oochub.sweep.sweep_recipe import keep_buildable_tasks
 
     overrides = parse_options([*(override or []), *(earlier_override or [])], by="--override")
-    overrides |= {} if head is None else {"head": head}
-    plan = read_recipe(recipe, variant=variant, overrides=overrides)
-    options = dict(raw.options or {})
-    for benchmark in plan.benchmarks:
-        check_options(benchmark, options)
-    plan = replace(plan, options={**plan.options, **options})
+    plan, chosen = _read_plan(recipe, variant, overrides | ({} if head is None else {"head": head}), raw), only or []
     if dry_run:
         if latex or csv:
             raise OochubError("--dry-run trains nothing, so --latex and --csv have no numbers. Leave --dry-run out.")
-        plan = keep_buildable_tasks(plan, data_dir=raw.data_dir, needed=False, only=only or ())
-        listing = RunListing.of(plan, plan_stages(plan, only=only or ()))
-        if as_json:
-            out_console.print_json(json.dumps(listing.to_json()))
-        else:
-            out_console.print(listing.terminal())
+        _list_runs(keep_buildable_tasks(plan, data_dir=raw.data_dir, needed=False, only=chosen), chosen, as_json)
         return
     if out is None:
         raise OochubError("Name the folder of the sweep with --out, or list its runs with --dry-run.")
-    plan = keep_buildable_tasks(plan, data_dir=raw.data_dir, only=only or ())
-    from functools import partial
-
-    from rich.table import Column, Table
-
-    from oochub.storage.artifacts import format_csv
-    from oochub.storage.files import write_whole
-    from oochub.storage.parquet_file import read_parquet
-    from oochub.sweep.measurement import check_raw_folders, measure
-    from oochub.sweep.sweep import feature_sweep
-    from oochub.sweep.sweep import sweep as run
-    from oochub.sweep.sweep_table import (
-        SELECTION_HEADS,
-        TRIALS,
-        list_unselected,
-        make_trial_tables,
-        selection_rows,
-        write_latex,
-    )
-
-    check_raw_folders(() if plan.missing_benchmarks else plan.tasks, raw.data_dir)
-    if features:
-        from oochub.commands._options import without_weight_bars
-        from oochub.sweep.feature_measurement import measure_on_features
-
-        without_weight_bars()
-        on_features = partial(measure_on_features, data_dir=raw.data_dir, hidden=plan.hidden)
-        result = feature_sweep(plan, out, measure=on_features, only=only or ())
-    else:
-        result = run(plan, out, measure=partial(measure, data_dir=raw.data_dir), jobs=jobs, only=only or ())
+    plan = keep_buildable_tasks(plan, data_dir=raw.data_dir, only=chosen)
+    result = _run(plan, out, raw.data_dir, only=chosen, jobs=jobs, features=features)
     runs, selected = (read_parquet(path).table.to_pandas() for path in (result.table, result.selected))
     if not as_json:
-        table = Table(*(Column(head, overflow="fold") for head in SELECTION_HEADS), box=None, pad_edge=False)
-        for row in selection_rows(selected):
-            table.add_row(*row)
-        out_console.print(table)
-        trials = make_trial_tables(runs) if plan.trial_option else []
-        for each in trials:
-            out_console.print(f"\n{each.title}", *each.to_terminal(out_console.width), markup=False, sep="\n")
-        if trials:
-            out_console.print(TRIALS, markup=False)
-        for sentence in list_unselected(runs):
-            out_console.print(sentence, markup=False)
-    written = {}
-    for name, path, kind in (("latex", latex, LATEX), ("csv", csv, CSV)):
-        if path is not None:
-            text = write_latex(runs, plan, printed.style) if name == "latex" else format_csv(selected)
-            with write_whole(path, kind=kind) as draft:
-                draft.write_text(text, "utf-8")
-            written[name] = str(path)
+        _print_selection(plan, runs, selected)
+    written: dict[str, str] = {}
+    if latex is not None:
+        from oochub.sweep.sweep_table import write_latex
+
+        written["latex"] = _write(latex, write_latex(runs, plan, printed.style), LATEX)
+    if csv is not None:
+        written["csv"] = _write(csv, format_csv(selected), CSV)
     left = {key: str(value) if isinstance(value, Path) else value for key, value in result._asdict().items()}
     print_result(left | written, as_json)
     if result.failed:
@@ -140,3 +108,70 @@ def sweep(
             f"{result.failed} of {result.runs} runs failed; {result.page} lists their errors. "
             "The same command tries them again."
         )
+
+
+def _read_plan(recipe: str, variant: str | None, overrides: Mapping[str, object], raw: DataSettings) -> "SweepRecipe":
+    """The recipe, with the options of its benchmarks that are given."""
+    from oochub.data.load import check_options
+    from oochub.sweep.sweep_recipe import read_recipe
+
+    plan, options = read_recipe(recipe, variant=variant, overrides=overrides), dict(raw.options or {})
+    for benchmark in plan.benchmarks:
+        check_options(benchmark, options)
+    return replace(plan, options={**plan.options, **options})
+
+
+def _write(path: Path, text: str, kind: FileKind) -> str:
+    from oochub.storage.files import write_whole
+
+    with write_whole(path, kind=kind) as draft:
+        draft.write_text(text, "utf-8")
+    return str(path)
+
+
+def _list_runs(plan: "SweepRecipe", only: Sequence[str], as_json: bool) -> None:
+    """Prints the runs of a sweep that trains nothing."""
+    from oochub.sweep.runs import RunListing, plan_stages
+
+    listing = RunListing.of(plan, plan_stages(plan, only=only))
+    if as_json:
+        out_console.print_json(json.dumps(listing.to_json()))
+    else:
+        out_console.print(listing.terminal())
+
+
+def _run(
+    plan: "SweepRecipe", out: Path, data_dir: str | None, *, only: Sequence[str], jobs: int, features: bool
+) -> "SweepResult":
+    """Trains the runs, or heads on features that are extracted once."""
+    from oochub.sweep.measurement import check_raw_folders, measure
+    from oochub.sweep.sweep import feature_sweep
+    from oochub.sweep.sweep import sweep as run
+
+    check_raw_folders(() if plan.missing_benchmarks else plan.tasks, data_dir)
+    if features:
+        from oochub.sweep.feature_measurement import measure_on_features
+
+        without_weight_bars()
+        on_features = partial(measure_on_features, data_dir=data_dir, hidden=plan.hidden)
+        return feature_sweep(plan, out, measure=on_features, only=only)
+    return run(plan, out, measure=partial(measure, data_dir=data_dir), jobs=jobs, only=only)
+
+
+def _print_selection(plan: "SweepRecipe", runs: "pd.DataFrame", selected: "pd.DataFrame") -> None:
+    """Prints the selected settings, the tables of trials, and what was not selected."""
+    from rich.table import Column, Table
+
+    from oochub.sweep.sweep_table import SELECTION_HEADS, TRIALS, list_unselected, make_trial_tables, selection_rows
+
+    table = Table(*(Column(head, overflow="fold") for head in SELECTION_HEADS), box=None, pad_edge=False)
+    for row in selection_rows(selected):
+        table.add_row(*row)
+    out_console.print(table)
+    trials = make_trial_tables(runs) if plan.trial_option else []
+    for each in trials:
+        out_console.print(f"\n{each.title}", *each.to_terminal(out_console.width), markup=False, sep="\n")
+    if trials:
+        out_console.print(TRIALS, markup=False)
+    for sentence in list_unselected(runs):
+        out_console.print(sentence, markup=False)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from tarfile import TarError
-from typing import Any
+from typing import Any, NamedTuple
 
 import datasets
 import pyarrow as pa
@@ -77,7 +77,7 @@ def open_source(
         raise OochubError(f"No data set is named. {hint}")
     check_source(source, kind="dataset", hint=hint, also=catalog.names("benchmark"))
     place = Path(source).expanduser().absolute()
-    path, given = str(place) if place.is_dir() else source, dict(options or {})
+    given = dict(options or {})
     given.pop("follow_links", None)  # for what copies images: here they are read from where they are
     if config is not None:
         given["name"] = config
@@ -87,95 +87,161 @@ def open_source(
     elif place.exists():
         check_regular_file(place)
     mode = _choose_verification_mode(given.pop("verification_mode", "basic_checks"))
-    origin: HubDataSet | None = None
-    notes: tuple[str, ...] = ()
     try:
-        known = (
-            None if mode == "no_checks" or place.is_file() else _find_repository(source, place, config, given, data_dir)
+        opened = _open_splits(
+            *(source, place, config, given, data_dir),
+            entries=entries,
+            mode=mode,
+            build=partial(build_splits, num_proc=num_proc, check=check),
+            in_place=in_place,
+            named=named or {},
         )
-        for file in _find_parquet_files(place) if known is None and mode != "no_checks" else ():
-            check_seal(file)
-        is_saved = any((place / name).is_file() for name in ("dataset_dict.json", "state.json"))
-        if is_saved:
-            _check_saved_names(place)
-            loaded = datasets.load_from_disk(path)
-        else:
-            is_named = data_dir is not None or "data_files" in given
-            shards = None if given.keys() - {"name"} or data_dir else find_shard_folder(place, config)
-            if shards is None and not is_named:
-                _check_card_paths(place)
-            if known is not None and known.hub is None:
-                known.check(whole=mode == "all_checks")
-            is_chosen = known is None and not is_named and shards is None and place.exists() and not _names_files(place)
-            files = open_user_files(place, entries, given=given, named=named or {}) if is_chosen else None
-            if shards is not None:
-                builder = ShardRows(shards, in_place=in_place)
-            elif files is not None:
-                builder = files.builder
-            elif known is None or chooses_files(given, data_dir):
-                if place.is_file():
-                    path, given = str(place.parent), {"data_files": glob.escape(place.name)} | given
-                if place.is_dir() and not given.keys() - {"name"} and not (place / "README.md").is_file():
-                    state = _digest_metadata(entries)
-                    given |= {} if state is None else {"name": config or "default", "description": state}
-                builder = retry(lambda: datasets.load_dataset_builder(path, data_dir=data_dir, **given))
-                if not is_named:
-                    _check_data_files(builder, place)
-                if (place / "README.md").is_file():
-                    given |= {"name": builder.config.name, "description": _state(builder)}
-                    builder = datasets.load_dataset_builder(path, data_dir=data_dir, **given)
-            else:
-                builder = known.builder(path, given)
-                if not is_named:
-                    _check_data_files(builder, place)
-                if known.hub is not None:
-                    known.check(whole=mode == "all_checks", is_cached=Path(builder.cache_dir).is_dir())
-            built = partial(build_splits, builder, num_proc=num_proc, check=check)
-            loaded = retry(built, wrapped=(DatasetGenerationError,))
-            notes = () if files is None else files.notes(loaded)
-            origin = HubDataSet(id=builder.repo_id, revision=str(builder.hash)) if builder.repo_id else None
     except OochubError:
         raise
     except _FAULTS as error:
-        fault = None if place.exists() else explain_connection_fault(error)
-        if fault is not None:
-            raise OochubError(
-                f"Could not load {source}: the Hub could not be reached, or did not answer as expected "
-                f"({hide_token(fault)}). Check the connection and try again: what has arrived is not fetched again."
-            ) from None  # the chain shows what the server sent
-        cause = error.__cause__ if isinstance(error, DatasetGenerationError) and error.__cause__ else error
-        why = hide_token(str(cause) or type(cause).__name__).strip().rstrip(".")
-        passes = choose_wording("options= passes", "--option passes")
-        raise OochubError(
-            f"Could not load {source}: {why}. It is read as datasets.load_dataset reads it, "
-            f"and {passes} on what that takes. {'Correct the file.' if place.is_file() else hint}"
-        ) from (error if place.exists() else None)
+        # of the Hub's faults the chain shows what the server sent
+        raise _explain_fault(error, source, place, hint) from (error if place.exists() else None)
+    loaded = opened.splits
     if isinstance(loaded, datasets.Dataset):
         loaded = datasets.DatasetDict({str(loaded.split or "train"): loaded})
     if not sum(loaded.num_rows.values()):
         raise OochubError(f"{source} holds no rows. {hint}")
     loaded = drop_build_column(unpack_samples(loaded))
-    if origin is not None:
+    if opened.origin is not None:
         for part in loaded.values():
-            origin.note(part.info)
+            opened.origin.note(part.info)
     _check_class_numbers(loaded)
+    _describe_splits(loaded, opened, source, place, config)
+    return loaded
+
+
+class _Opened(NamedTuple):
+    """The splits of a source (or one), the repository or data set of the Hub that it is, and notes on its files."""
+
+    splits: Any
+    repository: RepositoryFiles | None
+    is_saved: bool
+    notes: tuple[str, ...] = ()
+    origin: HubDataSet | None = None
+
+
+def _open_splits(
+    source: str,
+    place: Path,
+    config: str | None,
+    given: Mapping[str, Any],
+    data_dir: str | None,
+    *,
+    entries: Sequence["os.DirEntry[str]"],
+    mode: str,
+    build: Callable[..., Any],
+    in_place: bool,
+    named: Mapping[str, str],
+) -> _Opened:
+    """Reads the splits after a look at what the card, the seals and the digests say; see `open_source`.
+
+    `place` is where the source would be on this disk, `entries` what lies in it, `build` makes the splits of a builder.
+    """
+    known = None
+    if mode != "no_checks" and not place.is_file():
+        known = _find_repository(source, place, config, given, data_dir)
+    for file in _find_parquet_files(place) if known is None and mode != "no_checks" else ():
+        check_seal(file)
+    if any((place / name).is_file() for name in ("dataset_dict.json", "state.json")):
+        _check_saved_names(place)
+        return _Opened(datasets.load_from_disk(str(place)), known, is_saved=True)
+    is_named = data_dir is not None or "data_files" in given
+    shards = None if given.keys() - {"name"} or data_dir else find_shard_folder(place, config)
+    if shards is None and not is_named:
+        _check_card_paths(place)
+    if known is not None and known.hub is None:
+        known.check(whole=mode == "all_checks")
+    is_chosen = known is None and not is_named and shards is None and place.exists() and not _names_files(place)
+    files = open_user_files(place, entries, given=given, named=named) if is_chosen else None
+    builder: Any
+    if shards is not None:
+        builder = ShardRows(shards, in_place=in_place)
+    elif files is not None:
+        builder = files.builder
+    elif known is None or chooses_files(given, data_dir):
+        builder = _find_builder(source, place, config, given, data_dir, entries)
+    else:
+        builder = known.builder(str(place) if place.is_dir() else source, given)
+        if not is_named:
+            _check_data_files(builder, place)
+        if known.hub is not None:
+            known.check(whole=mode == "all_checks", is_cached=Path(builder.cache_dir).is_dir())
+    loaded = retry(partial(build, builder), wrapped=(DatasetGenerationError,))
+    return _Opened(
+        loaded,
+        known,
+        is_saved=False,
+        notes=() if files is None else files.notes(loaded),
+        origin=HubDataSet(id=builder.repo_id, revision=str(builder.hash)) if builder.repo_id else None,
+    )
+
+
+def _find_builder(
+    source: str,
+    place: Path,
+    config: str | None,
+    given: Mapping[str, Any],
+    data_dir: str | None,
+    entries: Sequence["os.DirEntry[str]"],
+) -> datasets.DatasetBuilder:
+    """The builder that `datasets` has for a source, whose cache holds while its files stay as they are."""
+    path, given = str(place) if place.is_dir() else source, dict(given)
+    is_named = data_dir is not None or "data_files" in given
+    if place.is_file():
+        path, given = str(place.parent), {"data_files": glob.escape(place.name)} | given
+    if place.is_dir() and not given.keys() - {"name"} and not (place / "README.md").is_file():
+        state = _digest_metadata(entries)
+        given |= {} if state is None else {"name": config or "default", "description": state}
+    builder: datasets.DatasetBuilder = retry(lambda: datasets.load_dataset_builder(path, data_dir=data_dir, **given))
+    if not is_named:
+        _check_data_files(builder, place)
+    if (place / "README.md").is_file():
+        given |= {"name": builder.config.name, "description": _state(builder)}
+        builder = datasets.load_dataset_builder(path, data_dir=data_dir, **given)
+    return builder
+
+
+def _explain_fault(error: BaseException, source: str, place: Path, hint: str) -> OochubError:
+    """What went wrong where a source was read, and what to do."""
+    fault = None if place.exists() else explain_connection_fault(error)
+    if fault is not None:
+        return OochubError(
+            f"Could not load {source}: the Hub could not be reached, or did not answer as expected "
+            f"({hide_token(fault)}). Check the connection and try again: what has arrived is not fetched again."
+        )
+    cause = error.__cause__ if isinstance(error, DatasetGenerationError) and error.__cause__ else error
+    why = hide_token(str(cause) or type(cause).__name__).strip().rstrip(".")
+    passes = choose_wording("options= passes", "--option passes")
+    return OochubError(
+        f"Could not load {source}: {why}. It is read as datasets.load_dataset reads it, "
+        f"and {passes} on what that takes. {'Correct the file.' if place.is_file() else hint}"
+    )
+
+
+def _describe_splits(
+    loaded: datasets.DatasetDict, opened: _Opened, source: str, place: Path, config: str | None
+) -> None:
+    """Writes into the splits what is known of their making, with the notes on their files."""
     info = next(iter(loaded.values())).info
     in_rows = BuildRecord.of(info)
     record = in_rows or read_record(place, info.config_name or "default")
-    if record is None and notes:
+    if record is None and opened.notes:
         name = f"{name_source(source).rpartition('/')[2]}{f'-{config}' if config else ''}"
-        record = BuildRecord(benchmark=OWN, config=name, version=str(info.version or "0.0.0"), notes=notes)
+        record = BuildRecord(benchmark=OWN, config=name, version=str(info.version or "0.0.0"), notes=opened.notes)
         for part in loaded.values():
             part.info.description = record.describe(f"{name}, own data.")
     elif record is not None:
-        noted = [] if is_saved else [NOTE] if known is None else [known.note_of_card()]
-        record = replace(
-            record, notes=(*record.notes, *(note for note in (*noted, *notes) if note and note not in record.notes))
-        )
+        noted = [] if opened.is_saved else [NOTE] if opened.repository is None else [opened.repository.note_of_card()]
+        new = (note for note in (*noted, *opened.notes) if note and note not in record.notes)
+        record = replace(record, notes=(*record.notes, *new))
         for part in loaded.values():
             said = part.info.description or ""
             part.info.description = record.describe(said.partition("\n")[0] if in_rows else said or name_source(source))
-    return loaded
 
 
 def _names_files(place: Path) -> bool:

@@ -221,15 +221,40 @@ def make_user_data(
         judged = judge_contexts(label, context, given=columns.usual, cluster=shared)
         made["challenge"] = _Made(datasets.ClassLabel(names=list(KINDS)), judged.challenge)
         notes, facts = (*notes, *judged.notes), replace(facts, usual_contexts=judged.usual)
-    elif columns.usual and asked is not None:
-        raise OochubError(
-            f"{choose_wording('usual=', '--usual')} needs classes, but each row has options of its own. Name the "
-            f"contexts, which are then compared, with {choose_wording('context=', '--context-column')}."
-        )
     elif columns.usual:
-        raise OochubError(f"{choose_wording('usual=', '--usual')} needs a label and a context. Name their columns.")
+        raise _refuse_usual(has_options=asked is not None)
+    notes = (*notes, *said, *(note_guess(role, column) for role, column in guessed.items()))
+    used = {"challenge", label_name, group_name, context_name if is_own else "context"} - set(guessed.values())
+    used |= set(asked.made) if asked is not None else set()
+    description = _describe_rows(data, columns, before, facts, notes, name)
+    return datasets.DatasetDict(
+        {split: _join_split(part, made, split, used, description) for split, part in data.items()}
+    )
+
+
+def _refuse_usual(*, has_options: bool) -> OochubError:
+    """What is wrong where usual contexts are given without classes, or without contexts."""
+    usual = choose_wording("usual=", "--usual")
+    if not has_options:
+        return OochubError(f"{usual} needs a label and a context. Name their columns.")
+    return OochubError(
+        f"{usual} needs classes, but each row has options of its own. Name the contexts, which are then compared, with "
+        f"{choose_wording('context=', '--context-column')}."
+    )
+
+
+def _describe_rows(
+    data: datasets.DatasetDict,
+    columns: DataSettings,
+    before: BuildRecord | None,
+    facts: BuildFacts,
+    notes: tuple[str, ...],
+    name: str,
+) -> str:
+    """The build record of the rows, with what they share, as the description of a data set holds it."""
     info = next(iter(data.values())).info
     record = before or BuildRecord(benchmark=OWN, config=name, version=str(info.version or "0.0.0"))
+    is_own = record.benchmark == OWN
     if is_own:
         facts = replace(facts, rows=dict(data.num_rows))
     if columns.cluster is not None:
@@ -238,13 +263,7 @@ def make_user_data(
     if columns.pair is not None:
         _check_shared(data, columns, "pair", columns.pair, is_own=is_own)
         facts = replace(facts, pair=columns.pair, cluster=columns.cluster or columns.pair)
-    notes = (*notes, *said, *(note_guess(role, column) for role, column in guessed.items()))
-    used = {"challenge", label_name, group_name, context_name if is_own else "context"} - set(guessed.values())
-    used |= set(asked.made) if asked is not None else set()
-    description = replace(record, notes=notes, facts=facts).describe(_write_summary(info.description, name))
-    return datasets.DatasetDict(
-        {split: _join_split(part, made, split, used, description) for split, part in data.items()}
-    )
+    return replace(record, notes=notes, facts=facts).describe(_write_summary(info.description, name))
 
 
 def _settle_names(column: ClassColumn, role: str, columns: DataSettings, said: list[str]) -> ClassColumn:

@@ -3,7 +3,7 @@
 Every detector of a pair of sets is compared with the best one and with MSP, for both goals, by paired tests.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -11,10 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.data.declaration import find_declaration
-from oochub.detection.detector_scores import BASELINE, ScoredSet, find_ood_rows, score_sets
-from oochub.detection.full_spectrum import measure_near_and_far
-from oochub.detection.zoom_probe import probe_zoom
+from oochub.detection.detector_scores import BASELINE, ScoredSet, find_ood_rows
 from oochub.errors import OochubError, choose_wording
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.present_classes import Classes
@@ -23,8 +20,6 @@ from oochub.records.finding_records import (
     AllowedClasses,
     DetectionRow,
     DetectorDifference,
-    NearAndFarNumbers,
-    ProbeRow,
     Recall,
 )
 from oochub.stats.delong import compare_aucs, delong_covariance, paired_delong
@@ -43,61 +38,6 @@ _METRICS: Mapping[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-class Detected(NamedTuple):
-    """What detectors tell apart: on pairs of sets, under probes, and on declared groups of sets; None without any."""
-
-    rows: tuple[DetectionRow, ...]
-    probes: tuple[ProbeRow, ...] | None
-    groups: NearAndFarNumbers | None
-
-
-def detect(
-    parts: Sequence[Predictions],
-    detectors: Iterable[str | Any],
-    reference: Predictions | None,
-    pairs: Sequence[tuple[str, str]],
-    probes: Sequence[str],
-    classes: Classes,
-    **sampling: Any,
-) -> Detected:
-    """Every detector on every pair of a set in distribution and one out of it, and every probe of them.
-
-    If the benchmark declares which of its configs are near and far (`Benchmark.spectrum`), also on these groups.
-
-    A higher score is more in-distribution; "correct" is the classifier's own answer.
-
-    Args:
-        parts: Predictions of one model, one config each. Rows are out of distribution where the column `is_ood` says
-            so, or where their label is -1.
-        detectors: Names of the catalog ("msp", or "odin:epsilon=0.0014"), or detectors, fitted or not.
-        reference: Predictions of the training split; None where nothing is fitted on it.
-        pairs: Pairs that `choose_pairs` gives; sets are never pooled.
-        probes: Names of probes: "zoom".
-        classes: What is "correct": the largest logit of "all" classes, or of those "present" in the set in
-            distribution, such as the 200 of ImageNet-R. The detectors' scores are of all classes either way.
-        sampling: resamples and seed.
-
-    Returns:
-        The rows of the detectors, those of the probes, and the numbers of the groups.
-
-    Raises:
-        OochubError: An unknown detector or rule, a detector that lacks the reference, features or head or has other
-            settings than its stored logits; as `probe_zoom`.
-
-    Source: ImageNet-OOD, Sections 2 and 4: new-class detection and failure detection.
-    """
-    sets = score_sets(parts, detectors, reference=reference, classes=classes)
-    rows = make_detection_rows(sets, pairs, classes=classes, **sampling)
-    spectrum = find_declaration(parts[0]).spectrum
-    benchmark = parts[0].metadata.benchmark
-    own = [each for each in sets if each.predictions.metadata.benchmark == benchmark]
-    return Detected(
-        rows=rows,
-        probes=probe_zoom(sets, pairs, **sampling) if probes else None,
-        groups=measure_near_and_far(own, spectrum, **sampling) if spectrum else None,
-    )
-
-
 def make_detection_rows(
     sets: Sequence[ScoredSet],
     pairs: Sequence[tuple[str, str]],
@@ -107,12 +47,13 @@ def make_detection_rows(
     seed: int = 0,
     without: Collection[str] = (),
 ) -> tuple[DetectionRow, ...]:
-    """The rows of `detection` of sets that are scored already.
+    """Every detector on every pair of a set in distribution and one out of it: `detection` of a report.
 
     Args:
         sets: Sets that `score_sets` gives, made with the same `classes`.
         pairs: Pairs that `choose_pairs` gives.
-        classes: What "correct" is, see `detect`; each row says it.
+        classes: What "correct" is: the largest logit of "all" classes, or of those "present" in the set in
+            distribution, such as the 200 of ImageNet-R. Each row says it. The scores are of all classes either way.
         resamples: Bootstrap replicates of the intervals that are bootstraps.
         seed: Random seed for the bootstrap.
         without: Metrics to leave out; see `measure_pair`.

@@ -51,6 +51,24 @@ def probe_zoom(
         rank, and `beyond_msp`, the change less that of "msp" (None for "msp" itself and without it).
 
     Raises:
+        OochubError: As `find_zoomed_pairs`.
+    """
+    named, probed = {part.name: part for part in sets}, find_zoomed_pairs(sets, pairs)
+    rows: list[ProbeRow] = []
+    with follow(total=len(probed) * resamples, desc="Zoom probe", unit="resample", disable=None) as bar:
+        for inside, outside in probed:
+            rows += _probe_rows(named[inside], named[outside], resamples, seed, bar)
+    return tuple(rows)
+
+
+def find_zoomed_pairs(sets: Sequence[ScoredSet], pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The pairs whose set in distribution stores zoomed images, with all that the detectors read of them.
+
+    Args:
+        sets: Sets that `score_sets` gives.
+        pairs: Pairs (in distribution, out of it) that `choose_pairs` gives.
+
+    Raises:
         OochubError: No set with zoomed images, or one that lacks what a detector reads of them.
     """
     named = {part.name: part for part in sets}
@@ -62,11 +80,7 @@ def probe_zoom(
         )
     for name in dict.fromkeys(inside for inside, _ in probed):
         _check_stored(named[name])
-    rows: list[ProbeRow] = []
-    with follow(total=len(probed) * resamples, desc="Zoom probe", unit="resample", disable=None) as bar:
-        for inside, outside in probed:
-            rows += _probe_rows(named[inside], named[outside], resamples, seed, bar)
-    return tuple(rows)
+    return probed
 
 
 @dataclass(frozen=True)

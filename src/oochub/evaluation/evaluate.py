@@ -1,4 +1,4 @@
-"""Scores predictions: every metric on every slice with its interval, the gap, the groups, the worst mistakes."""
+"""Scores predictions: makes the rows, and asks each section to measure its part of the report."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,18 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.data.declaration import (
-    check_closed_words,
-    describe_benchmark,
-    describe_metrics,
-    describe_model,
-    find_declaration,
-)
-from oochub.detection.detection_numbers import choose_pairs, detect
-from oochub.detection.detector_scores import make_detector, make_detector_key
-from oochub.errors import OochubError, choose_wording, unknown_name
-from oochub.evaluation.breakdown import count_errors_by_context, find_worst_groups, measure_calibration, measure_groups
-from oochub.evaluation.context_findings import find_context_effects
+from oochub.data.declaration import check_closed_words, describe_benchmark, describe_model, find_declaration
+from oochub.detection.detection_numbers import choose_pairs
+from oochub.detection.detector_scores import ScoredSet, make_detector_key, score_sets
+from oochub.detection.zoom_probe import find_zoomed_pairs
+from oochub.errors import OochubError, choose_wording
+from oochub.evaluation.evaluation import Evaluation
 from oochub.evaluation.evaluation_inputs import check_inputs, open_parts
 from oochub.evaluation.evaluation_rows import (
     EpochRows,
@@ -29,31 +23,16 @@ from oochub.evaluation.evaluation_rows import (
     check_one_task,
     make_evaluation_rows,
 )
-from oochub.evaluation.images_without_object import measure_empty_images
 from oochub.evaluation.matching import check_match
-from oochub.evaluation.measure_reliance import measure_reliance
-from oochub.evaluation.mistakes import choose_mistakes
 from oochub.evaluation.row_selection import RowsFile, select_by_rule, select_rows
-from oochub.evaluation.slices import (
-    RowSet,
-    describe_boxes,
-    describe_no_class,
-    describe_partners,
-    find_measured_groups,
-    find_rows_behind,
-    make_row_sets,
-    measure_gap,
-    measure_gap_at_equal,
-    measure_slice,
-)
+from oochub.evaluation.slices import describe_boxes, describe_no_class, describe_partners, make_row_sets
 from oochub.prediction.image_copies import describe_copies
 from oochub.prediction.predictions import Predictions, concatenate_predictions, join_integrity
 from oochub.prediction.present_classes import find_allowed
 from oochub.records.build_record import OWN
-from oochub.records.finding_records import SELECTION, ChosenRows
+from oochub.records.finding_records import ChosenRows
 from oochub.records.origin_records import PredictionsSource, Provenance
 from oochub.records.provenance import provenance
-from oochub.records.report_records import Calibration, Side, Slice
 from oochub.report.report import Report
 from oochub.report.wording import join_names
 from oochub.section import measure_sections
@@ -62,8 +41,6 @@ from oochub.settings.data_settings import DataSettings
 from oochub.settings.evaluation_settings import EvaluationSettings, IntervalSettings
 from oochub.stats.estimate import Sampling
 
-_SIDES: tuple[Side, ...] = ("in", "out")
-_PROBES = ("zoom",)
 _Given = Predictions | str | Path
 
 
@@ -102,128 +79,93 @@ def evaluate(
     Traceback (most recent call last):
     oochub.errors.OochubError: There are no predictions. Give at least one Predictions or the path of one.
     """
-    reference, benchmark, classes, match = settings.reference, settings.benchmark, settings.classes, settings.match
-    correction, resamples, seed = intervals.correction, intervals.resamples, intervals.seed
-    listed = check_inputs(predictions, settings.metrics, settings.detectors, reference, settings.pairs, settings.probes)
-    parts, metrics, detectors, pairs, probes = listed
-    if not detectors and (reference is not None or pairs is not None or probes):
-        read = choose_wording("reference=, pairs= and probes=", "--reference, --pair and --probe")
-        raise OochubError(
-            f"{read} apply to detectors only: name some with {choose_wording('detectors=[...]', '--detector')}."
-        )
-    for name in probes:
-        if name not in _PROBES:
-            raise unknown_name("probe", name, _PROBES)
-    for name in detectors:
-        if isinstance(name, str):
-            make_detector(name)
-    files = [Path(part).name for part in parts if not isinstance(part, Predictions)]
+    parts, settings = check_inputs(predictions, settings)
     if not isinstance(loading or {}, Mapping):
         raise OochubError(f"loading= takes values by name, such as {{'label': 'breed'}}, got {loading!r:.80}.")
-    named = _read_rows(settings, detectors)
-    source = {"benchmark": benchmark, "data_dir": data.data_dir, "model_name": settings.model_name, **(loading or {})}
-    source["probabilities"] = settings.probabilities
-    opened = open_parts(parts, **source)
-    compared = choose_pairs(opened, pairs) if detectors else []
-    # With detectors sets stand beside each other; the classifier itself is scored on the first.
-    first = [part for part in opened if not detectors or part.metadata.config == opened[0].metadata.config]
-    predictions, integrity = concatenate_predictions(first), join_integrity(opened)
-    chosen_rows = None
-    if named is not None:
-        predictions, chosen_rows = _choose_rows(predictions, named, settings.unseen, intervals)
-    declared, kind = find_declaration(predictions), predictions.output
-    one = choose_wording("oochub.evaluate(oochub.task(predictions, 'ce_car'))", "--task ce_car; or --task every")
-    check_one_task(predictions, declared, instead=f"Evaluate one: {one}.")
-    words = check_closed_words(predictions, declared)
-    chosen = {name: catalog.get("metric", name) for name in (metrics or declared.metrics)}
-    allowed = find_allowed(predictions, classes, match)
-    sampling: dict[str, Any] = {"resamples": intervals.resamples, "seed": intervals.seed}
-    evaluated, chose = make_evaluation_rows(predictions, declared, allowed, sampling)
-    for name, metric in chosen.items():
-        check_metric(name, metric, evaluated)
-    if match is not None:
-        check_match(match, evaluated.columns)
-    sets = make_row_sets(evaluated)
-    detected = None
-    if detectors:
-        fitted_on = Predictions.load(reference) if isinstance(reference, str | Path) else reference
-        detected = detect(opened, detectors, fitted_on, compared, probes, classes, **sampling)
-    slices = [measure_slice(rows, chosen, evaluated) for rows in sets]
-    measured = {key for part in slices for key in part.metrics}  # worst_group has no NLL without a probability
-    by_role = {rows.role: rows for rows in sets}
-    sides: dict[Side, Any] = {side: by_role[side].mask for side in _SIDES if side in by_role}
-    behind = {side: mask for side in sides if (mask := find_rows_behind(by_role[side], evaluated)).any()}
-    everything, nowhere = sets[0], np.zeros(len(evaluated.known), bool)
-    gap = measure_gap(by_role, {part.role: part for part in slices}, evaluated)
+    loading = {"data_dir": data.data_dir, **(loading or {})}
+    evaluation = make_evaluation(parts, settings, intervals, loading)
     return Report(
-        benchmark=describe_benchmark(predictions.metadata, declared),
-        model=describe_model(predictions),
-        metrics={
-            key: each
-            for key, each in describe_metrics(dict.fromkeys((*chosen, declared.primary_metric))).items()
-            if key in measured or (kind.has_confidence and key.partition(".")[0] in chosen)
-        },
-        notes=(
-            *filter(
-                None,
-                [
-                    describe_no_class(sets, evaluated),
-                    describe_boxes(sets, evaluated),
-                    describe_partners(gap, evaluated),
-                ],
-            ),
-            *_write_notes(evaluated, allowed, evaluated.shadowed, chose),
-            *words,
-        ),
-        slices=tuple(slices),
-        gap=gap,
-        matched_gap=measure_gap_at_equal(match, by_role, evaluated) if match else None,
-        groups=measure_groups(evaluated, sides, everything.split),
-        worst_group=find_worst_groups(evaluated, everything.split),
-        errors=count_errors_by_context(evaluated, everything.mask, everything.split, allowed),
-        contexts=find_context_effects(evaluated, correction),
-        detection=detected.rows if detected else None,
-        probes=detected.probes if detected else None,
-        calibration=_calibrate_sides(evaluated, behind, by_role, slices) if kind.has_confidence else None,
-        mistakes=choose_mistakes(evaluated, behind.get("out"), everything.mask, behind.get("in", nowhere)),
-        findings=_add_findings(
-            measure_sections(predictions),
-            near_and_far=detected and detected.groups,
-            empty_images=measure_empty_images(by_role, evaluated),
-            reliance=measure_reliance(evaluated, everything.split),
-            **{SELECTION: chosen_rows},
-        ),
-        provenance=Provenance(
-            **provenance(),
-            seed=seed,
-            resamples=resamples,
-            predictions=PredictionsSource(
-                file=" ".join(files) or "in memory",
-                rows=len(predictions),
-                fingerprint=predictions.metadata.fingerprint,
-                sha256=predictions.digest,
-                integrity=integrity,
-            ),
-            command=_write_command(
-                files,
-                benchmark=_name_source(benchmark),
-                match=[match] if match else [],
-                correction=[correction] if correction != "holm" else [],
-                classes=[classes] if classes != "all" else [],
-                detector=[each if isinstance(each, str) else make_detector_key(each) for each in detectors],
-                reference=[Path(reference).name] if isinstance(reference, str | Path) else [],
-                pair=[":".join(pair) for pair in pairs or ()],
-                probe=probes,
-                rows=[Path(settings.rows).name] if settings.rows is not None else [],
-                unseen=[""] if settings.unseen else [],
-            ),
-            training=predictions.metadata.training,
-            prediction=dict(predictions.metadata.provenance),
-        ),
+        benchmark=describe_benchmark(evaluation.predictions.metadata, evaluation.rows.benchmark),
+        model=describe_model(evaluation.predictions),
+        notes=(*_describe_rows(evaluation), *evaluation.notes),
+        **measure_sections(evaluation),
+        provenance=_describe_origin(parts, evaluation),
     )
 
 
-def _read_rows(asked: EvaluationSettings, detectors: Sequence[Any]) -> RowsFile | None:
+def make_evaluation(
+    parts: Sequence[Predictions | str | Path],
+    settings: EvaluationSettings,
+    intervals: IntervalSettings,
+    loading: Mapping[str, Any],
+) -> Evaluation:
+    """Opens the predictions and makes their rows; what cannot be evaluated is refused here, before the first slow step.
+
+    Args:
+        parts: Predictions, or paths.
+        settings: See `check_inputs`.
+        intervals: How intervals are found.
+        loading: How the data of answers of another program are loaded.
+
+    Raises:
+        OochubError: See `evaluate`.
+    """
+    file = _read_rows(settings)
+    source = {name: getattr(settings, name) for name in ("benchmark", "model_name", "probabilities")}
+    opened = open_parts(parts, **{**source, **loading})
+    pairs = choose_pairs(opened, settings.pairs) if settings.detectors else []
+    # With detectors sets stand beside each other; the classifier itself is scored on the first.
+    first = [part for part in opened if not settings.detectors or part.metadata.config == opened[0].metadata.config]
+    predictions, chosen_rows = concatenate_predictions(first), None
+    if file is not None:
+        predictions, chosen_rows = _choose_rows(predictions, file, settings.unseen, intervals)
+    declared = find_declaration(predictions)
+    one = choose_wording("oochub.evaluate(oochub.task(predictions, 'ce_car'))", "--task ce_car; or --task every")
+    check_one_task(predictions, declared, instead=f"Evaluate one: {one}.")
+    words = check_closed_words(predictions, declared)
+    metrics = {name: catalog.get("metric", name) for name in (settings.metrics or declared.metrics)}
+    allowed = find_allowed(predictions, settings.classes, settings.match)
+    sampling = {"resamples": intervals.resamples, "seed": intervals.seed}
+    rows, chose = make_evaluation_rows(predictions, declared, allowed, sampling)
+    for name, metric in metrics.items():
+        check_metric(name, metric, rows)
+    if settings.match is not None:
+        check_match(settings.match, rows.columns)
+    return Evaluation(
+        settings=settings,
+        intervals=intervals,
+        parts=opened,
+        rows=rows,
+        allowed=allowed,
+        metrics=metrics,
+        sets=make_row_sets(rows),
+        notes=(*_write_notes(rows, allowed, chose), *words),
+        chosen_rows=chosen_rows,
+        scored_sets=_score_sets(opened, pairs, settings),
+        pairs=pairs,
+    )
+
+
+def _score_sets(
+    parts: Sequence[Predictions], pairs: Sequence[tuple[str, str]], settings: EvaluationSettings
+) -> Sequence[ScoredSet]:
+    """The parts as the detectors score them; () without detectors.
+
+    Raises:
+        OochubError: A detector that lacks the reference, features or head, or has other settings than its stored
+            logits; a probe without its columns.
+    """
+    if not settings.detectors:
+        return ()
+    given = settings.reference
+    reference = Predictions.load(given) if isinstance(given, str | Path) else given
+    sets = score_sets(parts, settings.detectors, reference=reference, classes=settings.classes)
+    if settings.probes:
+        find_zoomed_pairs(sets, pairs)  # refused before the slow steps
+    return sets
+
+
+def _read_rows(settings: EvaluationSettings) -> RowsFile | None:
     """The file of the rows that are to be scored, checked before any predictions are opened; None for all rows.
 
     Raises:
@@ -231,15 +173,15 @@ def _read_rows(asked: EvaluationSettings, detectors: Sequence[Any]) -> RowsFile 
             without a file.
     """
     rows, unseen = choose_wording("rows=", "--rows"), choose_wording("unseen=True", "--unseen")
-    if asked.rows is None:
-        if asked.unseen:
+    if settings.rows is None:
+        if settings.unseen:
             raise OochubError(f"{unseen} tests the rule of a file of rows. Name the file with {rows}.")
         return None
-    if detectors:
+    if settings.detectors:
         named = choose_wording("detectors=", "--detector")
         raise OochubError(f"Detectors compare whole sets, not chosen rows. Leave out {named} or {rows}.")
-    file = RowsFile.read(asked.rows)
-    if asked.unseen:
+    file = RowsFile.read(settings.rows)
+    if settings.unseen:
         file.parse_rule()
     return file
 
@@ -254,27 +196,45 @@ def _choose_rows(
     return select_by_rule(predictions, file, find_declaration(predictions), sampling)
 
 
-def _add_findings(findings: dict[str, object] | None, **more: object) -> dict[str, object] | None:
-    """The findings of the sections, with what else was found; None without any."""
-    return {**(findings or {}), **{name: found for name, found in more.items() if found is not None}} or None
+def _describe_rows(evaluation: Evaluation) -> Iterable[str]:
+    """How many answers fit no class, how many boxes there are, and what has no partner on the other side."""
+    rows, sets = evaluation.rows, evaluation.sets
+    said = (describe_no_class(sets, rows), describe_boxes(sets, rows), describe_partners(evaluation.gap, rows))
+    return filter(None, said)
 
 
-def _calibrate_sides(
-    evaluated: EvaluationRows, behind: Mapping[Side, Any], sets: Mapping[Any, RowSet], slices: Sequence[Slice]
-) -> dict[Side, Calibration]:
-    known = {part.role: part.metrics.get("ece") for part in slices}
-    found: dict[Side, Calibration] = {}
-    for side, mask in behind.items():
-        chosen = find_measured_groups(sets[side], evaluated)
-        if chosen is None:
-            found[side] = measure_calibration(evaluated, mask, known.get(side))
-        elif chosen:
-            rows = np.zeros(len(mask), dtype=bool)
-            rows[np.concatenate(list(chosen.values()))] = True
-            found[side] = measure_calibration(
-                evaluated, rows, groups={name: len(part) for name, part in chosen.items()}
-            )
-    return found
+def _describe_origin(parts: Sequence[Predictions | str | Path], evaluation: Evaluation) -> Provenance:
+    """What the report was made of, and the command that makes it again."""
+    settings, intervals, metadata = evaluation.settings, evaluation.intervals, evaluation.predictions.metadata
+    files = [Path(part).name for part in parts if not isinstance(part, Predictions)]
+    reference, detectors = settings.reference, settings.detectors
+    return Provenance(
+        **provenance(),
+        seed=intervals.seed,
+        resamples=intervals.resamples,
+        predictions=PredictionsSource(
+            file=" ".join(files) or "in memory",
+            rows=len(evaluation.predictions),
+            fingerprint=metadata.fingerprint,
+            sha256=evaluation.predictions.digest,
+            integrity=join_integrity(evaluation.parts),
+        ),
+        command=_write_command(
+            files,
+            benchmark=_name_source(settings.benchmark),
+            match=[settings.match] if settings.match else [],
+            correction=[intervals.correction] if intervals.correction != "holm" else [],
+            classes=[settings.classes] if settings.classes != "all" else [],
+            detector=[each if isinstance(each, str) else make_detector_key(each) for each in detectors],
+            reference=[Path(reference).name] if isinstance(reference, str | Path) else [],
+            pair=[":".join(pair) for pair in settings.pairs or ()],
+            probe=list(settings.probes),
+            rows=[Path(settings.rows).name] if settings.rows is not None else [],
+            unseen=[""] if settings.unseen else [],
+        ),
+        training=metadata.training,
+        prediction=dict(metadata.provenance),
+    )
 
 
 def _name_source(benchmark: Any) -> list[str]:
@@ -291,9 +251,8 @@ def _write_command(files: Sequence[str], **options: Sequence[str]) -> str:
     return f"oochub evaluate {' '.join(files)} --out report.json{given}"
 
 
-def _write_notes(
-    evaluated: EvaluationRows, allowed: NDArray[np.int64] | None, shadowed: Sequence[str], chose: EpochRows
-) -> tuple[str, ...]:
+def _write_notes(evaluated: EvaluationRows, allowed: NDArray[np.int64] | None, chose: EpochRows) -> tuple[str, ...]:
+    """The caveats of the data."""
     metadata, classes = evaluated.predictions.metadata, evaluated.predictions.class_names
     notes, name = [*metadata.notes, *describe_copies(evaluated.predictions)], metadata.benchmark
     if name not in (None, OWN, *catalog.names("benchmark")):
@@ -311,7 +270,7 @@ def _write_notes(
         )
     notes += [
         f"the column {column} is not read, because it has the name of a value that is computed here"
-        for column in shadowed
+        for column in evaluated.shadowed
     ]
     light, column = evaluated.predictions.rows.light, evaluated.benchmark.group_column
     if column in light.column_names and light.column(column).null_count:

@@ -6,25 +6,29 @@ Columns of another program beside the rows of predictions: by id, else in the or
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from oochub.errors import OochubError, choose_wording
+from oochub.detection.detector_scores import make_detector
+from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.exchange.bridge import ROW, find_bridge
 from oochub.prediction.predictions import Predictions
 from oochub.records.metadata import RESERVED
 from oochub.records.parameters import read_names
 from oochub.settings.data_settings import DataSettings
+from oochub.settings.evaluation_settings import EvaluationSettings
 from oochub.settings.option import list_options
 
 _KEYS = ("example_id", "split")
 _NO_COLUMNS = (*_KEYS, ROW)
 _GIVEN = "given_label"
+_PROBES = ("zoom",)
 
 
 _ANSWERS = (".csv", ".npz")
@@ -133,35 +137,42 @@ def is_beside(path: Path) -> bool:
     return bridge is not None and bool(bridge.beside) and not bridge.answers
 
 
-class _Listed(NamedTuple):
-    parts: list[Predictions | str | Path]
-    metrics: list[str] | None
-    detectors: list[Any]
-    pairs: list[tuple[str, str]] | None
-    probes: list[str]
-
-
-def check_inputs(predictions: Any, metrics: Any, detectors: Any, reference: Any, pairs: Any, probes: Any) -> _Listed:
-    """What `oochub.evaluate` was given, as lists; names are looked up later.
+def check_inputs(
+    predictions: Any, settings: EvaluationSettings
+) -> tuple[list[Predictions | str | Path], EvaluationSettings]:
+    """The predictions that `oochub.evaluate` was given, as a list, and the settings with what they list as lists.
 
     Raises:
-        OochubError: A text where a list of names is meant, or anything of another type; the argument is named.
+        OochubError: A text where a list of names is meant, or anything of another type; the argument is named. An
+            unknown detector or probe, or what applies to detectors only without any.
 
-    >>> check_inputs("p.parquet", None, ("msp",), None, [["a", "b"]], ())[1:]
-    (None, ['msp'], [('a', 'b')], [])
+    >>> parts, settings = check_inputs("p.parquet", EvaluationSettings(detectors=("msp",), pairs=[["a", "b"]]))
+    >>> parts, settings.detectors, settings.pairs
+    (['p.parquet'], ['msp'], [('a', 'b')])
     """
+    reference = settings.reference
     if reference is not None and not isinstance(reference, Predictions | str | Path):
         raise OochubError(
             "The reference must be Predictions for the training split, or their file, got a "
             f"{type(reference).__name__}."
         )
-    return _Listed(
-        parts=_check_parts(predictions),
-        metrics=None if metrics is None else read_names("metrics", metrics),
-        detectors=_check_detectors(detectors),
-        pairs=None if pairs is None else _check_pairs(pairs),
-        probes=read_names("probes", probes),
-    )
+    parts = _check_parts(predictions)
+    metrics = None if settings.metrics is None else read_names("metrics", settings.metrics)
+    detectors = _check_detectors(settings.detectors)
+    pairs = None if settings.pairs is None else _check_pairs(settings.pairs)
+    probes = read_names("probes", settings.probes)
+    if not detectors and (reference is not None or pairs is not None or probes):
+        read = choose_wording("reference=, pairs= and probes=", "--reference, --pair and --probe")
+        raise OochubError(
+            f"{read} apply to detectors only: name some with {choose_wording('detectors=[...]', '--detector')}."
+        )
+    for name in probes:
+        if name not in _PROBES:
+            raise unknown_name("probe", name, _PROBES)
+    for detector in detectors:
+        if isinstance(detector, str):
+            make_detector(detector)
+    return parts, replace(settings, metrics=metrics, detectors=detectors, pairs=pairs, probes=probes)
 
 
 def _check_parts(predictions: Any) -> list[Predictions | str | Path]:

@@ -1,49 +1,12 @@
-"""The worst mistakes: which rows to show, and what to say of each."""
+"""A row as a reader sees it: what it is, what the model answered, its image or text."""
 
 import base64
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from oochub.evaluation.evaluation_rows import EvaluationRows
 from oochub.output import RowBoxes
 from oochub.records.report_records import BoxesInPicture, Mistake
-from oochub.stats.worst_rows import PER_KIND, find_worst_rows
-
-_SHOWN = 12
-
-
-def choose_mistakes(
-    evaluated: EvaluationRows,
-    out: NDArray[np.bool_] | None,
-    shown: NDArray[np.bool_],
-    inside: NDArray[np.bool_] | None = None,
-) -> tuple[Mistake, ...]:
-    """The rows with the highest loss out of context, at most six of a kind of mistake.
-
-    If there are fewer than twelve, those of the other rows follow, told by `role`.
-
-    Args:
-        evaluated: The rows; the kind of output says which are wrong, and how.
-        out: The rows (n,) out of context; None where there are none, and no row is told to be of a side.
-        shown: All rows (n,) that a mistake may be of.
-        inside: The rows (n,) in context; None takes all that are not out of it.
-
-    Returns:
-        Worst first within each side.
-    """
-    columns, output, loss = evaluated.columns, evaluated.predictions.output, evaluated.columns["loss"]
-    is_wrong, keys = output.wrong(columns), output.mistake_keys(columns)
-    rows: list[int] = []
-    for mask in (shown,) if out is None else (out, shown & ~out):
-        worst = find_worst_rows(loss, keys, most=PER_KIND, rows=np.flatnonzero(mask & is_wrong))
-        rows += worst[np.argsort(-loss[worst], kind="stable")].tolist()
-    is_out = [
-        None if out is None or not (out[row] or inside is None or inside[row]) else bool(out[row]) for row in rows
-    ]
-    return tuple(make_mistake(row, evaluated, is_out=side) for row, side in zip(rows[:_SHOWN], is_out, strict=False))
 
 
 def make_mistake(row: int, evaluated: EvaluationRows, *, is_out: bool | None) -> Mistake:
@@ -51,7 +14,7 @@ def make_mistake(row: int, evaluated: EvaluationRows, *, is_out: bool | None) ->
 
     Args:
         row: Number of the row.
-        evaluated: See `choose_mistakes`.
+        evaluated: The rows.
         is_out: Whether it is out of context; None where no row is, and for one that is of neither side.
     """
     predictions, columns = evaluated.predictions, evaluated.columns

@@ -229,7 +229,7 @@ def measure_slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evalu
     )
 
 
-def describe_no_class(sets: list[RowSet], evaluated: EvaluationRows) -> str:
+def describe_no_class(sets: Sequence[RowSet], evaluated: EvaluationRows) -> str:
     """How many answers are none of the classes, in all and on each side or split; "" where all are classes.
 
     Args:
@@ -253,7 +253,7 @@ def describe_no_class(sets: list[RowSet], evaluated: EvaluationRows) -> str:
     return f"{count(evaluated.known)} answers {verbs[0]} no class and {verbs[1]} as wrong{parts}"
 
 
-def describe_boxes(sets: list[RowSet], evaluated: EvaluationRows) -> str:
+def describe_boxes(sets: Sequence[RowSet], evaluated: EvaluationRows) -> str:
     """How many true and drawn boxes there are, in all and on each side; "" for rows without boxes.
 
     Args:

@@ -10,7 +10,7 @@ import datasets
 import torch
 
 from oochub.errors import OochubError, choose_wording
-from oochub.input import check_changes, find_input_kinds
+from oochub.input import Input, check_changes, find_input_kinds
 from oochub.models.acceleration import check_compiler, choose_device, fold_batch_norm, warn_of_slow_dtype
 from oochub.models.cache_key import cache_key, list_image_paths
 from oochub.models.callable_model import leave_as_it_was, wrap_callable
@@ -19,7 +19,7 @@ from oochub.models.mode import Mode, PredictedData, choose_mode, list_mode_optio
 from oochub.models.model_file import split_model_file
 from oochub.models.model_source import ModelSource
 from oochub.models.runtimes.exported_network import check_runtime
-from oochub.models.runtimes.quantization import choose_calibration_rows
+from oochub.models.runtimes.quantization import CalibrationRows, choose_calibration_rows
 from oochub.prediction.command_question import CommandQuestion
 from oochub.prediction.prediction_cache import PredictionCache
 from oochub.prediction.prediction_data import (
@@ -103,22 +103,9 @@ def predict_splits(
         OochubError: See `predict`.
     """
     asked = replace(asked, device=choose_device(asked.device))
-    if asked.compile:
-        check_compiler(asked.device)
-    check_runtime(asked)
-    warn_of_slow_dtype(asked.dtype, asked.device)
-    if out is not None:
-        check_writable(out, kind=PREDICTIONS)
     ranks = Ranks.here()
+    _check_settings(asked, out, ranks)
     cluster = RayEngine.of(asked, ranks)
-    if not ranks.is_alone and (out is None or str(out) in STREAMS):
-        raise OochubError(
-            f"{ranks.count} processes predict into one file: name it with {choose_wording('out=', '--out')}."
-        )
-    if (
-        asked.features is not False and out is not None and Path(out).suffix.lower() != ".parquet"
-    ):  # a stream has no place beside it
-        raise OochubError("The head is stored beside the predictions, so with features, out must be a .parquet file.")
     dataset = drop_build_column(unpack_samples(check_data_set(dataset)))
     parts = choose_splits(dataset, None if asked.splits is None else list(asked.splits))
     sample = Splits(parts, ()) if asked.limit is None else draw_sample(parts, asked.limit)
@@ -130,12 +117,11 @@ def predict_splits(
             "Ray reads rows by number, and rows of a stream have none. Leave the engine out for a stream."
         )
     source = ModelSource(wrap_callable(model, how, asked))
-    settings = how.of_mode
     changes = {"odin": asked.odin, "zoom": asked.zoom, "skip_broken": asked.skip_broken or None}
     kinds = find_input_kinds(some)
     if len(kinds) == 1:  # said before the model is looked for
         check_changes(kinds[0], **changes)
-    chosen = choose_mode(source, how.mode, settings, some)
+    chosen = choose_mode(source, how.mode, how.of_mode, some)
     inputs = source.inputs(
         some,
         kind=chosen.reads,
@@ -150,11 +136,7 @@ def predict_splits(
     calibration = None
     if asked.calibrate_on is not None:
         calibration = choose_calibration_rows(asked.calibrate_on, dataset, parts, inputs.column)
-    record = {**asked.record(), "features": describe_features(asked.features), "splits": list(parts), **settings}
-    if calibration is not None:
-        record["calibrate_on"] = [calibration.described, calibration.digest]
-    if how.model_file is not None:
-        record["model_file"] = split_model_file(how.model_file)[0]  # a digest of all that stands in it
+    record = _record_settings(how, asked, parts, calibration)
     key = cache_key(source, inputs, {**every, **parts}, mode=chosen, settings=record)
     if recall is not None and key is not None:
         read = (*every.values(), *parts.values())
@@ -167,31 +149,15 @@ def predict_splits(
         return found or Predictions.load(str(target))
     with leave_as_it_was(model), leave_as_it_was(asked.features):
         data = PredictedData(some, every, asked.device, asked.rows_a_pass, asked.cache, asked.skip_broken)
-        opened = chosen(source, inputs, data, **settings)
-        if inputs.settle(some, opened.network, batch_size=asked.rows_a_pass, device=asked.device):
-            opened = chosen(source, inputs, data, **settings)
-        parts = check_splits(
-            parts, read=inputs.column, reserved=filter(None, (*opened.kind.columns, opened.kind.text_column))
-        )
-        if (asked.odin is not None or asked.zoom is not None) and not opened.kind.has_confidence:
-            options = choose_wording("odin= and zoom=", "--odin and --zoom")
-            raise OochubError(
-                f"{options} apply to models with one class per row, but this one gives {opened.kind.name}."
-            )
-        answered = leave_out_classes(parts, opened.left_out)
-        notes = (*sample.notes, *answered.notes)
+        opened, answered = _open_mode(chosen, source, inputs, data, how, asked, Splits(parts, sample.notes))
         probe = {name: values.to(asked.device) for name, values in inputs.probe().items()}
         # a layer between the two would give something else, and a pass of words has no two that belong together
         is_plain = isinstance(asked.features, bool) and opened.is_one_pass
         with fold_batch_norm(opened.network, probe) if is_plain else nullcontext(0) as pairs:
-            computed = {"folded": pairs} | ({"key": key} if asked.cache and key is not None else {})
             predictions = run_model(
-                opened,
-                inputs,
-                answered.parts,
-                asked,
-                notes=notes,
-                computed=computed,
+                *(opened, inputs, answered.parts, asked),
+                notes=answered.notes,
+                computed={"folded": pairs} | ({"key": key} if asked.cache and key is not None else {}),
                 key=key,
                 target=target,
                 ranks=ranks,
@@ -203,6 +169,57 @@ def predict_splits(
         if ranks.is_first:
             kept.keep(predictions)
         return predictions
+
+
+def _check_settings(asked: PredictionSettings, out: str | Path | None, ranks: Ranks) -> None:
+    """Refuses what cannot be done on this machine, and outputs that cannot be written, before data are read."""
+    if asked.compile:
+        check_compiler(asked.device)
+    check_runtime(asked)
+    warn_of_slow_dtype(asked.dtype, asked.device)
+    if out is not None:
+        check_writable(out, kind=PREDICTIONS)
+    if not ranks.is_alone and (out is None or str(out) in STREAMS):
+        raise OochubError(
+            f"{ranks.count} processes predict into one file: name it with {choose_wording('out=', '--out')}."
+        )
+    has_place = out is None or Path(out).suffix.lower() == ".parquet"  # a stream has no place beside it
+    if asked.features is not False and not has_place:
+        raise OochubError("The head is stored beside the predictions, so with features, out must be a .parquet file.")
+
+
+def _record_settings(
+    how: ModelSettings, asked: PredictionSettings, parts: Iterable[str], calibration: CalibrationRows | None
+) -> dict[str, Any]:
+    """The settings that answers depend on, for the key of the cache."""
+    record = {**asked.record(), "features": describe_features(asked.features), "splits": list(parts), **how.of_mode}
+    if calibration is not None:
+        record["calibrate_on"] = [calibration.described, calibration.digest]
+    if how.model_file is not None:
+        record["model_file"] = split_model_file(how.model_file)[0]  # a digest of all that stands in it
+    return record
+
+
+def _open_mode(
+    chosen: type[Mode],
+    source: ModelSource,
+    inputs: Input,
+    data: PredictedData,
+    how: ModelSettings,
+    asked: PredictionSettings,
+    sample: Splits,
+) -> tuple[Mode, Splits]:
+    """Opens the model, and gives it with the rows of a sample whose classes it knows."""
+    opened = chosen(source, inputs, data, **how.of_mode)
+    if inputs.settle(data.part, opened.network, batch_size=asked.rows_a_pass, device=asked.device):
+        opened = chosen(source, inputs, data, **how.of_mode)
+    reserved = filter(None, (*opened.kind.columns, opened.kind.text_column))
+    parts = check_splits(sample.parts, read=inputs.column, reserved=reserved)
+    if (asked.odin is not None or asked.zoom is not None) and not opened.kind.has_confidence:
+        options = choose_wording("odin= and zoom=", "--odin and --zoom")
+        raise OochubError(f"{options} apply to models with one class per row, but this one gives {opened.kind.name}.")
+    answered = leave_out_classes(parts, opened.left_out)
+    return opened, Splits(answered.parts, (*sample.notes, *answered.notes))
 
 
 def _check_one_pass(mode: type[Mode], asked: PredictionSettings) -> None:

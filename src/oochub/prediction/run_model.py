@@ -5,12 +5,12 @@ shows small images, or lines of text.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import datasets
 import numpy as np
@@ -85,49 +85,16 @@ def run_model(
     """
     some, size, device = next(iter(splits.values())), asked.rows_a_pass, asked.device
     read: Callable[..., Iterator[InputBatch]] = partial(inputs.batches, batch_size=size, device=device, zoom=asked.zoom)
-    is_short = asked.dtype not in ("auto", "float32")
-    few: Mapping[str, torch.Tensor] = {}
-    if asked.features is not False or is_short or asked.compile or asked.runtime != "torch":
-        first = next(read(_take_few(some), broken=[] if asked.skip_broken else None), None)
-        few = {name: values.to(device) for name, values in inputs.probe().items()} if first is None else first.inputs
+    few = _read_few(some, inputs, asked, read)
     features = choose_features(asked.features, mode, few, device=device, dtype=DTYPES.get(asked.dtype, torch.float32))
     head = None if features is None else features.head
-    network, computed = mode.network, {"device": asked.device.type, "dtype": "float32", **computed}
-    computed |= {} if features is None else features.details
-    if asked.compile:
-        network = Compiled(mode.network, size)
-        computed |= {"compiled": _describe_dtype_difference("float32", network, mode.network, few, mode.kind)}
-    if asked.runtime != "torch":
-        images = None if calibration is None else calibration.open(read)
-        choice = open_runtime(
-            *(mode.network, _add_rows(few, inputs.probe()), asked),
-            head=head,
-            calibration=images,
-            has_classes=mode.kind.has_confidence,
-        )
-        computed |= choice.details
-        if choice.network is not None:
-            network = choice.network
-            first_rows, dtype = len(next(iter(few.values()))), asked.dtype if is_short else "float32"
-            check = _describe_difference(dtype, choice.logits[:first_rows], choice.reference[:first_rows], mode.kind)
-            computed |= {"dtype": dtype, "runtime_check": check}
-            ran = f"the network computed in {dtype} by {choice.details['runtime']}"
-            notes = (*notes, f"{ran}: on the first rows {check} from torch in float32")
-            if images is not None:
-                notes = (*notes, _describe_calibration(images, choice.details["int8_check"]))
-            features = features if head is None else RuntimeFeatures(head, network)
-    elif is_short:
-        network = Autocast(network, DTYPES[asked.dtype])
-        check = _describe_dtype_difference(asked.dtype, network, mode.network, few, mode.kind)
-        computed |= {"dtype": asked.dtype, "dtype_check": check}
-        notes = (*notes, f"the network computed in {asked.dtype}: on the first rows {check} from float32")
-    if inputs.provenance().get("preprocessing") == "draft":
-        check = inputs.provenance()["preprocessing_check"]
-        notes = (*notes, f"large JPEGs were decoded at a smaller size; beside the model's own processor, {check}")
+    images = None if calibration is None or asked.runtime == "torch" else calibration.open(read)
+    prepared = _prepare_network(mode, inputs, asked, features, few, images)
+    network, details = prepared.network, {"device": device.type, "dtype": "float32", **computed, **prepared.details}
     perturbation = None
     if asked.odin is not None:
         perturbation = Perturbation(asked.odin, temperature=asked.odin_temperature, std=inputs.std)
-    extraction = Extraction(network, features=features, perturbation=perturbation)
+    extraction = Extraction(network, features=prepared.features, perturbation=perturbation)
     answer: Callable[[InputBatch], Mapping[str, torch.Tensor]] = extraction
     if engine is not None:
         read = engine.batches(inputs, extraction, batch_size=size, device=device, zoom=asked.zoom)
@@ -140,15 +107,15 @@ def run_model(
             mode.kind,
             class_names=mode.class_names,
             model=mode.about,
-            notes=(*mode.notes, *notes, *unread),
+            notes=(*mode.notes, *notes, *prepared.notes, *unread),
             training=mode.training,
-            provenance=provenance(**inputs.provenance(), batch_size=size, **computed, **mode.details),
+            provenance=provenance(**inputs.provenance(), batch_size=size, **details, **mode.details),
             odin=None if perturbation is None else perturbation.settings,
             zoom=None if asked.zoom is None else ZoomSettings(factor=asked.zoom),
             **mode.metadata,
         )
 
-    width = len(mode.class_names) + _count_features(network, features, few)
+    width = len(mode.class_names) + _count_features(network, prepared.features, few)
     numbers_a_row = width * (1 if asked.zoom is None else 2) + len(mode.class_names) * (asked.odin is not None)
     count = count_part_rows(numbers_a_row, size)
     lengths = {name: len(part) if isinstance(part, datasets.Dataset) else None for name, part in splits.items()}
@@ -156,40 +123,15 @@ def run_model(
     is_one = ranks.is_alone and None not in lengths.values() and sum(int(n or 0) for n in lengths.values()) <= count
     parts = Parts(None if is_one else target, layout)
     is_locked = ranks.is_first and parts.folder is not None and target is not None
-    is_shared = engine is None and device.type == "cpu" and computed.get("runtime") is None
+    is_shared = engine is None and device.type == "cpu" and details.get("runtime") is None
+    maker = _PartMaker(mode=mode, inputs=inputs, asked=asked, ranks=ranks, parts=parts, part_rows=count, said=said)
     with (
         lock_target(target) if is_locked and target is not None else nullcontext(),
         engine or nullcontext(),
         PassThreads(is_shared=is_shared, given=asked.threads) as threads,
     ):
         complete = _begin_parts(parts, ranks)
-        first_number, turn, made = 0, 0, []
-        for name, part in splits.items():
-            length = lengths[name]
-            numbers = None if length is None else range(-(-length // count))
-            missing = [k for k in numbers or () if first_number + k not in complete]
-            wanted = None if numbers is None else missing[(ranks.number - turn) % ranks.count :: ranks.count]
-            turn += len(missing)
-            own = [-1]
-            if wanted is None or wanted:
-                for each in extract_parts(
-                    *(name, part if length is not None else _own_rows(name, part, ranks), read),
-                    *(lambda batch: threads.run(partial(answer, batch)), mode),
-                    unit=inputs.unit,
-                    part_rows=count,
-                    wanted=wanted,
-                    skip_broken=asked.skip_broken,
-                    is_quiet=not ranks.is_first,
-                ):
-                    rows = None if each.table is None else Predictions(each.table, said(StoredRows.of(each.table)))
-                    number = each.number if length is not None else each.number * ranks.count + ranks.number
-                    parts.put(first_number + number, MadePart(name, rows, each.rows, each.broken))
-                    own.append(number)
-                    del each, rows  # before the next one is made
-            made += [first_number + number for number in own[1:]]
-            first_number += len(numbers) if numbers is not None else 1 + max(ranks.values(max(own)))
-            if ranks.is_alone:
-                _check_read(name, parts.made(), inputs.unit)
+        made = maker.make(splits, lengths, complete, read, lambda batch: threads.run(partial(answer, batch)))
         everywhere = {*complete, *(number for several in ranks.values(made) for number in several)}
         if not ranks.is_first:
             ranks.values(None)  # the first puts all together
@@ -201,6 +143,140 @@ def run_model(
         predictions = _finish_parts(parts, said, splits, inputs, asked, stored, target)
     ranks.values(None)
     return predictions
+
+
+def _read_few(
+    some: Any, inputs: Input, asked: PredictionSettings, read: Callable[..., Iterator[InputBatch]]
+) -> Mapping[str, torch.Tensor]:
+    """The first rows that can be read, on the device; nothing where no one looks at them."""
+    if not (asked.features is not False or _is_short(asked) or asked.compile or asked.runtime != "torch"):
+        return {}
+    first = next(read(_take_few(some), broken=[] if asked.skip_broken else None), None)
+    if first is None:
+        return {name: values.to(asked.device) for name, values in inputs.probe().items()}
+    return first.inputs
+
+
+def _is_short(asked: PredictionSettings) -> bool:
+    """Whether the network computes in fewer bits than float32."""
+    return asked.dtype not in ("auto", "float32")
+
+
+class _Prepared(NamedTuple):
+    """The network, compiled, exported or in fewer bits; how it was prepared, and how far it is from float32."""
+
+    network: nn.Module
+    features: FeatureReader | None
+    details: Mapping[str, Any]
+    notes: Sequence[str]
+
+
+def _prepare_network(
+    mode: Mode,
+    inputs: Input,
+    asked: PredictionSettings,
+    features: FeatureReader | None,
+    few: Mapping[str, torch.Tensor],
+    images: CalibrationImages | None,
+) -> _Prepared:
+    """The network of a mode, prepared as asked for and held against itself in float32 on a few rows."""
+    network, notes = mode.network, []
+    details: dict[str, Any] = {} if features is None else dict(features.details)
+    if asked.compile:
+        network = Compiled(mode.network, asked.rows_a_pass)
+        details["compiled"] = _describe_dtype_difference("float32", network, mode.network, few, mode.kind)
+    if asked.runtime != "torch":
+        head = None if features is None else features.head
+        choice = open_runtime(
+            *(mode.network, _add_rows(few, inputs.probe()), asked),
+            head=head,
+            calibration=images,
+            has_classes=mode.kind.has_confidence,
+        )
+        details |= choice.details
+        if choice.network is not None:
+            network = choice.network
+            first_rows, dtype = len(next(iter(few.values()))), asked.dtype if _is_short(asked) else "float32"
+            check = _describe_difference(dtype, choice.logits[:first_rows], choice.reference[:first_rows], mode.kind)
+            details |= {"dtype": dtype, "runtime_check": check}
+            ran = f"the network computed in {dtype} by {choice.details['runtime']}"
+            notes.append(f"{ran}: on the first rows {check} from torch in float32")
+            if images is not None:
+                notes.append(_describe_calibration(images, choice.details["int8_check"]))
+            features = features if head is None else RuntimeFeatures(head, network)
+    elif _is_short(asked):
+        network = Autocast(network, DTYPES[asked.dtype])
+        check = _describe_dtype_difference(asked.dtype, network, mode.network, few, mode.kind)
+        details |= {"dtype": asked.dtype, "dtype_check": check}
+        notes.append(f"the network computed in {asked.dtype}: on the first rows {check} from float32")
+    if inputs.provenance().get("preprocessing") == "draft":
+        check = inputs.provenance()["preprocessing_check"]
+        notes.append(f"large JPEGs were decoded at a smaller size; beside the model's own processor, {check}")
+    return _Prepared(network, features, details, notes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _PartMaker:
+    """Makes the parts that are missing, each process its share; `said` is what predictions say of some rows."""
+
+    mode: Mode
+    inputs: Input
+    asked: PredictionSettings
+    ranks: Ranks
+    parts: Parts
+    part_rows: int
+    said: Callable[[StoredRows], Metadata]
+
+    def make(
+        self,
+        splits: Mapping[str, Any],
+        lengths: Mapping[str, int | None],
+        complete: Container[int],
+        read: Callable[..., Iterator[InputBatch]],
+        answer: Callable[[InputBatch], Mapping[str, torch.Tensor]],
+    ) -> list[int]:
+        """Makes the missing parts of all splits, those of a stream without a length; gives their numbers."""
+        ranks = self.ranks
+        first_number, turn, made = 0, 0, []
+        for name, part in splits.items():
+            length = lengths[name]
+            numbers = None if length is None else range(-(-length // self.part_rows))
+            missing = [k for k in numbers or () if first_number + k not in complete]
+            wanted = None if numbers is None else missing[(ranks.number - turn) % ranks.count :: ranks.count]
+            turn += len(missing)
+            own: list[int] = []
+            if wanted is None or wanted:
+                rows = part if length is not None else _own_rows(name, part, ranks)
+                own = list(self._make_split(name, rows, first_number, wanted, read, answer))
+            made += [first_number + number for number in own]
+            first_number += len(numbers) if numbers is not None else 1 + max(ranks.values(max(own, default=-1)))
+            if ranks.is_alone:
+                _check_read(name, self.parts.made(), self.inputs.unit)
+        return made
+
+    def _make_split(
+        self,
+        name: str,
+        part: Any,
+        first_number: int,
+        wanted: Sequence[int] | None,
+        read: Callable[..., Iterator[InputBatch]],
+        answer: Callable[[InputBatch], Mapping[str, torch.Tensor]],
+    ) -> Iterator[int]:
+        """Makes the wanted parts of a split, all of a stream, and gives the number of each within the split."""
+        for each in extract_parts(
+            *(name, part, read, answer, self.mode),
+            unit=self.inputs.unit,
+            part_rows=self.part_rows,
+            wanted=wanted,
+            skip_broken=self.asked.skip_broken,
+            is_quiet=not self.ranks.is_first,
+        ):
+            rows = None if each.table is None else Predictions(each.table, self.said(StoredRows.of(each.table)))
+            number = each.number if wanted is not None else each.number * self.ranks.count + self.ranks.number
+            self.parts.put(first_number + number, MadePart(name, rows, each.rows, each.broken))
+            del each, rows  # before the next one is made
+            yield number
 
 
 def _count_features(network: nn.Module, features: FeatureReader | None, few: Mapping[str, torch.Tensor]) -> int:

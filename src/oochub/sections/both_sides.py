@@ -23,6 +23,7 @@ from oochub.section import NamedNumber, OnPage, Passage, Section
 from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
+    from oochub.evaluation.evaluation import Evaluation
     from oochub.report.report_record import ReportRecord
 
 
@@ -34,6 +35,15 @@ class BothSides(Section["ReportRecord"]):
     """
 
     title, anchor, place, is_beside_verdict = "Both sides", "sides", 10, True
+    fields = ("gap", "matched_gap")
+
+    def measure(self, evaluation: "Evaluation") -> dict[str, object]:
+        """The gap, and that at equal values of a column if one is asked for."""
+        from oochub.evaluation.slices import measure_gap_at_equal
+
+        match = evaluation.settings.match
+        matched = measure_gap_at_equal(match, evaluation.by_role, evaluation.rows) if match else None
+        return {"gap": evaluation.gap, "matched_gap": matched}
 
     def has(self, report: "ReportRecord") -> bool:
         """Whether there are rows in or out of context, by which the verdict goes, or a matched gap."""

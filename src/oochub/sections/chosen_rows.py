@@ -12,6 +12,7 @@ from oochub.section import NamedNumber, Passage, Section
 from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
+    from oochub.evaluation.evaluation import Evaluation
     from oochub.report.report_record import ReportRecord
 
 _TITLE = "Chosen rows"
@@ -27,6 +28,10 @@ class RowsThatWereChosen(Section["ReportRecord"]):
 
     title, anchor, place = _TITLE, "chosen-rows", 5
     record = ChosenRows
+
+    def measure(self, evaluation: "Evaluation") -> ChosenRows | None:
+        """How the rows were chosen, with the test of the rule if there was one."""
+        return evaluation.chosen_rows
 
     def passages(self, report: "ReportRecord") -> Iterable[Passage]:
         """Which rows the report is of; the numbers of the tested rule."""

@@ -1,24 +1,42 @@
 """How sure the model is against how often it is right, on each side, and whether the model is overconfident there."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
+from oochub import catalog
+from oochub.records.report_records import Calibration, ConfidenceBin, Side
 from oochub.records.table import Table
 from oochub.report import format_numbers, svg, theme, wording
 from oochub.report.footnotes import Footnotes
 from oochub.report.group_findings import write_headings
 from oochub.report.svg import Curve
 from oochub.section import NamedNumber, OnPage, Passage, Section
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.mean_interval import Answers, mean_estimate
+from oochub.stats.proportion import wilson
 
 if TYPE_CHECKING:
+    from oochub.evaluation.evaluation import Evaluation
+    from oochub.evaluation.evaluation_rows import EvaluationRows
     from oochub.report.report_record import ReportRecord
+
+_BINS = 10
 
 
 class Confidence(Section["ReportRecord"]):
     """Shows `report.calibration`."""
 
     title, anchor, place = "Confidence", "confidence", 70
+    fields = ("calibration",)
+
+    def measure(self, evaluation: "Evaluation") -> dict[str, object]:
+        """The calibration of each side, for a kind of output with a confidence."""
+        has_confidence = evaluation.predictions.output.has_confidence
+        return {"calibration": _calibrate_sides(evaluation) if has_confidence else None}
 
     def has(self, report: "ReportRecord") -> bool:
         """Whether a side has answers with a confidence."""
@@ -54,6 +72,79 @@ class Confidence(Section["ReportRecord"]):
         chart = svg.reliability(curves, low=low, title=finding) if any(curve.drawn for curve in curves) else None
         title = write_headings(report).confidence
         return OnPage(values={"title": title, "finding": finding, "chart": chart, "curves": curves})
+
+
+def _calibrate_sides(evaluation: "Evaluation") -> dict[Side, Calibration]:
+    """The calibration of each side; of one that is its worst group, on the rows that did not choose it."""
+    from oochub.evaluation.slices import find_measured_groups
+
+    known = {part.role: part.metrics.get("ece") for part in evaluation.slices}
+    found: dict[Side, Calibration] = {}
+    for side, mask in evaluation.rows_behind.items():
+        chosen = find_measured_groups(evaluation.by_role[side], evaluation.rows)
+        if chosen is None:
+            found[side] = _measure_calibration(evaluation.rows, mask, known.get(side))
+        elif chosen:
+            rows = np.zeros(len(mask), dtype=bool)
+            rows[np.concatenate(list(chosen.values()))] = True
+            sizes = {name: len(part) for name, part in chosen.items()}
+            found[side] = _measure_calibration(evaluation.rows, rows, groups=sizes)
+    return found
+
+
+def _measure_calibration(
+    evaluated: "EvaluationRows",
+    mask: NDArray[np.bool_],
+    ece: Estimate | None = None,
+    groups: Mapping[str, int] | None = None,
+) -> Calibration:
+    """Confidence against accuracy in ten equal bins (lo, hi], each with its interval.
+
+    Args:
+        evaluated: The rows.
+        mask: Rows of one side (n,).
+        ece: Their calibration error, where it is known already.
+        groups: For a side that is its worst group, see `Calibration`.
+    """
+    probability = evaluated.columns["probability"][slice(None) if mask.all() else mask]  # of all nothing is copied
+    confidence, correct = probability.confidence, probability.prediction == probability.label
+    sampling = Sampling(cluster=evaluated.cluster(mask), **evaluated.sampling)
+    is_right = correct.astype(np.float64)
+    number = confidence * _BINS
+    number = np.ceil(number, out=number).astype(np.int8).clip(1, _BINS) - 1
+    bins = []
+    for k in np.unique(number):
+        inside = number == k
+        own = sampling.of_rows(inside)
+        right = is_right[inside]
+        share = wilson(right.sum(), len(right)) if own.cluster is None else mean_estimate(right, own)
+        bins.append(
+            ConfidenceBin(
+                low=k / _BINS,
+                high=(k + 1) / _BINS,
+                n=share.n,
+                confidence=float(confidence[inside].mean()),
+                accuracy=float(share),
+                accuracy_low=share.low,
+                accuracy_high=share.high,
+            )
+        )
+    if ece is None:
+        ece = evaluated.of(catalog.get("metric", "ece"), mask)
+    return Calibration(
+        bins=tuple(bins),
+        ece=ece,
+        mean_confidence=float(confidence.mean()),
+        accuracy=float(correct.mean()),
+        overconfidence=mean_estimate(
+            confidence - is_right,
+            sampling,
+            are_shares=False,
+            answers=Answers(if_right=confidence - 1, if_wrong=confidence),
+            within=(-1.0, 1.0),
+        ),
+        groups=groups,
+    )
 
 
 def _make_curves(report: "ReportRecord") -> tuple[list[Curve], float]:

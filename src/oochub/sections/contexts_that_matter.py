@@ -17,6 +17,7 @@ from oochub.section import NamedNumber, OnPage, Passage, Section
 from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
+    from oochub.evaluation.evaluation import Evaluation
     from oochub.report.report_record import ReportRecord
 
 _TITLE = "What goes with each class"
@@ -49,10 +50,13 @@ class ContextsThatMatter(Section["ReportRecord"]):
     """
 
     title, anchor, place = "Contexts", "contexts", 50
+    fields = ("contexts",)
 
-    def found(self, report: "ReportRecord") -> ContextFindings | None:
-        """The contexts that were found."""
-        return report.contexts
+    def measure(self, evaluation: "Evaluation") -> dict[str, object]:
+        """The contexts that were found, each with its gap and test."""
+        from oochub.evaluation.context_findings import find_context_effects
+
+        return {"contexts": find_context_effects(evaluation.rows, evaluation.intervals.correction)}
 
     def passages(self, report: "ReportRecord") -> Iterable[Passage]:
         """The finding, on what it stands, each context that goes with a class, and what people checked of it."""

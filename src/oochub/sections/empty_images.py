@@ -1,18 +1,28 @@
 """What a detector draws in images without the object: where its usual context is there, and elsewhere."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from oochub.records.finding_records import EmptyImageNumbers
+import numpy as np
+from numpy.typing import NDArray
+
+from oochub.records.finding_records import EmptyImageNumbers, FalseAlarmRow
+from oochub.records.sides import GroupsOfRows
 from oochub.records.table import Table
 from oochub.report import format_numbers, theme, wording
 from oochub.report.footnotes import Footnotes
 from oochub.section import NamedNumber, Passage, Section
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.estimation import difference
+from oochub.stats.mean_interval import mean_estimate
 
 if TYPE_CHECKING:
+    from oochub.evaluation.evaluation import Evaluation
+    from oochub.evaluation.evaluation_rows import EvaluationRows
     from oochub.report.report_record import ReportRecord
 
 _IN, _OUT = theme.SIDES
+_THRESHOLDS = (0.3, 0.5, 0.7, 0.9)
 _SAID = 0.5  # the threshold that the sentence names, at which a box counts elsewhere in the report too
 
 
@@ -24,6 +34,28 @@ class EmptyImages(Section["ReportRecord"]):
 
     title, anchor, place = "Empty images", "empty-images", 35
     record = EmptyImageNumbers
+
+    def measure(self, evaluation: "Evaluation") -> EmptyImageNumbers | None:
+        """The share of images without a true box in which a box is drawn, in context beside out of context.
+
+        None for predictions that are no boxes, where a side has no image without a true box, and where the sides are
+        not sets of rows.
+        """
+        rows, sides = evaluation.rows, evaluation.sides
+        counts = rows.predictions.output.count_boxes(rows.columns)
+        if not counts or len(sides) < 2 or isinstance(rows.benchmark.out_of_context, GroupsOfRows):
+            return None
+        empty = counts["true"] == 0
+        masks = [sides["in"] & empty, sides["out"] & empty]
+        if not all(mask.any() for mask in masks):
+            return None
+        contexts = evaluation.by_role.get("hard_negative")
+        return EmptyImageNumbers(
+            rows=tuple(_count_false_alarms(masks, rows)),
+            n_in=int(masks[0].sum()),
+            n_out=int(masks[1].sum()),
+            are_contexts=contexts is not None and bool((contexts.mask == masks[1]).all()),
+        )
 
     def passages(self, report: "ReportRecord") -> Iterable[Passage]:
         """The false alarms in words and at each threshold."""
@@ -46,6 +78,20 @@ class EmptyImages(Section["ReportRecord"]):
             for name, estimate in parts.items():
                 metric = f"false_alarms above {row.threshold:g}"
                 yield NamedNumber(f"empty images {name}", metric, estimate, f"empty_images/{row.threshold:g}/{name}")
+
+
+def _count_false_alarms(masks: Sequence[NDArray[np.bool_]], rows: "EvaluationRows") -> Iterable[FalseAlarmRow]:
+    """The share of images, of those in and out of context (n,), with a box above each threshold."""
+    best = np.array([max(scores, default=-np.inf) for scores in rows.columns["scores"]], np.float64)
+    for threshold in _THRESHOLDS:
+        inside, outside = (_estimate_share(best > threshold, mask, rows) for mask in masks)
+        change = difference(outside, inside)
+        yield FalseAlarmRow(threshold=threshold, inside=inside, outside=outside, difference=change)
+
+
+def _estimate_share(drawn: NDArray[np.bool_], mask: NDArray[np.bool_], rows: "EvaluationRows") -> Estimate:
+    sampling = Sampling(cluster=rows.cluster(mask), **rows.sampling)
+    return mean_estimate(drawn[mask].astype(np.float64), sampling, within=(0.0, 1.0))
 
 
 def _write_finding(report: "ReportRecord", found: EmptyImageNumbers) -> str:

@@ -11,6 +11,7 @@ from oochub.section import ChartRow, NamedNumber, OnPage, Passage, Section
 from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
+    from oochub.evaluation.evaluation import Evaluation
     from oochub.report.report_record import ReportRecord
 
 _SIDE_OF = {"in": "in", "out": "out", "hard_positive": "out", "hard_negative": "out"}
@@ -23,6 +24,25 @@ class EverySlice(Section["ReportRecord"]):
     """Shows `report.slices`."""
 
     title, anchor, place = "Slices", "slices", 20
+    fields = ("slices", "metrics")
+
+    def measure(self, evaluation: "Evaluation") -> dict[str, object]:
+        """The slices, and what their numbers mean.
+
+        Metrics of confidence stay described where no slice has them: worst_group has no NLL without a probability.
+        """
+        from oochub.data.declaration import describe_metrics
+
+        names, primary = evaluation.metrics, evaluation.rows.benchmark.primary_metric
+        measured = {key for part in evaluation.slices for key in part.metrics}
+        has_confidence = evaluation.predictions.output.has_confidence
+        described = describe_metrics(dict.fromkeys((*names, primary)))
+        metrics = {
+            key: each
+            for key, each in described.items()
+            if key in measured or (has_confidence and key.partition(".")[0] in names)
+        }
+        return {"slices": evaluation.slices, "metrics": metrics}
 
     def has(self, report: "ReportRecord") -> bool:
         """Whether there is a slice."""

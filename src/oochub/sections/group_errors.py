@@ -1,20 +1,30 @@
 """The error of each group, or for a kind of output without errors its first metric: where the model is worst."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from oochub.records.report_records import GroupRow
+import numpy as np
+from numpy.typing import NDArray
+
+from oochub import catalog
+from oochub.metric import read_facts
+from oochub.records.report_records import GroupRow, Groups, WorstValue
 from oochub.records.table import Table
 from oochub.report import format_numbers, svg, theme, wording
 from oochub.report.footnotes import Footnotes, describe_interval
 from oochub.report.group_findings import rank_groups, simultaneous, write_headings
 from oochub.section import ChartRow, NamedNumber, OnPage, Passage, Section
 from oochub.stats.estimate import Estimate
+from oochub.stats.stratified_gap import unpaired_shares
 
 if TYPE_CHECKING:
+    from oochub.evaluation.evaluation import Evaluation
+    from oochub.evaluation.evaluation_rows import EvaluationRows
     from oochub.report.report_record import ReportRecord
 
+_NAMED = ("accuracy", "error_rate", "nll")  # fields of a GroupRow; other metrics stand in its `metrics`
+_WORST = 1_000  # groups of a side that a report has if there are more than twice as many, and as many of the best
 _MATRIX_CELLS = 60
 _LISTED = 20
 
@@ -27,6 +37,11 @@ class GroupErrors(Section["ReportRecord"]):
     """
 
     title, anchor, place = "Groups", "groups", 30
+    fields = ("groups", "worst_group")
+
+    def measure(self, evaluation: "Evaluation") -> dict[str, object]:
+        """The metrics of each group on each side, and the worst groups of the evaluation split."""
+        return {"groups": _measure_groups(evaluation), "worst_group": _find_worst_groups(evaluation)}
 
     def has(self, report: "ReportRecord") -> bool:
         """Whether a group has a number."""
@@ -54,6 +69,101 @@ class GroupErrors(Section["ReportRecord"]):
         """The matrix of classes and contexts where it fits, and the bars."""
         shown = _make_page_content(report)
         return None if shown is None else OnPage(values=shown)
+
+
+def _measure_groups(evaluation: "Evaluation") -> Groups | None:
+    """The metrics of each group on each side of the comparison; None without a column of groups.
+
+    The column `group` holds a name per row, `groups` a list of them. Without sides all rows of the split are taken.
+    """
+    evaluated, sides = evaluation.rows, evaluation.sides
+    if evaluated.benchmark.group_column not in evaluated.columns:
+        return None
+    facts = evaluated.predictions.metadata.facts
+    trained = facts.trained_groups
+    metrics = {name: catalog.get("metric", name) for name in evaluated.predictions.output.group_metrics}
+    rows, left_out = [], 0
+    inside = (
+        _select_rows_by_label(evaluated, sides["in"]) if {"in", "out"} <= set(sides) and "accuracy" in metrics else {}
+    )
+    for side, mask in evaluation.sides_of_groups:
+        groups = evaluated.members(mask)
+        named = list(groups.items())
+        kept = _choose_groups(evaluated, list(groups.values()), metrics)
+        left_out += len(named) - len(kept)
+        listed = [named[place] for place in kept]
+        measured = {
+            name: evaluated.of_groups(metric, [members for _, members in listed]) for name, metric in metrics.items()
+        }
+        for place, (group, members) in enumerate(listed):
+            values = {name: each[place] for name, each in measured.items()}
+            rows.append(
+                GroupRow(
+                    group=group,
+                    label=group.partition("/")[0],
+                    context=evaluated.benchmark.describe_context({"group": group}, facts),
+                    split=str(evaluated.columns["split"][members[0]]),
+                    role=side,
+                    trained=None if trained is None else group in trained,
+                    n=len(members),
+                    metrics={name: value for name, value in values.items() if name not in _NAMED} or None,
+                    drop_p_value=_drop_p_value(evaluated, members, inside.get(group.partition("/")[0]))
+                    if side == "out"
+                    else None,
+                    **{name: value for name, value in values.items() if name in _NAMED},
+                )
+            )
+    return Groups(columns=("label", "context"), split=evaluation.split, rows=tuple(rows), left_out=left_out)
+
+
+def _choose_groups(
+    evaluated: "EvaluationRows", groups: Sequence[NDArray[np.int64]], metrics: Mapping[str, Any]
+) -> Sequence[int]:
+    """The places of the groups that a report has, in order: all, or of thousands the worst and the best ones."""
+    if len(groups) <= 2 * _WORST:
+        return range(len(groups))
+    metric = next(iter(metrics.values()))  # the report's first one
+    estimates, facts = evaluated.of_groups(metric, groups), read_facts(metric)
+    sign = -1.0 if facts is not None and facts.direction == "lower" else 1.0
+    values, n = sign * np.array(estimates, np.float64), np.array([each.n for each in estimates])
+    chosen = [np.lexsort((-n, order))[:_WORST] for order in (values, -values)]  # of equal ones the largest
+    kept: list[int] = np.union1d(*chosen).tolist()
+    return kept
+
+
+def _select_rows_by_label(evaluated: "EvaluationRows", inside: NDArray[np.bool_]) -> dict[str, NDArray[np.int64]]:
+    """The rows of the groups in context, by the label that their group is of."""
+    of: dict[str, list[NDArray[np.int64]]] = {}
+    for group, members in evaluated.members(inside).items():
+        of.setdefault(group.partition("/")[0], []).append(members)
+    return {label: np.concatenate(rows) for label, rows in of.items()}
+
+
+def _drop_p_value(
+    evaluated: "EvaluationRows", members: NDArray[np.int64], inside: NDArray[np.int64] | None
+) -> float | None:
+    if inside is None:
+        return None
+    rows = np.concatenate([members, inside])
+    right = evaluated.columns["prediction"][rows] == evaluated.columns["label"][rows]
+    p_value = unpaired_shares(right, np.arange(len(rows)) < len(members), cluster=evaluated.cluster(rows))
+    return 1.0 if np.isnan(p_value) else p_value  # a report keeps no nan apart from what it lacks
+
+
+def _find_worst_groups(evaluation: "Evaluation") -> dict[str, WorstValue] | None:
+    """The worst accuracy, error and NLL over the groups of the evaluation split, each with its group.
+
+    The interval is simultaneous over the groups, so it covers the minimum, whichever group attains it. None without
+    groups, or for a kind of output without accuracy.
+    """
+    evaluated, rows = evaluation.rows, evaluation.sets[0].mask
+    if "group" not in evaluated.columns or not evaluated.predictions.output.one_answer:
+        return None
+    metric = catalog.get("metric", "worst_group")
+    if not evaluated.has_groups(metric, rows):
+        return None
+    intervals, values = evaluated.of(metric, rows), evaluated.value(metric, rows)
+    return {key: WorstValue(estimate=each, group=str(values[f"{key}_group"])) for key, each in intervals.items()}
 
 
 def _build_table(report: "ReportRecord") -> Table:

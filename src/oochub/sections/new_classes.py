@@ -23,6 +23,7 @@ from oochub.stats.estimate import Estimate
 from oochub.stats.p_values import holm
 
 if TYPE_CHECKING:
+    from oochub.evaluation.evaluation import Evaluation
     from oochub.report.report_record import ReportRecord
 
 _NEW_CLASS, _FAILURE = "auroc_new_class", "auroc_failure"
@@ -71,6 +72,25 @@ class NewClasses(Section["ReportRecord"]):
     """
 
     title, anchor, place = "New classes", "detection", 80
+    fields = ("detection", "probes")
+
+    def measure(self, evaluation: "Evaluation") -> dict[str, object] | None:
+        """Every detector on every pair of a set in distribution and one out of it, and every probe of them.
+
+        A higher score is more in-distribution; "correct" is the classifier's own answer. Sets are never pooled.
+
+        Source: ImageNet-OOD, Sections 2 and 4: new-class detection and failure detection.
+        """
+        from oochub.detection.detection_numbers import make_detection_rows
+        from oochub.detection.zoom_probe import probe_zoom
+
+        sets, pairs, sampling = evaluation.scored_sets, evaluation.pairs, evaluation.rows.sampling
+        if not sets:
+            return None
+        return {
+            "detection": make_detection_rows(sets, pairs, classes=evaluation.settings.classes, **sampling),
+            "probes": probe_zoom(sets, pairs, **sampling) if evaluation.settings.probes else None,
+        }
 
     def has(self, report: "ReportRecord") -> bool:
         """Whether there are detectors."""

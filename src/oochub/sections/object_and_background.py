@@ -48,10 +48,7 @@ class ObjectAndBackground(Section["ReportRecord"]):
     """
 
     title, anchor, place = "Background", "background", 60
-
-    def found(self, report: "ReportRecord") -> BackgroundProbe | None:
-        """The answers to altered images."""
-        return report.background
+    fields = ("background",)  # the probe of an audit measures it
 
     def passages(self, report: "ReportRecord") -> Iterable[Passage]:
         """The finding, what it stands on, which rows were altered, and each kind of images."""

@@ -1,22 +1,32 @@
 """The classes that errors go to: the share to the context's class, and the answers to each class in each context."""
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
-from oochub.records.finding_records import ONE_PLACE, ErrorsByContext
+from oochub.records.build_record import BuildFacts
+from oochub.records.finding_records import ONE_PLACE, ConfusionCell, ContextErrors, ErrorsByContext
+from oochub.records.report_records import SHOWN
 from oochub.records.table import Table
 from oochub.report import format_numbers, svg, theme, wording
 from oochub.report.footnotes import Footnotes, describe_interval
 from oochub.report.svg import LinearScale
 from oochub.section import NamedNumber, OnPage, Passage, Section
-from oochub.stats.estimate import Estimate
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.mean_interval import mean_estimate
+from oochub.stats.proportion import wilson
 
 if TYPE_CHECKING:
+    from oochub.evaluation.evaluation import Evaluation
+    from oochub.evaluation.evaluation_rows import EvaluationRows
     from oochub.report.report_record import ReportRecord
 
 _TITLE = "Where the errors go"
+_CONTEXTS = 200  # of a report
 _LISTED = 20  # contexts that a page or a terminal shows; all are in report.json
 _CLASSES = 3  # named in a cell
 _MATRIX_CELLS, _TICKS = 100, 3
@@ -72,6 +82,11 @@ class WhereErrorsGo(Section["ReportRecord"]):
     """
 
     title, anchor, place = "Errors", "errors", 40
+    fields = ("errors",)
+
+    def measure(self, evaluation: "Evaluation") -> dict[str, object]:
+        """The errors of the evaluation split, see `_count_errors_by_context`."""
+        return {"errors": _count_errors_by_context(evaluation)}
 
     def has(self, report: "ReportRecord") -> bool:
         """Whether there is something to say of the errors."""
@@ -98,6 +113,206 @@ class WhereErrorsGo(Section["ReportRecord"]):
         """The matrix of answers where it fits, and the shares."""
         shown = _make_page_content(report)
         return None if shown is None else OnPage(values=shown)
+
+
+class _Errors(NamedTuple):
+    """The errors (e,) that can tell, and what each would be by chance."""
+
+    context: NDArray[Any]
+    hit: NDArray[np.bool_]
+    even: NDArray[np.float64]
+    answers: NDArray[np.float64]
+    cluster: NDArray[Any] | None
+
+
+def _count_errors_by_context(evaluation: "Evaluation") -> ErrorsByContext | None:
+    """The confusion in each context, and the share of errors that go to the class whose training context it is.
+
+    A class's training contexts are the most frequent ones of its training rows, all of equal ones; of own data its
+    usual contexts. An error can tell where its context is that of some other classes, not of all: with two classes none
+    can. The interval is Wilson's, by cluster a bootstrap.
+
+    None for a kind of output without one class per row, rows without a context, and data of which no training context
+    is known. Rows whose context is missing are left out.
+
+    Source: Lynch et al., Spawrious, Section 5.2 and Figure 5.
+    """
+    evaluated, mask, allowed = evaluation.rows, evaluation.sets[0].mask, evaluation.allowed
+    known = _read_training_facts(evaluated.predictions.metadata.facts)
+    column = evaluated.benchmark.context_column
+    if known is None or not evaluated.predictions.output.one_answer or column not in evaluated.columns:
+        return None
+    source, trained = known
+    names, places = evaluated.predictions.class_names, evaluated.columns[column]
+    answers = evaluated.predictions.output.answer_names(names)
+    if not hasattr(places, "codes"):  # numbers or lists name no context
+        return None
+    named = evaluated.named(column)
+    mask = mask if named is None else mask & named
+    if not mask.any():
+        return None
+    rows: Any = slice(None) if mask.all() else np.flatnonzero(mask)  # of all nothing is copied
+    contexts, codes = places.categories.tolist(), places.codes[rows]
+    label, answer = evaluated.columns["label"][rows], evaluated.columns["prediction"][rows]
+    classes = np.arange(len(names)) if allowed is None else allowed
+    tied = _tie_contexts(trained, names, contexts, classes)
+    errors = _count_errors(tied, codes, label, answer, classes=len(classes), cluster=evaluated.cluster(rows))
+    nothing = _explain_none(len(classes), *_count_wrong(label, answer))
+    counts = np.bincount(codes, minlength=len(contexts))
+    wrong = np.bincount(codes[label != answer], minlength=len(contexts))
+    order = sorted(np.flatnonzero(counts).tolist(), key=lambda code: (-wrong[code], contexts[code]))[:_CONTEXTS]
+    confused = _Confusion(codes, label, answer, answers)
+    left, shown = SHOWN.items, []
+    for code in order:
+        here = errors.context == code
+        confusion = confused.of(code, left)
+        left -= len(confusion)
+        shown.append(
+            ContextErrors(
+                context=contexts[code],
+                classes=tuple(names[number] for number in np.flatnonzero(tied[code])),
+                n=int(counts[code]),
+                n_errors=int(wrong[code]),
+                share=_share(
+                    errors,
+                    here,
+                    evaluated,
+                    _explain_none(len(classes), *_count_wrong(label[codes == code], answer[codes == code])),
+                ),
+                chance=_mean(errors.even[here]),
+                confusion=confusion,
+            )
+        )
+    every = np.ones(len(errors.hit), bool)
+    return ErrorsByContext(
+        split=evaluation.split,
+        source=source,
+        trained={name: trained[name] for name in names if name in trained},
+        n_errors=int(wrong.sum()),
+        share=_share(errors, every, evaluated, nothing),
+        chance=_mean(errors.even),
+        chance_of_answers=_mean(errors.answers),
+        contexts=tuple(shown),
+    )
+
+
+def _read_training_facts(facts: BuildFacts) -> tuple[Literal["counts", "usual"], dict[str, tuple[str, ...]]] | None:
+    """What says which contexts are a class's own, and which these are."""
+    if facts.group_counts:
+        rows: dict[str, dict[str, int]] = {}
+        for group, count in facts.group_counts.items():
+            label, _, context = group.partition("/")
+            rows.setdefault(label, {})[context] = count
+        own = {
+            label: tuple(sorted(context for context, count in of.items() if 0 < count == max(of.values())))
+            for label, of in rows.items()
+        }
+        return "counts", own
+    if facts.usual_contexts:
+        return "usual", {label: tuple(sorted(contexts)) for label, contexts in facts.usual_contexts.items()}
+    return None
+
+
+def _tie_contexts(
+    trained: Mapping[str, Sequence[str]], names: Sequence[str], contexts: Sequence[str], classes: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """(contexts, classes) True where the context is the class's own in training, and the class an answer."""
+    tied = np.zeros((len(contexts), len(names)), bool)
+    place = {context: row for row, context in enumerate(contexts)}
+    for number in classes.tolist():
+        for context in trained.get(names[number], ()):
+            if context in place:
+                tied[place[context], number] = True
+    return tied
+
+
+def _count_errors(
+    tied: NDArray[np.bool_],
+    context: NDArray[Any],
+    label: NDArray[Any],
+    answer: NDArray[Any],
+    *,
+    classes: int,
+    cluster: Any,
+) -> _Errors:
+    given = np.bincount(answer[answer >= 0], minlength=tied.shape[1])
+    wrong = np.flatnonzero(label != answer)
+    context, label = context[wrong], label[wrong]
+    own = tied[context, label]
+    others = tied.sum(axis=1)[context] - own
+    tells = (others > 0) & (others < classes - 1) & (answer[wrong] >= 0)  # none of them goes nowhere
+    to_tied = (tied @ given)[context] - own * given[label]
+    to_others = given.sum() - given[label]
+    rows = wrong[tells]
+    return _Errors(
+        context=context[tells],
+        hit=tied[context[tells], answer[rows]],
+        even=others[tells] / max(classes - 1, 1),
+        answers=to_tied[tells] / to_others[tells],  # each of these errors is an answer of another class
+        cluster=None if cluster is None else np.asarray(cluster)[rows],
+    )
+
+
+def _share(errors: _Errors, some: NDArray[np.bool_], evaluated: "EvaluationRows", nothing: str) -> Estimate:
+    hit = errors.hit[some]
+    if not len(hit):
+        return Estimate(math.nan, n=0, method="none", reason=nothing)
+    if errors.cluster is None:
+        return wilson(int(hit.sum()), len(hit))
+    return mean_estimate(hit.astype(np.int8), Sampling(cluster=errors.cluster[some], **evaluated.sampling))
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    return float(values.mean()) if len(values) else math.nan
+
+
+def _count_wrong(label: NDArray[np.int64], answer: NDArray[np.int64]) -> tuple[int, int]:
+    """How many answers are wrong, and how many are none of the classes."""
+    return int((label != answer).sum()), int((answer < 0).sum())
+
+
+def _explain_none(classes: int, errors: int, outside: int) -> str:
+    """Why no error can tell."""
+    if not errors:
+        return "no errors"
+    if classes <= 2:
+        return ONE_PLACE
+    if errors == outside:
+        return "every wrong answer fits no class"
+    return "no error in a context of some of the other classes"
+
+
+class _Confusion:
+    """How often each class got each answer in each context; cells are made for the contexts that are asked for."""
+
+    def __init__(
+        self,
+        context: NDArray[Any],
+        label: NDArray[Any],
+        answer: NDArray[Any],
+        names: Sequence[str],
+    ) -> None:
+        self._names = names  # of answers: the last is that of -1, where the kind has one
+        keys = (context.astype(np.int64) * len(names) + label) * len(names) + answer % len(names)
+        if keys.max() < 4 * len(keys):  # counted in one pass
+            counts = np.bincount(keys)
+            self._keys = np.flatnonzero(counts)
+            self._counts = counts[self._keys]
+        else:
+            self._keys, self._counts = np.unique(keys, return_counts=True)
+
+    def of(self, context: int, most: int) -> tuple[ConfusionCell, ...]:
+        """The cells of a context; none where they are more than `most`."""
+        names, size = self._names, len(self._names)
+        first, end = np.searchsorted(self._keys, [context * size**2, (context + 1) * size**2])
+        if end - first > most:
+            return ()
+        pairs = [divmod(key % size**2, size) for key in self._keys[first:end].tolist()]
+        counts = self._counts[first:end].tolist()
+        return tuple(
+            ConfusionCell(label=names[row], predicted=names[column], n=count)
+            for (row, column), count in zip(pairs, counts, strict=True)
+        )
 
 
 def _make_page_content(report: "ReportRecord") -> dict[str, Any] | None:

@@ -11,6 +11,38 @@ from oochub.errors import OochubError
 from oochub.settings.data_settings import DataSettings
 from oochub.studies.file_kinds import STUDY
 
+_Sets = Annotated[
+    list[str] | None,
+    typer.Option("--image-set", help="Config to compare with it; repeatable. Default the paper's for each table."),
+]
+_Detectors = Annotated[
+    list[str] | None,
+    typer.Option(help="Detector, such as vim or knn:k=50; repeatable. Default the paper's for each table."),
+]
+_Tables = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Table to make: 1, 2, 3, 4, differences, gain or random; repeatable. Default all but 3 and random."
+    ),
+]
+_Random = Annotated[
+    int,
+    typer.Option(
+        rich_help_panel=MORE, help="Number of random copies of each architecture, for the table random.", min=0
+    ),
+]
+_Classes = Annotated[
+    str,
+    typer.Option(rich_help_panel=MORE, help="Classes that a prediction may be: all, or those present in its set."),
+]
+_Reference = Annotated[
+    str | None,
+    typer.Option(
+        rich_help_panel=MORE,
+        help="BENCHMARK/CONFIG, or predictions by one model, to fit detectors on. Default ImageNet's train split.",
+    ),
+]
+
 
 def detect(
     raw: Annotated[DataSettings, shown(only=("data_dir",))],
@@ -23,41 +55,16 @@ def detect(
     id_set: Annotated[
         str, typer.Option("--id", rich_help_panel=MORE, help="The in-distribution config of imagenet_ood.")
     ] = "imagenet_1k",
-    sets: Annotated[
-        list[str] | None,
-        typer.Option("--image-set", help="Config to compare with it; repeatable. Default the paper's for each table."),
-    ] = None,
+    sets: _Sets = None,
     earlier_sets: Annotated[list[str] | None, typer.Option("--set", hidden=True)] = None,  # its name of before
     pair: Annotated[
         list[str] | None, typer.Option(rich_help_panel=MORE, help="IN:OUT instead of --image-set; repeatable.")
     ] = None,
-    detector: Annotated[
-        list[str] | None,
-        typer.Option(help="Detector, such as vim or knn:k=50; repeatable. Default the paper's for each table."),
-    ] = None,
-    table: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Table to make: 1, 2, 3, 4, differences, gain or random; repeatable. Default all but 3 and random."
-        ),
-    ] = None,
-    random: Annotated[
-        int,
-        typer.Option(
-            rich_help_panel=MORE, help="Number of random copies of each architecture, for the table random.", min=0
-        ),
-    ] = 0,
-    classes: Annotated[
-        str,
-        typer.Option(rich_help_panel=MORE, help="Classes that a prediction may be: all, or those present in its set."),
-    ] = "all",
-    reference: Annotated[
-        str | None,
-        typer.Option(
-            rich_help_panel=MORE,
-            help="BENCHMARK/CONFIG, or predictions by one model, to fit detectors on. Default ImageNet's train split.",
-        ),
-    ] = None,
+    detector: _Detectors = None,
+    table: _Tables = None,
+    random: _Random = 0,
+    classes: _Classes = "all",
+    reference: _Reference = None,
     reference_rows: Annotated[
         int | None, typer.Option(rich_help_panel=MORE, help="Draw this many of its rows; default all.", min=1)
     ] = None,
