@@ -1,6 +1,6 @@
 """Runs a model over the splits of a data set, once; everything after works on the file it leaves."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
