@@ -7,44 +7,21 @@ from inspect import signature
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from oochub import catalog
+from oochub.records.document import Block
 from oochub.records.report_records import Side, Verdict
 from oochub.records.schema import from_json
-from oochub.records.table import Table
 from oochub.stats.estimate import Estimate
 
 R = TypeVar("R")
 
 
-class NextStep(NamedTuple):
-    """One thing to do: why, in sentences, and the command, as it is typed."""
-
-    reason: str
-    command: str
-
-
 @dataclass(frozen=True, kw_only=True)
-class Passage:
-    """What a section says in text: sentences, then a table, then steps.
+class Passage(Block):
+    """What a section says in text.
 
-    Attributes:
-        title: Stands above it. Without a title it is of the summary: forms set its sentences below the verdict,
-            and its table bare.
-        sentences: The finding first; those that are not true of the report, "", are left out.
-        table: None where there is nothing to tabulate.
-        steps: What to do, the first thing first; a terminal shows such a passage last, above the prompt.
-        below: Sentences below all of these.
+    Without a title it is of the summary: forms set its sentences below the verdict, and its table bare. A terminal
+    shows one with steps last, above the prompt.
     """
-
-    title: str = ""
-    sentences: tuple[str, ...] = ()
-    table: Table | None = None
-    steps: tuple[NextStep, ...] = ()
-    below: tuple[str, ...] = ()
-
-    @property
-    def said(self) -> tuple[str, ...]:
-        """The sentences that are true of the report."""
-        return tuple(filter(None, self.sentences))
 
 
 class NamedNumber(NamedTuple):

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oochub.comparison.comparison_table import Cell
-from oochub.records.table import Table, escape_markdown
+from oochub.records.document import Block, Document
+from oochub.records.table import Table
 from oochub.report import format_numbers
 from oochub.studies.imagenet_ood.table_cells import Entry
 
@@ -121,37 +122,31 @@ class DetectionTable:
         Args:
             width: Characters in a line.
         """
-        from rich.console import Group, RenderableType
+        from rich.console import Group
         from rich.text import Text
 
-        parts: list[RenderableType] = [Text(self._heading, style="bold")]
-        for text in map(_build_text_table, self.blocks):
-            parts += [Text(f"\n{text.title}"), *text.to_terminal(width)]
-        return Group(*parts, Text(), *map(Text, self._after), Text())
+        return Group(self._document.to_terminal(width), Text())
 
     def to_markdown(self) -> str:
         """Title, grids, caption and notes in Markdown; ends in a line feed."""
-        lines = [f"## {escape_markdown(self._heading)}", ""]
-        for text in map(_build_text_table, self.blocks):
-            lines += [f"**{escape_markdown(text.title)}**", "", text.to_markdown(" {}"), ""]
-        lines += [f"{escape_markdown(line)}\n" for line in self._after]
-        return "\n".join(lines).rstrip() + "\n"
+        return self._document.to_markdown()
 
     def to_latex(self) -> str:
         r"""A LaTeX table for each grid; they need `\usepackage{booktabs}`."""
-        tables = []
-        for text in map(_build_text_table, self.blocks):
-            caption = " ".join([f"{self._heading}: {text.title}.", *self._after])
-            tables.append(text.to_latex(caption, small=True, below=" {}"))
-        return "\n".join(tables)
+        return self._document.to_latex(small=True)
 
     @property
-    def _heading(self) -> str:
-        return f"Table {self.name}. {self.title}" if self.name.isdigit() else self.title
-
-    @property
-    def _after(self) -> list[str]:
-        return [self.caption, *(f"Note: {note.rstrip('.')}." for note in self.notes)]
+    def _document(self) -> Document:
+        heading = f"Table {self.name}. {self.title}" if self.name.isdigit() else self.title
+        return Document(
+            headline=heading,
+            blocks=tuple(
+                Block(table=_build_text_table(block), caption=f"{heading}: {block.title}") for block in self.blocks
+            ),
+            caveats=(self.caption, *(f"Note: {note.rstrip('.')}." for note in self.notes)),
+            form="## {}",
+            beside=" {}",
+        )
 
 
 def _build_text_table(block: ModelBlock) -> Table:

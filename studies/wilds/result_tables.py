@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from oochub import catalog
 from oochub.errors import OochubError, choose_wording
+from oochub.records.document import Block
 from oochub.records.schema import from_json, optional
-from oochub.records.table import Table, escape_markdown
+from oochub.records.table import Table
 from oochub.report import format_numbers
 from oochub.report.report import Report
 from oochub.studies.wilds.official_replicates import official_replicates
@@ -64,23 +65,7 @@ class Replicates(NamedTuple):
         return cls(statistics.fmean(values), sd, len(values))
 
 
-class ResultTable(NamedTuple):
-    """A table, and the sentences below it."""
-
-    text: Table
-    notes: tuple[str, ...]
-
-    def to_markdown(self) -> str:
-        """The title, the table and the sentences in Markdown; ends in a line feed."""
-        lines = [f"**{escape_markdown(self.text.title)}**", "", self.text.to_markdown(), ""]
-        return "\n".join([*lines, *(f"{escape_markdown(note)}\n" for note in self.notes)])
-
-    def to_latex(self) -> str:
-        r"""The table in LaTeX, the sentences in its caption; it needs `\usepackage{booktabs}`."""
-        return self.text.to_latex(" ".join([f"{self.text.title}.", *self.notes]), small=True)
-
-
-def result_tables(reports: Sequence[Report], *, partial: bool = True) -> tuple[ResultTable, ResultTable]:
+def result_tables(reports: Sequence[Report], *, partial: bool = True) -> tuple[Block, Block]:
     """Tables 1 and 2, a row each data set, in the paper's order; what was not measured stays empty.
 
     A number is the mean over replicates, the seeds or PovertyMap's folds, with the standard deviation (ddof 1). In
@@ -93,8 +78,8 @@ def result_tables(reports: Sequence[Report], *, partial: bool = True) -> tuple[R
         partial: Whether fewer replicates than the paper's are noted; False refuses them, where there are some at all.
 
     Returns:
-        (Table 1, Table 2). The records of their texts are the numbers at full precision: table, data_set, method, side
-        ("in" or "out"), metric, mean, sd, replicates, reported and reported_sd.
+        (Table 1, Table 2), with the sentences below them. The records of the tables are the numbers at full precision:
+        table, data_set, method, side ("in" or "out"), metric, mean, sd, replicates, reported and reported_sd.
 
     Raises:
         OochubError: No report, one of another benchmark or of no training, two of one config, objective and seed, or
@@ -143,8 +128,8 @@ def result_tables(reports: Sequence[Report], *, partial: bool = True) -> tuple[R
     )
     heads = tuple(METHODS.values())
     return (
-        ResultTable(
-            Table(
+        Block(
+            table=Table(
                 title="Table 1: in and out of distribution, ERM",
                 heads=(
                     *("Data set", "Metric in", "Metric out", "Comparison", "In distribution", "Out of distribution"),
@@ -154,17 +139,17 @@ def result_tables(reports: Sequence[Report], *, partial: bool = True) -> tuple[R
                 records=tuple(records[1]),
                 reported=2,
             ),
-            (*said, *content.notes),
+            below=(*said, *content.notes),
         ),
-        ResultTable(
-            Table(
+        Block(
+            table=Table(
                 title="Table 2: methods out of distribution",
                 heads=("Data set", *heads, *(f"{head} (reported)" for head in heads)),
                 rows=tuple(second),
                 records=tuple(records[2]),
                 reported=len(heads),
             ),
-            said,
+            below=said,
         ),
     )
 

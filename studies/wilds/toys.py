@@ -146,9 +146,8 @@ def main(
     printer.print(table)
     if results:
         page, reports = out / "wilds.html", [result.report for result in results.values()]
-        tables = [(each.text, each.notes) for each in result_tables(reports)]
         with write_whole(page, kind=PAGE) as draft:
-            draft.write_text(comparison_page(reports, tables), "utf-8")
+            draft.write_text(comparison_page(reports, result_tables(reports)), "utf-8")
         printer.print(f"The page over all: {page}", markup=False)
     worse = [config for config, result in results.items() if not result.is_better]
     if failed or worse:

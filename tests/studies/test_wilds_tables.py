@@ -45,7 +45,7 @@ def test_numbers_in_and_out_of_distribution_are_those_of_the_papers_kind():
     fmow = [report("fmow", 0.9, 0.4), report("fmow_mixed-to-test", 0.95, 0.6)]
     dro = [report("fmow", 0.9, 0.45, method="group_dro")]
     first, second = result_tables([*of_seeds, *fmow, *dro])
-    rows = {row[0]: row[3:] for row in first.text.rows}
+    rows = {row[0]: row[3:] for row in first.table.rows}
     assert list(rows) == [
         "iwildcam", "camelyon17", "rxrx1", "ogb_molpcba", "globalwheat", "civilcomments", "fmow", "poverty", "amazon",
         "py150",
@@ -53,10 +53,10 @@ def test_numbers_in_and_out_of_distribution_are_those_of_the_papers_kind():
     assert rows["camelyon17"] == ("fixed-train", "90.0 (10.0)", "60.0 (10.0)", "93.2 (5.2)", "70.3 (6.4)")
     assert rows["fmow"] == ("fixed-test", "60.0", "40.0", "48.6 (0.9)", "32.3 (1.3)")
     assert rows["rxrx1"][1:3] == ("", "")
-    methods = {row[0]: row[1:] for row in second.text.rows}
+    methods = {row[0]: row[1:] for row in second.table.rows}
     assert methods["fmow"] == ("40.0", "", "", "45.0", "32.3 (1.3)", "31.7 (1.2)", "30.0 (1.4)", "30.8 (0.8)")
     assert methods["globalwheat"][4:] == ("49.2 (1.5)", "", "", "46.1 (1.6)")
-    assert "camelyon17: 3 of 10 replicates; fmow: 1 of 3 replicates" in first.notes[1]
+    assert "camelyon17: 3 of 10 replicates; fmow: 1 of 3 replicates" in first.below[1]
 
 
 def test_wrong_reports_are_said():

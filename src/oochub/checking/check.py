@@ -7,18 +7,19 @@ The files of a check that other programs read: JUnit XML for a CI server, and a 
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
 from oochub.checking.rules import RuleCorrection, RuleOutcome, State, is_gap
+from oochub.records.document import Block, Document
 from oochub.records.schema import to_json
-from oochub.records.table import Table, escape_markdown
+from oochub.records.table import Table
 from oochub.report import format_numbers, wording
 
 if TYPE_CHECKING:
-    from rich.console import Group, RenderableType
+    from rich.console import Group
 
 _SHOWN = 2_000
 """How many outcomes of one report a table shows."""
@@ -152,30 +153,11 @@ class Check:
         Args:
             width: Characters in a line.
         """
-        from rich.console import Group
-        from rich.text import Text
-
-        parts: list[RenderableType] = []
-        reports = self.by_report()
-        for name, outcomes in reports.items():
-            if len(reports) > 1:
-                parts.append(Text(wording.name(name), style="bold"))
-            parts += [*self._make_table(outcomes).to_terminal(width), Text()]
-            lines = [*_describe_limits(outcomes)]
-            parts += [*map(Text, lines), *([Text()] if lines else [])]
-        return Group(*parts, Text(self.sentence, style="bold"))
+        return self._document().to_terminal(width)
 
     def to_markdown(self) -> str:
         """The same for the page of a job: the sentence, a table for each report, and what limits its numbers."""
-        lines = [f"### {self.sentence}", ""]
-        reports = self.by_report()
-        for name, outcomes in reports.items():
-            lines += [f"**{escape_markdown(wording.name(name))}**", ""] if len(reports) > 1 else []
-            lines += [self._make_table(outcomes, signs=True).to_markdown(), ""]
-            limits = [f"- {escape_markdown(line)}" for line in _describe_limits(outcomes)]
-            lines += [*limits, ""] if limits else []
-        lines.append(escape_markdown(" ".join(self._describe_origin())))
-        return "\n".join(lines) + "\n"
+        return replace(self._document(signs=True), notes=(" ".join(self._describe_origin()),)).to_markdown()
 
     def to_junit(self) -> str:
         """The outcomes as JUnit XML: a suite for each report, a case for each outcome; undecided ones are skipped."""
@@ -184,6 +166,23 @@ class Check:
     def to_badge(self) -> str:
         """The state as a small SVG."""
         return _draw_badge(self)
+
+    def _document(self, *, signs: bool = False) -> Document:
+        reports = self.by_report()
+        return Document(
+            headline=self.sentence,
+            blocks=tuple(
+                Block(
+                    title=wording.name(name) if len(reports) > 1 else "",
+                    table=self._make_table(outcomes, signs=signs),
+                    below=tuple(_describe_limits(outcomes)),
+                )
+                for name, outcomes in reports.items()
+            ),
+            form="### {}",
+            bullet="- ",
+            is_headline_last=True,
+        )
 
     def _make_table(self, outcomes: Sequence[RuleOutcome], *, signs: bool = False) -> Table:
         rows = []

@@ -23,7 +23,8 @@ from oochub.comparison.comparison_table import (
 )
 from oochub.comparison.model_line import find_trained_models
 from oochub.errors import OochubError, unknown_name
-from oochub.records.table import Table, escape_markdown
+from oochub.records.document import Block, Document
+from oochub.records.table import Table
 from oochub.report import format_numbers, wording
 from oochub.report.footnotes import Footnotes
 from oochub.report.report import Report
@@ -32,19 +33,12 @@ from oochub.storage.artifacts import format_csv
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Group, RenderableType
+    from rich.console import Group
 
 _FRAME = [
     *("benchmark", "config", "metric", "slice", "method", "reported"),
     *("mean", "sd", "low", "high", "seeds", "bold", "reason"),
 ]
-
-
-class _ComparisonText(NamedTuple):
-    """A table, and what is said below it: the caption first, then the notes."""
-
-    text: Table
-    lines: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -68,18 +62,14 @@ class Comparison:
 
     def __repr__(self) -> str:
         lines = [f"<Comparison of {len(self.reports)} report{'s' if len(self.reports) != 1 else ''}>"]
-        for text, _ in map(_say_best, [*self._summarize(), *self._format_texts()]):
-            rows = [f"  {row[0]}: {', '.join(_pair(text.heads, row))}" for row in text.rows]
-            lines += [text.title, *rows, *text.footnotes]
+        for block in self._document().without_bold("best").blocks:
+            if (text := block.table) is not None:
+                rows = [f"  {row[0]}: {', '.join(_pair(text.heads, row))}" for row in text.rows]
+                lines += [text.title, *rows, *text.footnotes]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from oochub.records.table import make_notebook_table
-
-        return "\n".join(
-            make_notebook_table(text.rows, heads=text.heads, title=text.title, footnotes=(*text.footnotes, *said))
-            for text, said in map(_say_best, [*self._summarize(), *self._format_texts()])
-        )
+        return self._document().without_bold("best").to_notebook()
 
     def to_terminal(self, *, width: int = 100, shows_bold: bool = True) -> "Group":
         """The tables for a terminal; one wider than it is printed in several, column after column.
@@ -88,17 +78,8 @@ class Comparison:
             width: Characters in a line.
             shows_bold: Whether bold can be seen; False writes "best" in these cells, as for a pipe or a file.
         """
-        from rich.console import Group
-        from rich.text import Text
-
-        parts: list[RenderableType] = []
-        for each in [*self._summarize(), *self._format_texts()]:
-            text, lines = each if shows_bold else _say_best(each)
-            parts.append(Text(text.title, style="bold"))
-            for grid in text.to_terminal(width):
-                parts += [grid, Text()]
-            parts += [Text(line) for line in lines] + [Text()]
-        return Group(*parts)
+        document = self._document()
+        return (document if shows_bold else document.without_bold("best")).to_terminal(width)
 
     def to_frame(self) -> "pd.DataFrame":
         """Every number, one to a row, at full precision.
@@ -107,16 +88,12 @@ class Comparison:
             Columns benchmark, config ("Average" for the mean over configs), metric, slice, method, reported (bool),
             mean, sd, low, high (float, nan where there is none), seeds (int), bold (bool), reason (str or missing).
         """
-        records = [record for text, _ in self._format_texts() for record in text.records]
+        records = [record for block in self._format_blocks() if block.table for record in block.table.records]
         return Table(heads=(), rows=(), records=tuple(records)).to_frame(_FRAME)
 
     def to_markdown(self) -> str:
         """The tables in Markdown, each with its heading, caption and notes; ends in a line feed."""
-        lines: list[str] = []
-        for text, said in [*self._summarize(), *self._format_texts()]:
-            lines += [f"**{escape_markdown(text.title)}**", "", text.to_markdown(), ""]
-            lines += [f"{escape_markdown(line)}\n" for line in said]
-        return "\n".join(lines).rstrip() + "\n"
+        return self._document().to_markdown()
 
     def to_latex(self, style: TableStyle = "compact") -> str:
         r"""The tables in LaTeX; they need `\usepackage{booktabs}`.
@@ -134,9 +111,7 @@ class Comparison:
                 paper_table_of_methods(tables, notes=_collect_notes(tables, said="")).to_latex()
                 for tables in self.sides
             )
-        return "\n".join(
-            text.to_latex(" ".join([f"{text.title}.", *lines]), small=True) for text, lines in self._format_texts()
-        )
+        return Document(blocks=self._format_blocks()).to_latex(small=True)
 
     def to_csv(self) -> str:
         """`to_frame` as text."""
@@ -150,18 +125,21 @@ class Comparison:
         """
         from oochub.comparison.comparison_page import comparison_page
 
-        return comparison_page(self.reports, self._format_texts(), metric=self.metric)
+        return comparison_page(self.reports, self._format_blocks(), metric=self.metric)
 
-    def _summarize(self) -> list[_ComparisonText]:
+    def _document(self) -> Document:
+        return Document(blocks=(*self._summarize(), *self._format_blocks()), apart=True)
+
+    def _summarize(self) -> tuple[Block, ...]:
         """The gaps of all benchmarks in one table, if there are several and no cell is a mean over seeds."""
         has_seeds = any(cell.seeds > 1 for table in self.tables for cell in table.cells.values())
         if has_seeds or len({table.benchmark for table in self.tables}) < 2:
-            return []
-        return [_ComparisonText(format_matrix(make_gap_matrix(self.reports)), (_SUMMARY,))]
+            return ()
+        return (Block(table=format_matrix(make_gap_matrix(self.reports)), below=(_SUMMARY,)),)
 
-    def _format_texts(self) -> list[_ComparisonText]:
+    def _format_blocks(self) -> tuple[Block, ...]:
         of_metric = groupby(self.tables, key=lambda table: (table.benchmark, table.metric, table.rows))
-        return [_format_comparison(list(tables), rows=self.rows) for _, tables in of_metric]
+        return tuple(_format_comparison(list(tables), rows=self.rows) for _, tables in of_metric)
 
 
 def comparison(
@@ -294,9 +272,6 @@ _SUMMARY = (
     "The primary metric of each data set with its 95% interval; shares in percent. The gap is the number out of "
     "context minus that in context."
 )
-_BOLD = "Bold"
-"""With what the caption says which cells are bold."""
-
 _ROWS = ("tasks", "methods")
 """What a row of a table is; the other is a column."""
 
@@ -309,7 +284,7 @@ class _Place(NamedTuple):
     column: Column
 
 
-def _format_comparison(tables: Sequence[ComparisonTable], *, rows: str = "tasks") -> _ComparisonText:
+def _format_comparison(tables: Sequence[ComparisonTable], *, rows: str = "tasks") -> Block:
     """One table of text from those of one benchmark and metric, a column for each slice.
 
     Args:
@@ -340,13 +315,7 @@ def _format_comparison(tables: Sequence[ComparisonTable], *, rows: str = "tasks"
         rule=rule,
         records=tuple(record for table in tables for record in _make_records(table)),
     )
-    return _ComparisonText(text, (_format_caption(tables, rows), *_collect_notes(tables)))
-
-
-def _say_best(given: _ComparisonText) -> _ComparisonText:
-    """The same with the word "best" before the cells that are bold, for where bold cannot be seen."""
-    text, (caption, *notes) = given
-    return _ComparisonText(text.without_bold("best"), (caption.replace(f" {_BOLD}: the", ' "best": the', 1), *notes))
+    return Block(table=text, below=(_format_caption(tables, rows), *_collect_notes(tables)))
 
 
 def _pair(heads: Sequence[str], row: Sequence[str]) -> list[str]:
@@ -376,7 +345,7 @@ def _format_caption(tables: Sequence[ComparisonTable], rows: str) -> str:
     caption = caption[0].upper() + caption[1:]
     if any(table.bold for table in tables):
         among = "column" if rows == "methods" else "row and slice" if len(tables) > 1 else "row"
-        caption += f" {_BOLD}: the {' or '.join(rules)} overlaps that of the best in the {among}."
+        caption += f" Bold: the {' or '.join(rules)} overlaps that of the best in the {among}."
     if any(are_folds([row for row in table.rows if row != AVERAGE]) for table in tables):
         caption += " Average: the mean over the folds, with their standard deviation (ddof 1)."
     elif any(AVERAGE in table.rows for table in tables):

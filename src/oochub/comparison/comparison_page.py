@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from oochub.comparison.model_line import ModelLine, draw_line_chart, model_lines, name_models
 from oochub.errors import OochubError, unknown_name
+from oochub.records.document import Block
 from oochub.records.table import Table
 from oochub.report import format_numbers, theme, wording
 from oochub.report.footnotes import Footnotes
@@ -174,14 +175,12 @@ def _write(cell: MatrixCell | None, limits: Footnotes) -> str:
     return f"{value} ({interval})"
 
 
-def comparison_page(
-    reports: Sequence[Report], tables: Sequence[tuple[Table, Sequence[str]]], *, metric: str | None = None
-) -> str:
+def comparison_page(reports: Sequence[Report], blocks: Sequence[Block], *, metric: str | None = None) -> str:
     """Renders reports side by side as a self-contained HTML page; the same reports give the same bytes.
 
     Args:
         reports: Reports, at most one per model, seed and config.
-        tables: Tables from `oochub.comparison.comparison.comparison`, each with the sentences below it.
+        blocks: Tables from `oochub.comparison.comparison.comparison`, each with the sentences below it.
         metric: Metric of the charts; None takes the primary metric of each benchmark.
 
     Raises:
@@ -199,7 +198,7 @@ def comparison_page(
         matrix=_draw_matrix(matrix),
         charts=[_draw_chart(line, drawing) for line, drawing in charts],
         left_out=max(len(lines) - _CHARTS, 0),
-        tables=[lay_out_table(table, notes) for table, notes in tables],
+        tables=lay_out_tables(blocks),
         oochub=wording.name(reports[0].provenance.oochub, 40),
         files=len(reports),
     )
@@ -261,27 +260,30 @@ def _draw_chart(line: ModelLine, drawing: Any) -> dict[str, Any]:
     }
 
 
-def lay_out_table(table: Table, notes: Sequence[str] = ()) -> dict[str, Any]:
-    """A table as the template of tables prints it.
-
-    Args:
-        table: Any table.
-        notes: Sentences below it, after its footnotes.
-    """
-    rows = [
-        [(*cell.partition("\n")[::2], (i, k) in table.bold) for k, cell in enumerate(row)]
-        for i, row in enumerate(table.rows)
+def lay_out_tables(blocks: Sequence[Block]) -> list[dict[str, Any]]:
+    """The tables of blocks as their template prints them, each with the sentences below it."""
+    return [
+        {
+            "title": table.title,
+            "heads": table.heads,
+            "rows": [
+                [(*cell.partition("\n")[::2], (i, k) in table.bold) for k, cell in enumerate(row)]
+                for i, row in enumerate(table.rows)
+            ],
+            "notes": [*table.footnotes, *block.below],
+        }
+        for block in blocks
+        if (table := block.table) is not None
     ]
-    return {"title": table.title, "heads": table.heads, "rows": rows, "notes": [*table.footnotes, *notes]}
 
 
-def make_tables_page(headline: str, reports: Sequence[Report], tables: Sequence[tuple[Table, Sequence[str]]]) -> str:
+def make_tables_page(headline: str, reports: Sequence[Report], blocks: Sequence[Block]) -> str:
     """Renders tables as a self-contained HTML page; the same reports give the same bytes.
 
     Args:
         headline: Headline of the page.
         reports: Reports that the tables are of.
-        tables: Each with the sentences below it.
+        blocks: Tables, each with the sentences below it.
 
     Raises:
         OochubError: Tables so large that the page would exceed its limits.
@@ -290,7 +292,7 @@ def make_tables_page(headline: str, reports: Sequence[Report], tables: Sequence[
         "tables.html.jinja",
         advice="Take fewer tables at once.",
         headline=headline,
-        tables=[lay_out_table(table, notes) for table, notes in tables],
+        tables=lay_out_tables(blocks),
         oochub=wording.name(reports[0].provenance.oochub, 40),
         files=len(reports),
     )

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
+from oochub.records.document import Block, Document
 from oochub.records.origin_records import EvaluatedModel, Provenance
 from oochub.records.report_records import ComparedNumber, ComparedRows
-from oochub.records.table import Table, escape_markdown, make_notebook_table, write_picture
+from oochub.records.table import Table, make_notebook_table, write_picture
 from oochub.report import format_numbers, svg, wording
 from oochub.report.footnotes import Footnotes, describe_interval
 from oochub.report.mistake_cards import mistake_cards
@@ -21,11 +22,27 @@ from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Group
 
     from oochub.comparison.paired_record import PairedRecord
 
 _MODELS = ("A", "B")
+
+
+class PairWords(NamedTuple):
+    """What a page of two models calls them.
+
+    Attributes:
+        names: Names of the first, of the second, and of their difference.
+        only: Title of the examples that one alone answers right; its name stands at {}.
+        gave: What stands before "the true answer"; the name of who gave it stands at {}.
+    """
+
+    names: tuple[str, str, str] = ("A", "B", "B \u2212 A")
+    only: str = "Only {} is right"
+    gave: str = "{} gave"
+
+
+_LETTERS = PairWords()
 _FLIPS = "the examples that flip"
 CAVEAT = (
     "A difference is B minus A on the same examples, with its paired 95% interval. Bold: the difference holds after "
@@ -45,45 +62,32 @@ _FRAME = [
 _SIDE_OF = {"in": "in", "out": "out", "hard_positive": "out", "hard_negative": "out"}
 
 
-class _Finding(NamedTuple):
-    """A finding of a comparison: how a form names it that leaves it out, and its table; None where it is images.
+def make_document(report: "PairedRecord") -> Document:
+    """A table for each metric that a slice has, the primary one first and with the gap; the groups; the flips.
 
-    The terminal and a notebook show those that are `first`: the main metric on the slices, and the groups.
+    The terminal and a notebook show the main metric on the slices, and the groups.
     """
-
-    name: str
-    table: Table | None
-    first: bool
-
-
-def _findings(report: "PairedRecord") -> list[_Finding]:
-    """A table for each metric that a slice has, the primary one first and with the gap; the groups; the flips."""
-    found = [
-        _Finding(
-            f"{wording.put_in_sentence(wording.name(report.metrics[metric].title, 40))} on each slice",
-            _build_table(report, metric, report.slices),
-            metric == report.main_metric,
+    blocks = [
+        Block(
+            name=f"{wording.put_in_sentence(wording.name(report.metrics[metric].title, 40))} on each slice",
+            table=_build_table(report, metric, report.slices),
+            is_short=metric == report.main_metric,
         )
         for metric in metrics(report)
     ]
     if report.groups:
-        found.append(_Finding("the groups", _build_table(report, report.group_metric, select_groups(report)), True))
-    return [*found, *([_Finding(_FLIPS, None, False)] if report.flips else [])]
-
-
-def _build_tables(report: "PairedRecord", *, short: bool = False, flips: bool = False) -> tuple[list[Table], list[str]]:
-    """The tables that a form of text shows, and the sentence that names the findings that it leaves out.
-
-    Args:
-        report: Any comparison.
-        short: Only the first findings, as in the terminal.
-        flips: Whether the form shows the examples that flip in its own way.
-    """
-    found = [each for each in _findings(report) if each.name != _FLIPS or not flips]
-    shown = [each.table for each in found if each.table is not None and (each.first or not short)]
-    names = [each.name for each in found if each.table is None or (short and not each.first)]
-    silent = f"Not shown here: {wording.join_names(names)} (report.to_html() and --html show all)."
-    return shown, [silent] if names else []
+        blocks.append(Block(name="the groups", table=_build_table(report, report.group_metric, select_groups(report))))
+    if report.flips:
+        blocks.append(Block(name=_FLIPS, html=_make_flips_table(report)))
+    return Document(
+        headline=write_headline(report),
+        sentences=tuple(_write_sentences(report)),
+        blocks=tuple(blocks),
+        caveats=(CAVEAT,),
+        notes=tuple(_collect_notes(report)),
+        form="**{}**",
+        apart=True,
+    )
 
 
 def metrics(report: "PairedRecord") -> list[str]:
@@ -103,34 +107,6 @@ def select_groups(report: "PairedRecord") -> list[ComparedRows]:
     return sorted(report.groups, key=size)[:_LISTED_GROUPS]
 
 
-def terminal(report: "PairedRecord", width: int, *, shows_bold: bool = True) -> "Group":
-    """The headline, the table of the main metric with the gap, the groups, what is left out, and the notes."""
-    from rich.console import Group
-    from rich.text import Text
-
-    parts: list[Any] = [Text(write_headline(report), style="bold")]
-    parts += [Text(line) for line in _write_sentences(report)] + [Text()]
-    tables, left_out = _build_tables(report, short=True)
-    for table in tables:
-        parts.append(Text(table.title, style="bold"))
-        for grid in (table if shows_bold else table.without_bold("clear")).to_terminal(width):
-            parts += [grid, Text()]
-    caveat = CAVEAT if shows_bold else CAVEAT.replace("Bold:", '"clear":')
-    parts += [Text(caveat), *(Text(line, style="dim") for line in left_out), *map(Text, _collect_notes(report))]
-    return Group(*parts)
-
-
-def to_markdown(report: "PairedRecord") -> str:
-    """The same in Markdown, with a table for each metric."""
-    lines = [f"**{escape_markdown(write_headline(report))}**", ""]
-    lines += [f"{escape_markdown(line)}\n" for line in _write_sentences(report)]
-    tables, left_out = _build_tables(report)
-    for table in tables:
-        lines += [f"**{escape_markdown(table.title)}**", "", table.to_markdown(), ""]
-    lines += [f"{escape_markdown(line)}\n" for line in (CAVEAT, *left_out, *_collect_notes(report))]
-    return "\n".join(lines).rstrip() + "\n"
-
-
 def to_latex(report: "PairedRecord", style: str = "compact") -> str:
     """The comparison in LaTeX.
 
@@ -141,13 +117,7 @@ def to_latex(report: "PairedRecord", style: str = "compact") -> str:
     """
     if style == "compact" and report.main_metric:
         return _build_paper_table(report).to_latex()
-    said = " ".join((*_write_sentences(report), CAVEAT, *_collect_notes(report)))
-    tables, left_out = _build_tables(report)
-    made = [
-        table.to_latex(f"{table.title}. {said if number == 0 else CAVEAT}", small=True)
-        for number, table in enumerate(tables)
-    ]
-    return "\n".join([*made, *(f"% {line}\n" for line in left_out)])
+    return make_document(report).to_latex(small=True)
 
 
 def _build_paper_table(report: "PairedRecord") -> PaperTable:
@@ -227,22 +197,6 @@ def short_text(report: "PairedRecord") -> str:
     )
 
 
-def notebook_html(report: "PairedRecord") -> str:
-    """The headline, the table of the main metric with the gap, the groups, and what is left out; escaped HTML."""
-    tables, left_out = _build_tables(report, short=True, flips=True)
-    parts = []
-    for number, table in enumerate(tables):
-        title, said = (
-            (table.title, []) if number else (write_headline(report), [*_write_sentences(report), table.title])
-        )
-        parts.append(
-            make_notebook_table(table.rows, heads=table.heads, title=title, sentences=said, footnotes=table.footnotes)
-        )
-    if report.flips:
-        parts.append(_make_flips_table(report))
-    return "\n".join([*parts, make_notebook_table([[line] for line in (CAVEAT, *left_out, *_collect_notes(report))])])
-
-
 def _make_flips_table(report: "PairedRecord") -> str:
     """The examples that flip the most, with their images and both answers."""
     rows, pictures = [], []
@@ -271,7 +225,7 @@ def to_frame(report: "PairedRecord") -> "pd.DataFrame":
     `attrs` names in `left_out` the findings that have no numbers.
     """
     frame = Table(heads=(), rows=(), records=tuple(_make_records(report))).to_frame(_FRAME)
-    frame.attrs["left_out"] = [each.name for each in _findings(report) if each.table is None]
+    frame.attrs["left_out"] = [_FLIPS] * bool(report.flips)
     return frame
 
 
@@ -473,12 +427,13 @@ def paired_page(report: "PairedRecord", *, images: bool = True) -> str:
     )
 
 
-def make_paired_sections(report: "PairedRecord", *, images: bool) -> dict[str, Any]:
+def make_paired_sections(report: "PairedRecord", *, images: bool, words: PairWords = _LETTERS) -> dict[str, Any]:
     """What the templates print of a comparison.
 
     Args:
         report: Any comparison.
         images: Whether the flips keep their images.
+        words: What the models are called.
     """
     first, second = title_models(report)
     sides = {side: wording.title_side(report.benchmark, side) for side in ("in", "out")}
@@ -493,10 +448,10 @@ def make_paired_sections(report: "PairedRecord", *, images: bool) -> dict[str, A
         "notes": [format_numbers.counts_in_text(wording.clean(note)) for note in report.notes],
         "sides": sides,
         "head": _head(report),
-        "tables": [_build_page_table(report, metric, report.slices) for metric in shown],
-        "groups": _build_page_table(report, report.group_metric, groups) if groups else None,
+        "tables": [_build_page_table(report, metric, report.slices, words) for metric in shown],
+        "groups": _build_page_table(report, report.group_metric, groups, words) if groups else None,
         "groups_left_out": max(len(report.groups) - len(groups), 0),
-        "flips": _describe_flips(report, images=images),
+        "flips": _describe_flips(report, words, images=images),
         "without_pictures": not any(flip.mistake.image for flip in report.flips) or not images,
         "reproduce": _write_commands(report),
     }
@@ -513,7 +468,9 @@ def _head(report: "PairedRecord") -> dict[str, Any]:
     }
 
 
-def _build_page_table(report: "PairedRecord", metric: str, parts: Sequence[ComparedRows]) -> dict[str, Any]:
+def _build_page_table(
+    report: "PairedRecord", metric: str, parts: Sequence[ComparedRows], words: PairWords
+) -> dict[str, Any]:
     unit = report.metrics[metric].unit
     having = [part for part in parts if metric in part.numbers]
     scale = _scale([part.numbers[metric] for part in having])
@@ -533,7 +490,7 @@ def _build_page_table(report: "PairedRecord", metric: str, parts: Sequence[Compa
         "unit": unit,
         "rows": rows,
         "axis": svg.tick_labels(scale, lambda tick: _format_tick(format_numbers.SCALES.get(unit, 1) * tick)),
-        "names": ("A", "B", "B \u2212 A"),
+        "names": words.names,
         "has_flips": any(part.only_first is not None for part in having),
     }
 
@@ -563,21 +520,17 @@ def _draw_chart(number: ComparedNumber, scale: svg.LinearScale, side: Any) -> Ma
     return svg.strip(28, parts)
 
 
-def _describe_flips(report: "PairedRecord", *, images: bool) -> list[dict[str, Any]]:
+def _describe_flips(report: "PairedRecord", words: PairWords, *, images: bool) -> list[dict[str, Any]]:
     cards = mistake_cards([flip.mistake for flip in report.flips], report.benchmark, images=images)
+    first, second, _ = words.names
     parts = []
-    for right, letter, other in (("second", "B", "A"), ("first", "A", "B")):
-        chosen = [(flip, card) for flip, card in zip(report.flips, cards, strict=True) if flip.right == right]
-        parts.append(
-            {
-                "title": f"Only {letter} is right",
-                "who": f"{other} ",
-                "cards": [
-                    card | {"right": f"{letter} gave the true answer {format_numbers.fraction(flip.probability)}%"}
-                    for flip, card in chosen
-                ],
-            }
-        )
+    for right, name, other in (("second", second, first), ("first", first, second)):
+        shown = [
+            card | {"right": f"{words.gave.format(name)} the true answer {format_numbers.fraction(flip.probability)}%"}
+            for flip, card in zip(report.flips, cards, strict=True)
+            if flip.right == right
+        ]
+        parts.append({"title": words.only.format(name), "who": f"{other} ", "cards": shown})
     return [part for part in parts if part["cards"]]
 
 

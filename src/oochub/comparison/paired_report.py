@@ -24,9 +24,9 @@ class PairedReport(PairedRecord):
         return short_text(self)
 
     def _repr_html_(self) -> str:
-        from oochub.comparison.paired_forms import notebook_html
+        from oochub.comparison.paired_forms import make_document
 
-        return notebook_html(self)
+        return make_document(self).to_notebook()
 
     def to_pandas(self) -> "pd.DataFrame":
         """One row a number: slice, split, n, metric, first, second, difference, low, high, p_value, test, is_clear."""
@@ -45,15 +45,16 @@ class PairedReport(PairedRecord):
             width: Characters in a line; a table wider than it is printed in several, column after column.
             shows_bold: Whether bold can be seen; False writes "clear" in these cells, as for a pipe or a file.
         """
-        from oochub.comparison.paired_forms import terminal
+        from oochub.comparison.paired_forms import make_document
 
-        return terminal(self, width, shows_bold=shows_bold)
+        document = make_document(self)
+        return (document if shows_bold else document.without_bold("clear")).to_terminal(width)
 
     def to_markdown(self) -> str:
         """The tables in Markdown; ends in a line feed."""
-        from oochub.comparison.paired_forms import to_markdown
+        from oochub.comparison.paired_forms import make_document
 
-        return to_markdown(self)
+        return make_document(self).to_markdown()
 
     def to_latex(self, style: TableStyle = "compact") -> str:
         r"""The tables in LaTeX; they need `\usepackage{booktabs}`.

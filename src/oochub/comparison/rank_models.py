@@ -24,11 +24,12 @@ from oochub.evaluation.evaluation_rows import EvaluationRows, check_metric
 from oochub.evaluation.slices import RowSet, estimate_side, is_computed, make_row_sets
 from oochub.prediction.predictions import Predictions
 from oochub.process.follow import follow
+from oochub.records.document import Block, Document
 from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel
 from oochub.records.report_records import ComparedNumber, MetricDescription, Role
 from oochub.records.schema import Bounds, Count, to_json
 from oochub.records.sides import GroupsOfRows
-from oochub.records.table import Table, escape_markdown
+from oochub.records.table import Table
 from oochub.report import format_numbers, svg, wording
 from oochub.report.footnotes import Footnotes
 from oochub.report.self_contained_page import self_contained_page
@@ -40,7 +41,7 @@ from oochub.storage.artifacts import format_csv
 if TYPE_CHECKING:
     import pandas as pd
     from markupsafe import Markup
-    from rich.console import Group, RenderableType
+    from rich.console import Group
 
 MOST = 50
 """Models that are ranked together: 1,225 pairs."""
@@ -190,15 +191,7 @@ class Ranking:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from oochub.records.table import make_notebook_table
-
-        parts = []
-        for number, table in enumerate(self.tables):
-            text = self._format_table(table)
-            title, said = (text.title, []) if number else (self.headline, [text.title])
-            below = (*text.footnotes, *self._describe(table))
-            parts.append(make_notebook_table(text.rows, heads=text.heads, title=title, sentences=said, footnotes=below))
-        return "\n".join(parts)
+        return self._document().to_notebook()
 
     @property
     def headline(self) -> str:
@@ -252,27 +245,11 @@ class Ranking:
             width: Characters in a line; a table wider than it is printed in several, column after column.
             shows_bold: Whether bold can be seen; nothing here is bold but titles.
         """
-        from rich.console import Group
-        from rich.text import Text
-
-        parts: list[RenderableType] = [Text(self.headline, style="bold" if shows_bold else ""), Text()]
-        for table in self.tables:
-            text = self._format_table(table)
-            parts.append(Text(text.title, style="bold" if shows_bold else ""))
-            for grid in text.to_terminal(width):
-                parts += [grid, Text()]
-            parts += [Text(line) for line in self._describe(table)] + [Text()]
-        return Group(*parts, *(Text(f"Note: {wording.name(note, 400)}.") for note in self.notes))
+        return self._document().to_terminal(width)
 
     def to_markdown(self) -> str:
         """The tables in Markdown; ends in a line feed."""
-        lines = [escape_markdown(self.headline), ""]
-        for table in self.tables:
-            text = self._format_table(table)
-            lines += [f"**{escape_markdown(text.title)}**", "", text.to_markdown(), ""]
-            lines += [f"{escape_markdown(line)}\n" for line in self._describe(table)]
-        lines += [f"{escape_markdown(f'Note: {wording.name(note, 400)}.')}\n" for note in self.notes]
-        return "\n".join(lines).rstrip() + "\n"
+        return self._document().to_markdown()
 
     def to_latex(self, style: TableStyle = "compact") -> str:
         r"""The tables in LaTeX; they need `\usepackage{booktabs}`.
@@ -284,11 +261,15 @@ class Ranking:
             OochubError: Another style.
         """
         TableSettings(style=style)
-        parts = []
-        for table in self.tables:
-            text = self._format_table(table)
-            parts.append(text.to_latex(" ".join([f"{text.title}.", *self._describe(table)])))
-        return "\n".join(parts)
+        return self._document().to_latex()
+
+    def _document(self) -> Document:
+        return Document(
+            headline=self.headline,
+            blocks=tuple(Block(table=self._format_table(each), below=self._describe(each)) for each in self.tables),
+            notes=tuple(f"Note: {wording.name(note, 400)}." for note in self.notes),
+            apart=True,
+        )
 
     def to_html(self) -> str:
         """The self-contained page: for each table the places as bars, and the numbers."""

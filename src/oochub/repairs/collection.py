@@ -12,6 +12,7 @@ from typing import Annotated
 
 from markupsafe import Markup
 
+from oochub.records.document import Block, Document
 from oochub.records.report_records import Side
 from oochub.records.schema import Bounds, Count, Share, optional
 from oochub.records.table import Table
@@ -193,6 +194,12 @@ def make_collection_table(collection: Collection) -> Table:
         left=frozenset({0, 1}),
         footnotes=(*notes.lines, *more),
     )
+
+
+def make_collection_document(collection: Collection) -> Document:
+    """The table, where a cell was measured, and what is said of it."""
+    table = make_collection_table(collection)
+    return Document(blocks=(Block(table=table),) if table.rows else (), notes=tuple(describe_collection(collection)))
 
 
 def _name_gain(cell: CellGain) -> str:

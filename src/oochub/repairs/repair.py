@@ -13,14 +13,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from oochub.comparison.comparison_page import lay_out_table
-from oochub.comparison.paired_forms import make_paired_sections
+from oochub.comparison.comparison_page import lay_out_tables
+from oochub.comparison.paired_forms import PairWords, make_paired_sections
 from oochub.comparison.paired_report import PairedReport
 from oochub.errors import OochubError
+from oochub.records.document import Block, Document
 from oochub.records.report_records import ComparedNumber
 from oochub.records.schema import Count, Share, from_json, optional, to_json
 from oochub.records.table import Table, escape_markdown
-from oochub.repairs.collection import Collection, describe_collection, draw_learning_curves, make_collection_table
+from oochub.repairs.collection import Collection, draw_learning_curves, make_collection_document
 from oochub.report import format_numbers, wording
 from oochub.report.footnotes import Footnotes, describe_interval
 from oochub.report.self_contained_page import self_contained_page
@@ -50,8 +51,7 @@ Outcome = Literal["better", "no_worse", "not_shown", "nothing_to_repair"]
 PartName = Literal["fit", "choose", "prove"]
 
 
-_NAMES = ("before", "after", "change")
-_TITLES = {"Only B is right": "Right after the repair alone", "Only A is right": "Right before the repair alone"}
+_WORDS = PairWords(names=("before", "after", "change"), only="Right {} the repair alone", gave="{}")
 
 
 def write_verdict(repair: "Repair") -> str:
@@ -152,10 +152,10 @@ def _describe_settings(tried: "TriedHead") -> str:
     return "; ".join(filter(None, (", ".join(settings), groups, rows)))
 
 
-def _make_repair_tables(repair: "Repair") -> list[Table]:
-    """The tables: both sides before and after, where the rows went, the heads that were tried, the divisions."""
-    tables = [_make_sides(repair), _make_parts(repair), _make_tried(repair), _make_draws(repair)]
-    return [table for table in tables if table.rows]
+def _make_blocks(repair: "Repair", *, is_short: bool = False) -> tuple[Block, ...]:
+    """The tables: both sides before and after, where the rows went; unless short, the heads tried, the divisions."""
+    makers = (_make_sides, _make_parts) if is_short else (_make_sides, _make_parts, _make_tried, _make_draws)
+    return tuple(Block(table=table) for make in makers if (table := make(repair)).rows)
 
 
 def terminal(repair: "Repair", width: int) -> "Group":
@@ -165,21 +165,15 @@ def terminal(repair: "Repair", width: int) -> "Group":
         repair: Any repair.
         width: Characters in a line.
     """
-    from rich.console import Group, RenderableType
+    from rich.console import Group
     from rich.text import Text
 
-    parts: list[RenderableType] = []
-    for table in (_make_sides(repair), _make_parts(repair)):
-        for piece in [Text(table.title, style="bold"), *table.to_terminal(width), Text()] if table.rows else []:
-            parts.append(piece)
     notes = [f"Note: {format_numbers.counts_in_text(wording.clean(note))}" for note in repair.notes]
     lines = [describe_choice(repair), _describe_draws(repair), *write_sentences(repair), *notes]
-    parts += [Text(line) for line in lines if line]
-    if repair.collection is not None:
-        table = make_collection_table(repair.collection)
-        head = [Text(), Text(table.title, style="bold"), *table.to_terminal(width)] if table.rows else []
-        parts += [*head, Text(), *map(Text, describe_collection(repair.collection))]
-    return Group(*parts)
+    document = Document(blocks=_make_blocks(repair, is_short=True), notes=tuple(filter(None, lines)))
+    if repair.collection is None:
+        return document.to_terminal(width)
+    return Group(document.to_terminal(width), Text(), make_collection_document(repair.collection).to_terminal(width))
 
 
 def _make_sides(repair: "Repair") -> Table:
@@ -400,15 +394,10 @@ class Repair:
         return self.draws[0].outside if self.draws else None
 
     def _repr_html_(self) -> str:
-        from oochub.records.table import make_notebook_table
         from oochub.report.self_contained_page import frame_page
 
-        said = make_notebook_table([[line] for line in write_sentences(self)], title=write_verdict(self))
-        shown = [
-            make_notebook_table(each.rows, heads=each.heads, title=each.title, footnotes=each.footnotes)
-            for each in _make_repair_tables(self)
-        ]
-        tables = "\n".join([said, *shown])
+        said = Table(title=write_verdict(self), heads=(), rows=tuple((line,) for line in write_sentences(self)))
+        tables = Document(blocks=(Block(table=said), *_make_blocks(self))).to_notebook()
         try:
             page = repair_page(self)
         except OochubError:  # too large
@@ -469,8 +458,8 @@ def write_repair_card(repair: Repair, *, class_names: Sequence[str], is_wrapper:
         "",
         *filter(None, [_describe_draws(repair)]),
     ]
-    for table in _make_repair_tables(repair):
-        lines += ["", f"## {table.title}", table.to_markdown()]
+    for block in _make_blocks(repair):
+        lines += ["", f"## {block.heading}", *([block.table.to_markdown()] if block.table else [])]
     if repair.command:
         lines += ["", "## How to make it again", "```", repair.command, "```"]
     packages = repair.provenance.get("packages") or {}
@@ -488,9 +477,9 @@ def repair_page(repair: "Repair", *, images: bool = True) -> str:
     Raises:
         OochubError: So many groups or notes that the page would exceed its limits.
     """
-    paired = None if repair.comparison is None else make_paired_sections(repair.comparison, images=images)
-    flips = [] if paired is None else [_name_flips(part) for part in paired["flips"]]
-    groups = None if paired is None or paired["groups"] is None else paired["groups"] | {"names": _NAMES}
+    comparison = repair.comparison
+    paired = None if comparison is None else make_paired_sections(comparison, images=images, words=_WORDS)
+    flips = [] if paired is None else paired["flips"]
     return self_contained_page(
         "repair.html.jinja",
         pictures=sum(len(card["picture"] or "") for part in flips for card in part["cards"]),
@@ -500,9 +489,9 @@ def repair_page(repair: "Repair", *, images: bool = True) -> str:
         sentences=write_sentences(repair),
         choice=describe_choice(repair),
         draws=_describe_draws(repair),
-        tables=[lay_out_table(table) for table in _make_repair_tables(repair)],
+        tables=lay_out_tables(_make_blocks(repair)),
         collect=None if repair.collection is None else _lay_out_collection(repair.collection),
-        groups=groups,
+        groups=None if paired is None else paired["groups"],
         groups_left_out=0 if paired is None else paired["groups_left_out"],
         sides={} if paired is None else paired["sides"],
         flips=flips,
@@ -518,22 +507,12 @@ def repair_page(repair: "Repair", *, images: bool = True) -> str:
 
 
 def _lay_out_collection(collection: Collection) -> dict[str, Any]:
-    table = make_collection_table(collection)
+    document = make_collection_document(collection)
     return {
-        "sentences": describe_collection(collection),
-        "tables": [lay_out_table(table)] if table.rows else [],
+        "sentences": document.notes,
+        "tables": lay_out_tables(document.blocks),
         "charts": draw_learning_curves(collection),
     }
-
-
-def _name_flips(part: dict[str, Any]) -> dict[str, Any]:
-    """The examples of one direction; the models are called before and after, and not A and B."""
-    is_won = part["title"] == "Only B is right"
-    cards = [
-        card | {"right": card["right"].replace("B gave" if is_won else "A gave", "after" if is_won else "before")}
-        for card in part["cards"]
-    ]
-    return {"title": _TITLES[part["title"]], "who": "before " if is_won else "after ", "cards": cards}
 
 
 def _list_facts(repair: "Repair") -> list[tuple[str, str]]:

@@ -29,6 +29,7 @@ def tables(
     from oochub.comparison.compare import compare_files
     from oochub.comparison.comparison_page import make_tables_page
     from oochub.errors import OochubError
+    from oochub.records.document import Document
     from oochub.report.report import Report
     from oochub.storage.artifacts import format_csv
     from oochub.storage.files import write_whole
@@ -41,11 +42,12 @@ def tables(
         )
     reports = [each if isinstance(each, Report) else Report.load(each) for each in given.reports]
     tables = result_tables(reports, partial=partial)
-    numbers = pd.DataFrame([record for table in tables for record in table.text.records])
+    document = Document(blocks=tables)
+    numbers = pd.DataFrame([record for block in tables if block.table for record in block.table.records])
     texts: dict[str, tuple[Path | None, FileKind, Callable[[], str]]] = {
         "html": (html, PAGE, lambda: make_tables_page("WILDS, Tables 1 and 2", reports, tables)),
-        "markdown": (markdown, MARKDOWN, lambda: "\n".join(table.to_markdown() for table in tables)),
-        "latex": (latex, LATEX, lambda: "\n".join(table.to_latex() for table in tables)),
+        "markdown": (markdown, MARKDOWN, document.to_markdown),
+        "latex": (latex, LATEX, lambda: document.to_latex(small=True)),
         "csv": (csv, CSV, lambda: format_csv(numbers)),
     }
     written = {}
@@ -55,7 +57,5 @@ def tables(
                 draft.write_text(text(), "utf-8")
             written[name] = str(path)
     if not as_json:
-        for table in tables:
-            parts = [table.text.title, *table.text.to_terminal(width=max(80, out_console.width)), *table.notes]
-            out_console.print(*parts, "", sep="\n", markup=False)
+        out_console.print(document.to_terminal(max(80, out_console.width)))
     print_result(written, as_json)
