@@ -2,15 +2,16 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from oochub.records.report_records import Fact
 from oochub.records.table import Table, escape_markdown, make_notebook_table
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, Group
+    from rich.console import Console, ConsoleOptions, Group, RenderableType
     from rich.text import Text
 
 
@@ -53,36 +54,57 @@ class Block:
         return tuple(filter(None, self.sentences))
 
     @property
+    def is_shown(self) -> bool:
+        """False where it is but a name."""
+        return bool(self.table or self.said or self.steps or self.below)
+
+    @property
     def heading(self) -> str:
         """Its title, else that of its table."""
         return self.title or (self.table.title if self.table else "")
 
-    def to_terminal(self, width: int | None = None, *, apart: bool = False, blank: bool = False) -> "Iterator[Any]":
-        """Its parts for a terminal; a command stands on a line of its own, whole where it is copied.
+    def to_terminal(
+        self, width: int | None = None, *, is_close: bool = False, apart: bool = False
+    ) -> "list[list[RenderableType]]":
+        """Its paragraphs for a terminal; a command stands on a line of its own, whole where it is copied.
 
         Args:
             width: Characters in a line, see `Table.to_terminal`.
-            apart: Whether a blank line stands below each part of the table.
-            blank: Whether one stands below the table and below the last sentences.
+            is_close: Whether all of it is one paragraph.
+            apart: Whether each part of a table is one.
         """
         from rich.text import Text
 
-        yield from (Text(self.heading, "bold"),) if self.heading else ()
-        yield from map(Text, self.said)
-        for part in self.table.to_terminal(width) if self.table else ():
-            yield from (part, Text()) if apart else (part,)
-        yield from [Text()] if self.table and blank and not apart else ()
+        parts: list[RenderableType] = [*self.table.to_terminal(width)] if self.table else []
+        head = [*([Text(self.heading, "bold")] if self.heading else []), *map(Text, self.said)]
+        first, *others = [[part] for part in parts] if apart and parts else [parts]
+        tail: list[RenderableType] = []
         for number, step in enumerate(self.steps, start=1):
-            yield from (Text(f"{number}. {step.reason}"), _CommandLine(step.command))
-        yield from map(Text, self.below)
-        yield from [Text()] if self.below and blank else ()
+            tail += [Text(f"{number}. {step.reason}"), _CommandLine(step.command)]
+        tail += map(Text, self.below)
+        return [[*head, *first, *tail]] if is_close else list(filter(None, ([*head, *first], *others, tail)))
 
-    def list_steps(self) -> Iterator[str]:
-        """Its steps in Markdown: numbered lines, each command fenced."""
+    def to_markdown(self, *, beside: str = "", bullet: str = "", is_close: bool = False) -> Iterator[str]:
+        """Its paragraphs in Markdown, each command fenced.
+
+        Args:
+            beside: How the second line of a cell is set, see `Table.to_markdown`.
+            bullet: What stands before a sentence below; "" makes paragraphs of them.
+            is_close: Whether its sentences stand beside its title.
+        """
+        heading = f"**{escape_markdown(self.heading)}"
+        if is_close and self.heading:
+            yield f"{heading}.** {escape_markdown(' '.join(self.said))}"
+        else:
+            yield from (f"{heading}**",) if self.heading else ()
+            yield from map(escape_markdown, self.said)
+        yield from (self.table.to_markdown(beside),) if self.table else ()
         for number, step in enumerate(self.steps, start=1):
             fence = "`" * (1 + max([2, *(len(run) for run in re.findall("`+", step.command))]))
             code = (f"{fence}bash", step.command, fence)
-            yield from ("", f"{number}. {escape_markdown(step.reason)}", "", *(f"   {line}" for line in code))
+            yield f"{number}. {escape_markdown(step.reason)}\n\n" + "\n".join(f"   {line}" for line in code)
+        below = [f"{bullet}{escape_markdown(line)}" for line in self.below]
+        yield from ["\n".join(below)] * bool(below) if bullet else below
 
     def to_notebook(self, title: str, *, above: tuple[str, ...] = ()) -> str:
         """Its table as HTML, the steps as rows below it.
@@ -92,13 +114,16 @@ class Block:
             above: Sentences between the title and its own.
         """
         table = self.table or Table(heads=(), rows=())
-        steps = [step for number, (reason, command) in enumerate(self.steps, start=1)
-                 for step in ((f"{number}. {reason}",), (command,))]  # fmt: skip
+        steps = [
+            (line,)
+            for number, (reason, command) in enumerate(self.steps, start=1)
+            for line in (f"{number}. {reason}", command)
+        ]
         return self.html or make_notebook_table(
             [*table.rows, *steps],
             heads=table.heads,
             title=title,
-            sentences=(*above, *self.said),
+            sentences=(*filter(None, above), *self.said),
             footnotes=(*table.footnotes, *self.below),
         )
 
@@ -109,14 +134,19 @@ class Document:
 
     Attributes:
         headline: The answer; "" where the surroundings say it.
+        rest: What must be said with it.
         sentences: What follows it.
-        blocks: The findings.
+        facts: A list below these; a terminal leaves out the first, which the sentences give in other words.
+        blocks: The findings, and the names of those that no form of text shows.
         caveats: How to read the tables; each table of LaTeX has them in its caption.
         notes: What limits the data.
         form: How Markdown sets the headline.
         bullet: What Markdown sets before a sentence below a table; "" makes paragraphs of them.
         apart: Whether a terminal prints a blank line below each part of a table.
-        is_headline_last: Whether a terminal shows the headline last, above the prompt.
+        is_close: Whether a finding is one paragraph in a terminal, and its sentences stand beside its title in
+            Markdown. What a finding without a title says is then listed below the headline, and one with steps stands
+            last in a terminal, above the prompt.
+        is_headline_last: Whether a terminal shows the headline last.
         beside: How Markdown and LaTeX set the second line of a cell, see `Table.to_markdown`.
 
     >>> table = Table(title="AUC", heads=("Slice", "AUC"), rows=(("hard", "81.1"),))
@@ -134,13 +164,16 @@ class Document:
     """
 
     headline: str = ""
+    rest: str = ""
     sentences: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
     blocks: tuple[Block, ...] = ()
     caveats: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     form: str = "{}"
     bullet: str = ""
     apart: bool = False
+    is_close: bool = False
     is_headline_last: bool = False
     beside: str = ""
 
@@ -165,30 +198,41 @@ class Document:
         from rich.console import Group
         from rich.text import Text
 
-        head = [Text(self.headline, style="bold")] if self.headline else []
-        parts: list[Any] = [] if self.is_headline_last or not head else [*head, *map(Text, self.sentences), Text()]
-        shown, left_out = self._choose(is_short=True)
-        for block in shown:
-            parts += block.to_terminal(width, apart=self.apart, blank=True)
-        parts += map(Text, self.caveats)
-        parts += (Text(line, style="dim") for line in left_out)
-        return Group(*parts, *map(Text, self.notes), *(head if self.is_headline_last else ()))
+        shown, said, left_out = self._choose(is_short=True)
+
+        def draw(blocks: Iterable[Block]) -> "list[list[RenderableType]]":
+            drawn = (block.to_terminal(width, is_close=self.is_close, apart=self.apart) for block in blocks)
+            return [paragraph for paragraphs in drawn for paragraph in paragraphs]
+
+        head: list[RenderableType] = [Text(f"{self.headline} {self.rest}".strip(), "bold")] if self.headline else []
+        listed: list[RenderableType] = list(map(Text, [*said, *(fact.text for fact in self.facts[1:])]))
+        plain, titled, steps = ([block for block in shown if self._place(block) == place] for place in range(3))
+        closing: list[RenderableType] = [*map(Text, self.caveats), *(Text(line, "dim") for line in left_out)]
+        closing += map(Text, self.notes)
+        paragraphs = [[] if self.is_headline_last else [*head, *map(Text, self.sentences)], *draw(plain), listed]
+        paragraphs += draw(titled)
+        paragraphs += [[*paragraphs.pop(), *closing] if self.is_close and not left_out else closing, *draw(steps)]
+        paragraphs += [head] if self.is_headline_last else []
+        lines = [line for paragraph in filter(None, paragraphs) for line in (*paragraph, Text())]
+        return Group(*(lines if paragraphs[-1] is closing and not closing else lines[:-1]))
 
     def to_markdown(self) -> str:
         """Every finding in Markdown; ends in a line feed."""
-        lines = [self.form.format(escape_markdown(self.headline)), ""] if self.headline else []
-        lines += map(_write_paragraph, self.sentences)
-        shown, left_out = self._choose()
-        for block in shown:
-            lines += [f"**{escape_markdown(block.heading)}**", ""] if block.heading else []
-            lines += map(_write_paragraph, block.said)
-            lines += [block.table.to_markdown(self.beside), ""] if block.table else []
-            if self.bullet:
-                lines += [*(f"{self.bullet}{escape_markdown(line)}" for line in block.below), *[""] * bool(block.below)]
-            else:
-                lines += map(_write_paragraph, block.below)
-        lines += map(_write_paragraph, (*self.caveats, *left_out, *self.notes))
-        return "\n".join(lines).rstrip() + "\n"
+        shown, said, left_out = self._choose()
+        rest = escape_markdown(f" {self.rest}" if self.rest else "")
+        listed = [
+            f"- {fact.title}: **{escape_markdown(fact.answer)}**{escape_markdown(fact.detail)}" for fact in self.facts
+        ]
+        listed += (f"- {escape_markdown(sentence)}" for sentence in said)
+        paragraphs = [f"{self.form.format(escape_markdown(self.headline))}{rest}"] if self.headline else []
+        paragraphs += map(escape_markdown, self.sentences)
+        paragraphs += ["\n".join(listed)] if listed else []
+        for block in sorted(shown, key=lambda block: self._place(block) > 0):
+            paragraphs += block.to_markdown(beside=self.beside, bullet=self.bullet, is_close=self.is_close)
+        notes = list(map(escape_markdown, self.notes))
+        paragraphs += map(escape_markdown, (*self.caveats, *left_out))
+        paragraphs += ["\n".join(notes)] if self.is_close and notes else notes
+        return "\n\n".join(paragraphs).rstrip() + "\n"
 
     def to_latex(self, *, small: bool = False) -> str:
         r"""Every table in LaTeX, what is said of it as its caption; what is left out is named in a comment.
@@ -199,44 +243,49 @@ class Document:
         Returns:
             `table` environments; they need `\usepackage{booktabs}`.
         """
-        shown, left_out = self._choose()
-        tables = []
+        shown, _, left_out = self._choose()
+        tables, texts = 0, []
         for block in shown:
-            first, last = ((), ()) if tables else (self.sentences, self.notes)
-            caption = (f"{block.caption or block.heading}.", *first, *block.below, *self.caveats, *last)
+            text = (f"{block.caption or block.heading}.", *block.said, *block.below)
             if block.table is not None:
-                tables.append(block.table.to_latex(" ".join(caption), small=small, below=self.beside))
-        return "\n".join([*tables, *(f"% {line}\n" for line in left_out)])
+                first, last = ((), ()) if tables else (self.sentences, self.notes)
+                caption = " ".join([text[0], *first, *text[1:], *self.caveats, *last])
+                texts.append(block.table.to_latex(caption, small=small, below=self.beside))
+                tables += 1
+            else:
+                texts.append(f"% {' '.join(text)} ".replace("\n", " "))
+        return "\n".join([*texts, *(f"% {line}\n" for line in left_out)])
 
     def to_notebook(self) -> str:
         """The short findings and images as HTML for a notebook; all text is escaped."""
-        shown, left_out = self._choose(is_short=True, html=True)
-        parts = []
+        shown, _, left_out = self._choose(is_short=True, html=True)
+        parts: list[str] = []
         for block in shown:
             is_first = self.headline and not parts
             above = (*self.sentences, block.heading) if is_first else ()
-            parts.append(block.to_notebook(self.headline if is_first else block.heading, above=above))
+            title = f"{self.headline} {self.rest}".strip() if is_first else block.heading
+            parts.append(block.to_notebook(title, above=above))
         last = [[line] for line in (*self.caveats, *left_out, *self.notes)]
         return "\n".join([*parts, *([make_notebook_table(last)] if last else [])])
 
-    def _choose(self, *, is_short: bool = False, html: bool = False) -> tuple[list[Block], list[str]]:
-        """The blocks that a form shows, and the sentence that names those that it leaves out."""
-        shown = [block for block in self.blocks if (html if block.html else block.is_short or not is_short)]
-        return shown, describe_left_out([block.name for block in self.blocks if block.name and block not in shown])
+    def _place(self, block: Block) -> int:
+        """Where a terminal shows a finding: 0 below the headline, 1 after the list of facts, 2 after all others."""
+        return (2 if block.steps else 1 if block.heading else 0) if self.is_close else 0
 
-
-def describe_left_out(names: Sequence[str]) -> list[str]:
-    """The sentence that names what a form leaves out; none where it leaves out nothing.
-
-    >>> describe_left_out(["the groups", "the examples that flip"])
-    ['Not shown here: the groups and the examples that flip (report.to_html() and --html show all).']
-    """
-    listed = " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
-    return [f"Not shown here: {listed} (report.to_html() and --html show all)."] if names else []
-
-
-def _write_paragraph(line: str) -> str:
-    return f"{escape_markdown(line)}\n"
+    def _choose(self, *, is_short: bool = False, html: bool = False) -> tuple[list[Block], list[str], list[str]]:
+        """The blocks that a form shows, what is said of the untitled, and the sentence that names those left out."""
+        shown = [
+            block
+            for block in self.blocks
+            if (html if block.html else block.is_shown and (block.is_short or not is_short))
+        ]
+        left_out = [block.name for block in self.blocks if block.name and block not in shown]
+        said: list[str] = []
+        if self.is_close:
+            said = [sentence for block in shown if not block.heading for sentence in block.said]
+            shown = [block if block.heading else replace(block, sentences=()) for block in shown]
+        names = " and ".join(filter(None, (", ".join(left_out[:-1]), *left_out[-1:])))
+        return shown, said, [f"Not shown here: {names} (report.to_html() and --html show all)."] * bool(names)
 
 
 class _CommandLine(NamedTuple):

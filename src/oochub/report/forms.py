@@ -1,12 +1,11 @@
 """A report in every form of text, one loop over its sections each: terminal, Markdown, LaTeX, notebook, data frame."""
 
-import re
-import shlex
-from collections.abc import Collection, Iterator
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from oochub.records.table import Table, escape_markdown, make_notebook_table
+from oochub.records.document import Block, Document
+from oochub.records.table import Table
 from oochub.report import format_numbers, wording
 from oochub.report.footnotes import Footnotes, describe_interval, describe_reason
 from oochub.report.group_findings import match_title, title_gap
@@ -17,8 +16,7 @@ from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Console, ConsoleOptions, Group, RenderableType
-    from rich.text import Text
+    from rich.console import Group
 
     from oochub.report.report_record import ReportRecord
 
@@ -39,73 +37,15 @@ def terminal(report: "ReportRecord") -> "Group":
     Returns:
         A rich renderable; names in it are plain text, never console markup.
     """
-    from rich.console import Group
-    from rich.text import Text
-
-    answer, passages = verdict(report), _collect_passages(report)
-    has_sides = any(name == _BOTH_SIDES and passage.table for name, passage in passages)
-    summary = [(name, passage) for name, passage in passages if not passage.title]
-    shown: list[Any] = [Text(answer.sentence, style="bold"), Text(answer.lead), Text()]
-    for name, passage in summary:
-        if passage.table is not None and not (has_sides and name == _SLICES):
-            shown += [*passage.table.to_terminal(), Text()]
-    said = [sentence for _, passage in summary for sentence in passage.said]
-    shown += map(Text, [*said, *(fact.text for fact in answer.facts[1:])])
-    titled = [passage for _, passage in passages if passage.title]
-    for passage in (passage for passage in titled if not passage.steps):
-        shown += [Text(), *_show_passage(passage)]
-    left_out = _describe_left_out(report, also={_SLICES} if has_sides else set())
-    shown += [Text(), Text(left_out, style="dim")] if left_out else []
+    found = _collect_passages(report)
+    left_out = {_SLICES} if any(name == _BOTH_SIDES and passage.table for name, passage in found) else set()
     trained = wording.describe_training(report)
-    shown += [Text(f"Training data: {trained}.")] if trained else []
-    shown += (Text(f"Note: {note}") for note in notes(report))
-    for passage in (passage for passage in titled if passage.steps):
-        shown += [Text(), *_show_passage(passage)]
-    return Group(*shown)
-
-
-class _CommandLine(NamedTuple):
-    """A command for a terminal: a line that is too long goes on behind a backslash, so that it can be copied."""
-
-    command: str
-
-    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> Iterator["Text"]:
-        from rich.text import Text
-
-        lines = [""]
-        for words in _split_command(self.command) if console.is_terminal else [self.command]:
-            if lines[-1] and len(lines[-1]) + len(words) + 3 > options.max_width:
-                lines.append(" ")
-            lines[-1] = f"{lines[-1]} {words}" if lines[-1] else words
-        yield Text(" \\\n".join(lines), style="cyan", no_wrap=True, overflow="ignore")
-
-
-def _split_command(command: str) -> list[str]:
-    """The words of a command as they are quoted in it, an option with its value; no plain list of words stays whole."""
-    try:
-        words = list(map(shlex.quote, shlex.split(command)))
-    except ValueError:  # quotes that are not closed
-        return [command]
-    if " ".join(words) != command:
-        return [command]
-    parts = words[:1]
-    for before, word in pairwise(words):
-        if before.startswith("--") and not word.startswith("--"):
-            parts[-1] += f" {word}"
-        else:
-            parts.append(word)
-    return parts
-
-
-def _show_passage(passage: Passage) -> "Iterator[RenderableType]":
-    """A passage for a terminal; a command stands on a line of its own, whole where it is copied."""
-    from rich.text import Text
-
-    yield from (Text(passage.title, style="bold"), *map(Text, passage.said))
-    yield from passage.table.to_terminal() if passage.table else ()
-    for number, step in enumerate(passage.steps, start=1):
-        yield from (Text(f"{number}. {step.reason}"), _CommandLine(step.command))
-    yield from map(Text, passage.below)
+    return _make_document(
+        report,
+        [replace(passage, table=None) if name in left_out else passage for name, passage in found],
+        left_out=left_out,
+        notes=(*[f"Training data: {trained}."] * bool(trained), *(f"Note: {note}" for note in notes(report))),
+    ).to_terminal()
 
 
 def to_markdown(report: "ReportRecord") -> str:
@@ -114,29 +54,32 @@ def to_markdown(report: "ReportRecord") -> str:
     Returns:
         Text ending in a line feed; pipes, angle brackets and other markup in names are escaped.
     """
-    answer, passages = verdict(report), _collect_passages(report)
-    summary = [passage for _, passage in passages if not passage.title]
-    rest = escape_markdown(f" {answer.rest}" if answer.rest else "")
-    lines = [f"**{escape_markdown(answer.headline)}**{rest}", "", escape_markdown(answer.lead), ""]
-    lines += [
-        f"- {fact.title}: **{escape_markdown(fact.answer)}**{escape_markdown(fact.detail)}" for fact in answer.facts
-    ]
-    lines += [f"- {escape_markdown(sentence)}" for passage in summary for sentence in passage.said]
-    for passage in summary:
-        lines += ["", passage.table.to_markdown()] if passage.table else []
-    for _, passage in passages:
-        if passage.title:
-            lines += ["", f"**{escape_markdown(passage.title)}.** {escape_markdown(' '.join(passage.said))}"]
-            lines += ["", passage.table.to_markdown()] if passage.table else []
-            for number, step in enumerate(passage.steps, start=1):
-                fence = "`" * (1 + max([2, *(len(run) for run in re.findall("`+", step.command))]))
-                code = (f"{fence}bash", step.command, fence)
-                lines += ["", f"{number}. {escape_markdown(step.reason)}", "", *(f"   {line}" for line in code)]
-            lines += [line for sentence in passage.below for line in ("", escape_markdown(sentence))]
-    left_out = _describe_left_out(report)
-    lines += ["", escape_markdown(left_out)] if left_out else []
-    lines += ["", "The numbers in brackets or below a value are its 95% interval."]
-    return "\n".join([*lines, *(f"Note: {escape_markdown(note)}." for note in notes(report))]) + "\n"
+    said = ("The numbers in brackets or below a value are its 95% interval.", *(f"Note: {n}." for n in notes(report)))
+    return _make_document(report, [passage for _, passage in _collect_passages(report)], notes=said).to_markdown()
+
+
+def _make_document(
+    report: "ReportRecord", blocks: Iterable[Block], *, left_out: Collection[str] = (), notes: Iterable[str]
+) -> Document:
+    """The document of a report.
+
+    Args:
+        report: Any report.
+        blocks: What its sections say.
+        left_out: Names of the sections that the form leaves out, besides those that have no text.
+        notes: What limits the data.
+    """
+    answer = verdict(report)
+    return Document(
+        headline=answer.headline,
+        rest=answer.rest,
+        sentences=(answer.lead,),
+        facts=answer.facts,
+        blocks=(*blocks, *_name_silent(report, left_out)),
+        notes=tuple(notes),
+        form="**{}**",
+        is_close=True,
+    )
 
 
 def to_latex(report: "ReportRecord", style: str = "compact") -> str:
@@ -217,25 +160,20 @@ def _to_full_latex(report: "ReportRecord") -> str:
     Returns:
         `table` environments; they need `\usepackage{booktabs}`.
     """
-    benchmark, passages = report.benchmark, _collect_passages(report)
-    task = f"{wording.name_model(report.model)} on {wording.name(benchmark.name)}/{wording.name(benchmark.config)}."
-    said = [sentence for _, passage in passages if not passage.title for sentence in passage.said]
-    caption = [task, verdict(report).sentence, *said, "Below each value its 95% interval."]
-    caption += [f"{wording.capitalize_sentence(note)}." for note in notes(report)]
+    benchmark, found = report.benchmark, _collect_passages(report)
     titles = {section.name: section.title for section in sections()}
-    tables = [
-        passage.table.to_latex(" ".join(caption)) for name, passage in passages if name == _SLICES and passage.table
-    ]
-    for name, passage in passages:
-        if name != _SLICES and passage.table is not None:
+    said = [sentence for _, passage in found if not passage.title for sentence in passage.said]
+    said = [verdict(report).sentence, *said, "Below each value its 95% interval."]
+    said += [f"{wording.capitalize_sentence(note)}." for note in notes(report)]
+    task = f"{wording.name_model(report.model)} on {wording.name(benchmark.name)}/{wording.name(benchmark.config)}"
+    blocks = [Block(table=passage.table, caption=task, sentences=tuple(said))
+              for name, passage in found if name == _SLICES and passage.table]  # fmt: skip
+    for name, passage in found:
+        if name != _SLICES and not passage.steps and (passage.title or passage.table):
             told = passage.said if passage.title else ()
-            tables.append(
-                passage.table.to_latex(" ".join([f"{passage.title or titles[name]}.", *told, *passage.below]))
-            )
-        elif passage.title and not passage.steps:
-            tables.append(f"% {' '.join([f'{passage.title}.', *passage.said, *passage.below])}\n".replace("\n", " "))
-    left_out = _describe_left_out(report, also={name for name, passage in passages if passage.steps})
-    return "\n".join([*tables, *([f"% {left_out}\n"] if left_out else [])])
+            blocks.append(replace(passage, title=passage.title or titles[name], sentences=told))
+    silent = _name_silent(report, {name for name, passage in found if passage.steps})
+    return Document(blocks=(*blocks, *silent)).to_latex()
 
 
 def to_frame(report: "ReportRecord") -> "pd.DataFrame":
@@ -263,38 +201,25 @@ def to_frame(report: "ReportRecord") -> "pd.DataFrame":
 
 def notebook_html(report: "ReportRecord") -> str:
     """The headline, the gap, every slice, what the sections find, and the first notes; escaped HTML."""
-    answer, gap, passages = verdict(report), report.gap.estimate, _collect_passages(report)
-    said_of, slices = next((each.said, each.table) for name, each in passages if name == _SLICES and each.table)
+    answer, gap, found = verdict(report), report.gap.estimate, _collect_passages(report)
+    said_of, slices = next((each.said, each.table) for name, each in found if name == _SLICES and each.table)
     below = describe_interval(gap, report.unit, signed=True)
-    row = [title_gap(report), f"{format_numbers.points(gap, report.unit)}\n{below}", *[""] * (len(slices.heads) - 2)]
-    shown = [
-        make_notebook_table(
-            [row, *slices.rows],
-            heads=slices.heads,
-            title=answer.sentence,
-            sentences=(_describe_subject(report), answer.lead, *said_of),
-            footnotes=slices.footnotes,
-        )
-    ]
+    row = (title_gap(report), f"{format_numbers.points(gap, report.unit)}\n{below}", *[""] * (len(slices.heads) - 2))
     titles = {section.name: section.title for section in sections()}
-    for name, passage in passages:
-        table = passage.table or Table(heads=(), rows=())
-        if name != _SLICES and (passage.title or passage.said or table.rows):
-            steps = [step for number, (reason, command) in enumerate(passage.steps, start=1)
-                     for step in ((f"{number}. {reason}",), (command,))]  # fmt: skip
-            shown.append(
-                make_notebook_table(
-                    [*table.rows, *steps],
-                    heads=table.heads,
-                    title=passage.title or titles[name],
-                    sentences=passage.said,
-                    footnotes=(*table.footnotes, *passage.below),
-                )
-            )
-    said = notes(report)
-    more = [f"{len(said) - _NOTES} more notes are in report.to_html()"] if len(said) > _NOTES else []
-    last = [f"Note: {note}" for note in [*said[:_NOTES], *more]] + list(filter(None, [_describe_left_out(report)]))
-    return "\n".join([*shown, make_notebook_table([[line] for line in last])])
+    said, more = notes(report), len(report.caveats) - _NOTES
+    return Document(
+        headline=answer.sentence,
+        sentences=(_describe_subject(report), answer.lead),
+        blocks=(
+            Block(table=replace(slices, rows=(row, *slices.rows)), sentences=said_of),
+            *(replace(each, title=each.title or titles[name]) for name, each in found if name != _SLICES),
+            *_name_silent(report),
+        ),
+        caveats=(
+            *(f"Note: {note}" for note in said[:_NOTES]),
+            *[f"Note: {more} more notes are in report.to_html()"] * (more > 0),
+        ),
+    ).to_notebook()
 
 
 def short_text(report: "ReportRecord") -> str:
@@ -337,21 +262,16 @@ def _collect_passages(report: "ReportRecord") -> list[tuple[str, Passage]]:
     return [(section.name, passage) for section in sections() for passage in section.passages(report)]
 
 
-def _describe_left_out(report: "ReportRecord", *, also: Collection[str] = ()) -> str:
-    """Which findings of the report have no text, and where they are; "" where all have.
+def _name_silent(report: "ReportRecord", also: Collection[str] = ()) -> Iterator[Block]:
+    """The findings of the report that have no text, by their titles alone.
 
     Args:
         report: Any report.
         also: Names of sections that the form leaves out too.
     """
-    titles = list(_find_silent(report, also))
-    return f"Not shown here: {wording.join_names(titles)} (report.to_html() and --html show all)." if titles else ""
-
-
-def _find_silent(report: "ReportRecord", also: Collection[str]) -> Iterator[str]:
     for section in sections():
         if section.has(report) and (section.name in also or not any(section.passages(report))):
-            yield wording.put_in_sentence(section.title)
+            yield Block(name=wording.put_in_sentence(section.title))
 
 
 def _format_short(estimate: Estimate) -> str:
