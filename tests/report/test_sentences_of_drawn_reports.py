@@ -16,7 +16,7 @@ from drawn_reports import drawn, report_of
 from oochub.errors import OochubError
 from oochub.report import format_numbers as numbers
 from oochub.report import group_findings as findings
-from oochub.report import verdict, wording
+from oochub.report import wording
 from oochub.sections import confidence, where_errors_go
 
 NUMBER = 1000
@@ -114,17 +114,17 @@ FAULTS = {
     "a group is called by another": (wording, "pair_words", lambda real: lambda b, label, place: real(b, "ant", place)),
     "no drop is clear": (findings, "holm", lambda real: lambda p: [False] * len(p)),
     "each drop is clear": (findings, "holm", lambda real: lambda p: [True] * len(p)),
-    "nothing is learned": (verdict, "is_near_chance", lambda real: lambda *_: True),
+    "nothing is learned": (findings, "is_near_chance", lambda real: lambda *_: True),
     "the gap loses its sign": (numbers, "points", lambda real: lambda value, unit="fraction": real(abs(value), unit)),
     "an interval is another's": (numbers, "interval", lambda real: lambda estimate, unit="fraction": "98.5 to 99.5"),
     "errors are counted as rows": (where_errors_go.format_numbers, "count", lambda real: lambda value: real(value + 1)),
-    "each drop is chance": (verdict, "_describe_chance", lambda real: lambda report: "No better than chance"),
+    "each drop is chance": (findings, "_describe_chance", lambda real: lambda report: "No better than chance"),
     "the worst group is all of it": (
         confidence,
         "_describe_rows",
         lambda real: lambda report, curve: "In the worst group",
     ),
-    "a sentence is new": (verdict, "_describe_chance", lambda real: lambda report: "Somewhat"),
+    "a sentence is new": (findings, "_describe_chance", lambda real: lambda report: "Somewhat"),
 }
 
 

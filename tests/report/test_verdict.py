@@ -145,19 +145,20 @@ def test_no_group_stands_out_where_all_are_alike():
     assert verdict(report).on_what.answer == "No single group stands out."
 
 
-def test_group_p_values_equal_those_of_scipy():
-    about = {"group": "cat/sea", "label": "cat", "context": "sea", "split": "test", "role": None, "trained": None}
+def test_group_p_values_equal_those_of_scipy(monkeypatch):
+    about = {"group": "cat/sea", "label": "cat", "context": "sea", "split": "test", "trained": None}
     row, *same = (
-        GroupRow(**about, n=n, accuracy=Estimate(share, n=n, method="wilson"))
-        for n, share in ((200, 0.4), (230, 0.9), (10, 0.8))
+        GroupRow(**about, role=role, n=n, accuracy=Estimate(share, n=n, method="wilson"))
+        for role, n, share in (("out", 200, 0.4), ("in", 230, 0.9), ("in", 10, 0.8))
     )
     expected = stats.chi2_contingency([[80, 120], [215, 25]], correction=True).pvalue
-    difference, p = findings._compare(row, same)
-    assert difference == pytest.approx(0.4 - 215 / 240)
-    assert p == pytest.approx(expected, rel=1e-9)
-    assert (
-        findings._compare(replace(row, drop_p_value=0.4), same)[1] == 0.4
-    )  # that of the evaluation, which has clusters
+    tested: list[float] = []
+    monkeypatch.setattr(findings, "holm", lambda p: [tested.append(each) is None for each in p])
+    report = reports.read(reports.spawrious_report())
+    for first in (row, replace(row, drop_p_value=0.4)):  # the second has that of the evaluation, which has clusters
+        (drop,) = findings.group_drops(replace(report, groups=replace(report.groups, rows=(first, *same), left_out=0)))
+        assert drop.value == pytest.approx(0.4 - 215 / 240)
+    assert tested == [pytest.approx(expected, rel=1e-9), 0.4]
     # Holm's thresholds for three are 0.05 / 3, 0.05 / 2 and 0.05; worked by hand
     assert holm([0.04, 0.001, 0.02]) == [True, True, True]
     assert holm([0.06, 0.001, 0.026]) == [False, True, False]

@@ -21,7 +21,6 @@ from oochub.leaderboard.check_entry import CheckedEntry, make_page_once
 from oochub.leaderboard.leaderboard_entry import RULES, SUPERVISIONS, TRACKS, Track
 from oochub.records.schema import to_json
 from oochub.report import format_numbers, svg, wording
-from oochub.report.forms import notes
 from oochub.report.page import render_page
 from oochub.report.self_contained_page import self_contained_page
 from oochub.stats.model_places import RankRange
@@ -107,7 +106,7 @@ def _find_shared_notes(verified: Sequence[BoardRow]) -> list[str]:
     """The notes that all verified entries have: what one of them says alone stands on its page."""
     if not verified:
         return []
-    every = [notes(row.report) for row in verified]
+    every = [wording.list_caveats(row.report) for row in verified]
     return [note for note in every[0] if all(note in others for others in every[1:])]
 
 

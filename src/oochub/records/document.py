@@ -269,7 +269,7 @@ class Document:
         return "\n".join([*parts, *([make_notebook_table(last)] if last else [])])
 
     def _place(self, block: Block) -> int:
-        """Where a terminal shows a finding: 0 below the headline, 1 after the list of facts, 2 after all others."""
+        """The place of a finding in a terminal: 0 below the headline, 1 after the list of facts, 2 after all others."""
         return (2 if block.steps else 1 if block.heading else 0) if self.is_close else 0
 
     def _choose(self, *, is_short: bool = False, html: bool = False) -> tuple[list[Block], list[str], list[str]]:

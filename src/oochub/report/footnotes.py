@@ -14,6 +14,8 @@ from oochub.stats.estimate import Estimate
 
 _EVERY: tuple[str, ...] = (*MARKS, *map("".join, product(MARKS, repeat=2)))
 _LONGEST = 400  # of a reason
+SIMULTANEOUS = "simultaneous"
+"""How the method of an interval over several groups begins, see `oochub.stats.group_intervals`."""
 
 
 class Limited(Protocol):
@@ -96,6 +98,15 @@ def describe_interval(
     if ends:
         return f"{level}{', '.join(filter(None, (ends, also)))}{find_reason(estimate)}"
     return f"no interval: {describe_reason(estimate)}" if estimate.reason else "no interval"
+
+
+def simultaneous(estimate: Estimate) -> str:
+    """Over how many groups an interval holds at once, as its method says; "" for the interval of one number alone.
+
+    >>> simultaneous(Estimate(0.4, n=9, method="Clopper and Pearson, simultaneous over 4 groups"))
+    'simultaneous over 4 groups'
+    """
+    return next((part for part in estimate.method.split(", ") if part.startswith(SIMULTANEOUS)), "")
 
 
 def find_reason(estimate: Estimate) -> str:

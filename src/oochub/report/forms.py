@@ -44,7 +44,10 @@ def terminal(report: "ReportRecord") -> "Group":
         report,
         [replace(passage, table=None) if name in left_out else passage for name, passage in found],
         left_out=left_out,
-        notes=(*[f"Training data: {trained}."] * bool(trained), *(f"Note: {note}" for note in notes(report))),
+        notes=(
+            *[f"Training data: {trained}."] * bool(trained),
+            *(f"Note: {note}" for note in wording.list_caveats(report)),
+        ),
     ).to_terminal()
 
 
@@ -54,7 +57,10 @@ def to_markdown(report: "ReportRecord") -> str:
     Returns:
         Text ending in a line feed; pipes, angle brackets and other markup in names are escaped.
     """
-    said = ("The numbers in brackets or below a value are its 95% interval.", *(f"Note: {n}." for n in notes(report)))
+    said = (
+        "The numbers in brackets or below a value are its 95% interval.",
+        *(f"Note: {n}." for n in wording.list_caveats(report)),
+    )
     return _make_document(report, [passage for _, passage in _collect_passages(report)], notes=said).to_markdown()
 
 
@@ -145,7 +151,7 @@ def _build_paper_table(report: "ReportRecord") -> PaperTable | None:
             f"n = {wording.join_names(counts)}.",
             *limits.lines,
             *([] if has_gap else [verdict(report).headline]),
-            *(make_sentence(note) for note in notes(report)),
+            *(make_sentence(note) for note in wording.list_caveats(report)),
         ),
         source=f"One row of the report: {FULL}",
     )
@@ -164,7 +170,7 @@ def _to_full_latex(report: "ReportRecord") -> str:
     titles = {section.name: section.title for section in sections()}
     said = [sentence for _, passage in found if not passage.title for sentence in passage.said]
     said = [verdict(report).sentence, *said, "Below each value its 95% interval."]
-    said += [f"{wording.capitalize_sentence(note)}." for note in notes(report)]
+    said += [f"{wording.capitalize_sentence(note)}." for note in wording.list_caveats(report)]
     task = f"{wording.name_model(report.model)} on {wording.name(benchmark.name)}/{wording.name(benchmark.config)}"
     blocks = [Block(table=passage.table, caption=task, sentences=tuple(said))
               for name, passage in found if name == _SLICES and passage.table]  # fmt: skip
@@ -206,7 +212,7 @@ def notebook_html(report: "ReportRecord") -> str:
     below = describe_interval(gap, report.unit, signed=True)
     row = (title_gap(report), f"{format_numbers.points(gap, report.unit)}\n{below}", *[""] * (len(slices.heads) - 2))
     titles = {section.name: section.title for section in sections()}
-    said, more = notes(report), len(report.caveats) - _NOTES
+    said, more = wording.list_caveats(report), len(report.caveats) - _NOTES
     return Document(
         headline=answer.sentence,
         sentences=(_describe_subject(report), answer.lead),
@@ -236,11 +242,6 @@ def short_text(report: "ReportRecord") -> str:
     if not format_numbers.is_undefined(report.gap.estimate):
         lines.append(f"gap: {_format_short(report.gap.estimate)}")
     return "\n".join(lines)
-
-
-def notes(report: "ReportRecord") -> list[str]:
-    """The caveats of the data, with their counts set as counts."""
-    return [format_numbers.counts_in_text(wording.name(note, 400)) for note in report.caveats]
 
 
 def frame_table(frame: "pd.DataFrame") -> Table:

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from oochub.records.report_records import GroupRow, Slice
+from oochub.records.report_records import Case, GroupRow, Slice
 from oochub.report import format_numbers, theme, wording
-from oochub.report.footnotes import describe_interval, describe_reason
+from oochub.report.footnotes import describe_interval, describe_reason, simultaneous
+from oochub.report.reliance_words import JudgedGap, judge_reliance
 from oochub.stats.estimate import Estimate
 from oochub.stats.p_values import holm
 from oochub.stats.stratified_gap import chi_square_p_value
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-9
 NEAR = 0.2
 """Of the way from chance to 1, or to 0: an interval that ends there says that nothing was learned."""
-SIMULTANEOUS = "simultaneous"
-"""How the method of an interval over several groups begins, see `oochub.stats.group_intervals`."""
+FEWEST = 50
+"""Examples that the smallest slice out of context must hold for a verdict."""
 
 
 def is_near_chance(estimate: Estimate, chance: float) -> bool:
@@ -35,6 +36,84 @@ def may_be_chance(report: "ReportRecord") -> bool:
     """Whether the rows in context do not tell the model from a guess, which of one class is right as well."""
     inside, chance = report.headline("in"), report.benchmark.chance
     return inside is not None and inside.low <= chance < 1
+
+
+class Drop(NamedTuple):
+    """One group out of context.
+
+    Attributes:
+        group: The group in words.
+        value: Its accuracy less that of the same class in context, in [-1, 1]; negative = worse out of context.
+        is_clear: Whether the two accuracies differ at 5% after Holm's correction over the groups.
+    """
+
+    group: str
+    value: float
+    is_clear: bool
+
+
+class Judged(NamedTuple):
+    """What the sentences are chosen by.
+
+    Attributes:
+        case: Case of the verdict.
+        gap: Gap that it is read from.
+        is_chance: Whether the rows in context do not tell the model from a guess.
+        reliance: What a gap by declared contexts is.
+        drops: Falls of the groups.
+        ranked: Groups by what tells them apart, see `rank_groups`.
+        level: How the number out of context lies: "At chance"; "" above chance.
+    """
+
+    case: Case
+    gap: Estimate
+    is_chance: bool
+    reliance: JudgedGap | None
+    drops: Sequence[Drop]
+    ranked: tuple[str, list[tuple[GroupRow, Estimate]]]
+    level: str
+
+
+def judge(report: "ReportRecord") -> Judged:
+    """Judge a report by its gap, its chance and its groups; the cases are those of `oochub.report.verdict`."""
+    gap, is_chance = judge_gap(report), may_be_chance(report)
+    case, level = _find_case(report, gap, is_chance=is_chance), _describe_chance(report)
+    ranked, drops = rank_groups(report), group_drops(report)
+    reliance = judge_reliance(report, case)
+    return Judged(case if reliance is None else reliance.case, gap, is_chance, reliance, drops, ranked, level)
+
+
+def _find_case(report: "ReportRecord", gap: Estimate, *, is_chance: bool) -> Case:
+    inside, d = report.headline("in"), report.benchmark.practical_gap
+    if inside is not None and is_chance:
+        return "failed" if is_near_chance(inside, report.benchmark.chance) else "too_few"
+    if any(map(format_numbers.is_undefined, (gap, gap.low, gap.high))) or report.gap.n_out_smallest < FEWEST:
+        return "too_few"
+    if gap.high < 0:
+        return "relies" if gap <= -d else "slight"
+    if gap.low > -d and gap.high < d:
+        return "no_effect"
+    return "reversed" if gap.low > 0 and gap >= d else "unclear"
+
+
+def _describe_chance(report: "ReportRecord") -> str:
+    """How the number out of context lies; "" above chance, and where a wide interval leaves that open.
+
+    "Below chance": so does its interval. Else that includes chance, and the number is within a fifth of the way from
+    there to 0 and to 1, "At chance", or lower, "No better than chance".
+    """
+    chance, there = report.benchmark.chance, report.headline("out")
+    if (
+        there is None
+        or any(map(format_numbers.is_undefined, (chance, there, there.low, there.high)))
+        or there.low > chance
+    ):
+        return ""
+    if there.high < chance:
+        return "Below chance"
+    if there < chance * (1 - NEAR):
+        return "No better than chance"
+    return "At chance" if there <= chance + NEAR * (1 - chance) else ""
 
 
 class ShownSlice(NamedTuple):
@@ -84,20 +163,6 @@ def _have_same_rows(one: Slice, other: Slice) -> bool:
     return one.examples is not None and (one.split, one.n, one.examples) == (other.split, other.n, other.examples)
 
 
-class Drop(NamedTuple):
-    """One group out of context.
-
-    Attributes:
-        group: The group in words.
-        value: Its accuracy less that of the same class in context, in [-1, 1]; negative = worse out of context.
-        is_clear: Whether the two accuracies differ at 5% after Holm's correction over the groups.
-    """
-
-    group: str
-    value: float
-    is_clear: bool
-
-
 def group_drops(report: "ReportRecord") -> list[Drop]:
     """Compare every group out of context with all groups of its class in context, largest drop first.
 
@@ -119,19 +184,18 @@ def group_drops(report: "ReportRecord") -> list[Drop]:
     for row in (row for row in rows if row.role == "out"):
         same = [other for other in rows if other.role == "in" and other.label == row.label]
         if same:
-            pairs.append((wording.group_words(report.benchmark, row), *_compare(row, same)))
+            n, m = row.n, sum(other.n for other in same)
+            right, right_inside = n * (row.accuracy or 0.0), sum(other.n * (other.accuracy or 0.0) for other in same)
+            p_value = row.drop_p_value
+            if p_value is None:
+                p_value = chi_square_p_value((right, right_inside), (n, m))
+            pairs.append((row, right / n - right_inside / m, p_value))
     clear = holm([p for _, _, p in pairs])
-    drops = [Drop(group, value, is_clear) for (group, value, _), is_clear in zip(pairs, clear, strict=True)]
+    drops = [
+        Drop(wording.group_words(report.benchmark, row), value, is_clear)
+        for (row, value, _), is_clear in zip(pairs, clear, strict=True)
+    ]
     return sorted(drops, key=lambda drop: drop.value)
-
-
-def _compare(row: GroupRow, same: Sequence[GroupRow]) -> tuple[float, float]:
-    n, m = row.n, sum(other.n for other in same)
-    right, right_inside = n * (row.accuracy or 0.0), sum(other.n * (other.accuracy or 0.0) for other in same)
-    p_value = row.drop_p_value
-    if p_value is None:
-        p_value = chi_square_p_value((right, right_inside), (n, m))
-    return right / n - right_inside / m, p_value
 
 
 class Headings(NamedTuple):
@@ -206,15 +270,6 @@ def _write_confidence_heading(report: "ReportRecord") -> str:
     if report.benchmark.out_of_context.form == "worst_group" and out.groups is None:
         return "Confidence"  # of before: the group was chosen by the rows that measure it
     return f"{wording.capitalize_sentence(wording.title_side(report.benchmark, 'out'))}, the model is overconfident"
-
-
-def simultaneous(estimate: Estimate) -> str:
-    """Over how many groups an interval holds at once, as its method says; "" for the interval of one number alone.
-
-    >>> simultaneous(Estimate(0.4, n=9, method="Clopper and Pearson, simultaneous over 4 groups"))
-    'simultaneous over 4 groups'
-    """
-    return next((part for part in estimate.method.split(", ") if part.startswith(SIMULTANEOUS)), "")
 
 
 def describe_intervals(report: "ReportRecord") -> str:

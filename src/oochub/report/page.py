@@ -8,7 +8,6 @@ from markupsafe import Markup
 from oochub.records.metadata import Training
 from oochub.records.origin_records import EvaluatedModel
 from oochub.report import format_numbers, svg, theme, wording
-from oochub.report.forms import notes
 from oochub.report.mistake_cards import LINK, PICTURE_BYTES
 from oochub.report.self_contained_page import environment, self_contained_page
 from oochub.report.verdict import verdict
@@ -76,9 +75,9 @@ def render_page(
         said=[line for section in sections() if section.is_beside_verdict for passage in section.passages(report)
               for line in passage.said],
         sections=shown,
-        reproduce=_write_commands(report),
         all_rows=rows,
         sides={side: wording.title_side(report.benchmark, side) for side in theme.SIDES},
+        reproduce=_write_commands(report),
         **more,
     )  # fmt: skip
 
@@ -101,7 +100,6 @@ def _draw_bars(rows: Any) -> list[tuple[ChartRow, Markup]]:
 
 
 def _write_commands(report: "ReportRecord") -> dict[str, Any]:
-    commands = [section.command(report) for section in sections()]
     benchmark, model, origin = report.benchmark, report.model, report.provenance
     predictions = origin.predictions
     versions = {"oochub": origin.oochub, **origin.packages, "Python": origin.python}
@@ -110,7 +108,7 @@ def _write_commands(report: "ReportRecord") -> dict[str, Any]:
         ("Data", f"{wording.name(benchmark.name)}/{wording.name(benchmark.config)}, "
                  f"version {wording.name(benchmark.version)}"),
         ("Summary", wording.name(benchmark.summary, 400)),
-        ("About the data", "; ".join(notes(report))),
+        ("About the data", "; ".join(wording.list_caveats(report))),
         ("Predictions", f"{wording.name(predictions.file)}, {format_numbers.count(predictions.rows)} rows"),
         ("SHA-256 of the predictions", wording.name(predictions.sha256)),
         ("Data fingerprint", wording.name(predictions.fingerprint)),
@@ -124,11 +122,12 @@ def _write_commands(report: "ReportRecord") -> dict[str, Any]:
         ("Versions", " · ".join(wording.name(f"{name} {text}") for name, text in versions.items() if text)),
         ("Created", " on ".join(wording.name(text) for text in places if text)),
     ]  # fmt: skip
+    commands = [section.command(report) for section in sections()]
     return {
         "facts": [(title, text) for title, text in facts if text],
-        "command": wording.clean("\n".join(filter(None, [origin.command, *commands]))),
+        "command": "\n".join(filter(None, [origin.command, *commands])),
         "homepage": benchmark.homepage if LINK.fullmatch(benchmark.homepage) else None,
-        "citation": wording.clean(benchmark.citation),
+        "citation": benchmark.citation,
     }
 
 

@@ -64,7 +64,8 @@ def judge_reliance(report: "ReportRecord", case: Case) -> JudgedGap | None:
         return JudgedGap("relies" if is_worse else "better", case, "", "")
     kind: Answer = "harder" if is_worse else "easier"
     alike = [each.name for each in found.contexts if each.status == f"{kind} for all"]
-    size = _write_gap(report)
+    gap, unit = report.gap.estimate, report.unit
+    size = f"The gap is {format_numbers.points(gap, unit)}{format_numbers.points_word(unit)}."
     if alike:
         names = [*map(wording.words, alike[:_NAMED]), *([f"{len(alike) - _NAMED} more"] if len(alike) > _NAMED else [])]
         where = f"{wording.name(report.benchmark.words.example).capitalize()}s in {wording.join_names(names)}"
@@ -75,11 +76,6 @@ def judge_reliance(report: "ReportRecord", case: Case) -> JudgedGap | None:
     why = "it relies on context or these are harder" if is_worse else "that is the context or these are easier"
     headline = f"This model does {how} in unusual contexts, but whether {why} for every class cannot be told."
     return JudgedGap("untold", "unclear", headline, f"{size} {describe_wanted(report)}".strip())
-
-
-def _write_gap(report: "ReportRecord") -> str:
-    gap, unit = report.gap.estimate, report.unit
-    return f"The gap is {format_numbers.points(gap, unit)}{format_numbers.points_word(unit)}."
 
 
 def describe_remaining(report: "ReportRecord") -> str:

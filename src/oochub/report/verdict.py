@@ -1,24 +1,11 @@
 """The verdict on a report, in words: does the model rely on context, how much, on what, and how sure."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from oochub.records.report_records import Case, Fact, Side, SidePairs, Verdict, WorstValue
+from oochub.records.report_records import Fact, Side, SidePairs, Verdict, WorstValue
 from oochub.report import format_numbers, wording
-from oochub.report.footnotes import describe_interval, describe_reason
-from oochub.report.group_findings import (
-    NEAR,
-    Drop,
-    count_out,
-    group_drops,
-    is_near_chance,
-    judge_gap,
-    match_title,
-    may_be_chance,
-    rank_groups,
-    simultaneous,
-)
-from oochub.report.reliance_words import judge_reliance
+from oochub.report.footnotes import describe_interval, describe_reason, simultaneous
+from oochub.report.group_findings import FEWEST, Judged, count_out, judge, match_title
 from oochub.section import sections
 from oochub.stats.estimate import Estimate
 
@@ -26,8 +13,6 @@ if TYPE_CHECKING:
     from oochub.report.report_record import ReportRecord
 
 _FAILED = "This model has not learned the task."
-FEWEST = 50
-"""Examples that the smallest slice out of context must hold for a verdict."""
 _SIDES: tuple[Side, Side] = ("in", "out")
 
 
@@ -70,62 +55,67 @@ def verdict(report: "ReportRecord") -> Verdict:
         answer = section.verdict(report)
         if answer is not None:
             return answer
-    case, drops = _find_case(report), group_drops(report)
-    headline, rest = _write_headline(report, case, drops)
+    words, judged = _name_parts(report), judge(report)
+    headline, rest = _write_headline(report, judged, words)
     return Verdict(
-        case=case,
+        case=judged.case,
         headline=headline,
         rest=rest,
-        lead=_write_lead(report),
-        how_much=_say_how_much(report),
-        on_what=_say_on_what(report, drops),
-        how_sure=_say_how_sure(report, case, drops),
+        lead=_write_lead(report, words),
+        how_much=_say_how_much(report, words),
+        on_what=_say_on_what(report, judged),
+        how_sure=_say_how_sure(report, judged, words),
     )
 
 
 def is_undecided(report: "ReportRecord") -> bool:
     """Whether both sides of the report decide nothing: the case is "too_few"."""
-    return _find_case(report) == "too_few"
+    return judge(report).case == "too_few"
 
 
-def _find_case(report: "ReportRecord") -> Case:
-    case = _find_case_of_gap(report)
-    judged = judge_reliance(report, case)
-    return case if judged is None else judged.case
+class _Words(NamedTuple):
+    """What the sentences name: the metric, what the gap is put down to, both sides, their examples, a pair of them."""
+
+    metric: str
+    cause: str
+    titles: dict[Side, str]
+    examples: dict[Side, str]
+    places: tuple[str, str]
+    pair: str
 
 
-def _find_case_of_gap(report: "ReportRecord") -> Case:
-    inside, gap, d = report.headline("in"), judge_gap(report), report.benchmark.practical_gap
-    if inside is not None and may_be_chance(report):
-        return "failed" if is_near_chance(inside, report.benchmark.chance) else "too_few"
-    if any(map(format_numbers.is_undefined, (gap, gap.low, gap.high))) or report.gap.n_out_smallest < FEWEST:
-        return "too_few"
-    if gap.high < 0:
-        return "relies" if gap <= -d else "slight"
-    if gap.low > -d and gap.high < d:
-        return "no_effect"
-    return "reversed" if gap.low > 0 and gap >= d else "unclear"
+def _name_parts(report: "ReportRecord") -> _Words:
+    benchmark = report.benchmark
+    return _Words(
+        wording.name(report.description(benchmark.primary_metric).title),
+        wording.name(benchmark.words.cause),
+        {side: wording.title_side(benchmark, side) for side in _SIDES},
+        {side: wording.name_side(benchmark, side, "examples") for side in _SIDES},
+        (wording.name(benchmark.words.inside), wording.name(benchmark.words.outside)),
+        wording.name(benchmark.words.pair),
+    )
 
 
-def _write_headline(report: "ReportRecord", case: Case, drops: Sequence[Drop]) -> tuple[str, str]:
+def _write_headline(report: "ReportRecord", judged: Judged, words: _Words) -> tuple[str, str]:
     """The sentence that answers the question, and what must be said with it."""
-    benchmark, gap, unit = report.benchmark, judge_gap(report), report.unit
-    practical = f"{format_numbers.whole_points(benchmark.practical_gap, unit)}{format_numbers.points_word(unit)}"
-    ends = f"{format_numbers.points(gap.low, unit)} and {format_numbers.points(gap.high, unit)}"
-    bounds = f"{ends}{format_numbers.points_word(unit)}"
+    benchmark, unit, case, gap = report.benchmark, report.unit, judged.case, judged.gap
+    undecided, size = _explain_undecided(report, judged, words), _describe_size(report, judged)
     if not benchmark.out_of_context.is_declared:
-        if may_be_chance(report):
-            return (_FAILED if case == "failed" else _explain_undecided(report)), ""
+        if judged.is_chance:
+            return (_FAILED if case == "failed" else undecided), ""
         return (
             "This data set names no context, so there is nothing to compare.",
             "A column named “group” or “challenge” would supply one.",
         )
-    cause, outside = wording.name(benchmark.words.cause), wording.title_side(benchmark, "out")
+    practical = f"{format_numbers.whole_points(benchmark.practical_gap, unit)}{format_numbers.points_word(unit)}"
+    ends = f"{format_numbers.points(gap.low, unit)} and {format_numbers.points(gap.high, unit)}"
+    bounds = f"{ends}{format_numbers.points_word(unit)}"
+    cause, outside = words.cause, words.titles["out"]
     worse = f"relies on {cause}" if cause else f"does worse {outside}"
-    effect, size = f"effect of {cause}" if cause else "difference", _describe_size(report, drops)
+    effect = f"effect of {cause}" if cause else "difference"
     sentences = {
         "failed": (_FAILED, "Its gap therefore tells us nothing."),
-        "too_few": (_explain_undecided(report), ""),
+        "too_few": (undecided, ""),
         "relies": (f"This model {worse}.", size),
         "slight": (f"This model is slightly worse {outside}.", size),
         "no_effect": (f"Any {effect} is smaller than {practical}.", ""),
@@ -135,41 +125,20 @@ def _write_headline(report: "ReportRecord", case: Case, drops: Sequence[Drop]) -
             f"The data are consistent with a gap between {bounds}.",
         ),
     }
-    judged = judge_reliance(report, _find_case_of_gap(report))
-    if judged is not None and judged.headline:
-        return judged.headline, judged.rest
-    level = _describe_chance(report)
+    if judged.reliance is not None and judged.reliance.headline:
+        return judged.reliance.headline, judged.reliance.rest
+    level = judged.level
     if not level or case not in ("relies", "slight"):
         return sentences[case]
     if case == "relies" and cause:
         return f"{level} {outside}, this model {worse}.", size
     how = "is slightly worse" if case == "slight" else "does worse"
-    return f"{level} {outside}, this model {how} there than {wording.title_side(benchmark, 'in')}.", size
+    return f"{level} {outside}, this model {how} there than {words.titles['in']}.", size
 
 
-def _describe_chance(report: "ReportRecord") -> str:
-    """How the number out of context lies; "" above chance, and where a wide interval leaves that open.
-
-    "Below chance": so does its interval. Else that includes chance, and the number is within a fifth of the way from
-    there to 0 and to 1, "At chance", or lower, "No better than chance".
-    """
-    chance, there = report.benchmark.chance, report.headline("out")
-    if (
-        there is None
-        or any(map(format_numbers.is_undefined, (chance, there, there.low, there.high)))
-        or there.low > chance
-    ):
-        return ""
-    if there.high < chance:
-        return "Below chance"
-    if there < chance * (1 - NEAR):
-        return "No better than chance"
-    return "At chance" if there <= chance + NEAR * (1 - chance) else ""
-
-
-def _describe_size(report: "ReportRecord", drops: Sequence[Drop]) -> str:
+def _describe_size(report: "ReportRecord", judged: Judged) -> str:
     """How large the gap is, and that it is clear in no single group: a gap of 100 points is not one of 5."""
-    gap = judge_gap(report)
+    gap, drops = judged.gap, judged.drops
     at = "" if gap is report.gap.estimate else f" at equal {match_title(report)}"
     is_spread = bool(drops) and not any(drop.is_clear and drop.value < 0 for drop in drops)
     no_group = ", and no single group is clearly lower" if is_spread else ""
@@ -178,24 +147,20 @@ def _describe_size(report: "ReportRecord", drops: Sequence[Drop]) -> str:
     )
 
 
-def _explain_undecided(report: "ReportRecord") -> str:
+def _explain_undecided(report: "ReportRecord", judged: Judged, words: _Words) -> str:
     """Why the gap decides nothing: too few examples, no value, no interval."""
-    if may_be_chance(report):
-        return (
-            f"There are too few {wording.name_side(report.benchmark, 'in', 'examples')} to tell whether this model has "
-            "learned the task."
-        )
+    if judged.is_chance:
+        return f"There are too few {words.examples['in']} to tell whether this model has learned the task."
     if report.gap.n_out_smallest < FEWEST:
-        return f"There are too few {wording.name_side(report.benchmark, 'out', 'examples')} to tell."
-    lacks = "could not be measured" if format_numbers.is_undefined(judge_gap(report)) else "has no interval"
+        return f"There are too few {words.examples['out']} to tell."
+    lacks = "could not be measured" if format_numbers.is_undefined(judged.gap) else "has no interval"
     return f"The gap {lacks}, so there is no verdict."
 
 
-def _write_lead(report: "ReportRecord") -> str:
-    benchmark, metric, words = report.benchmark, report.benchmark.primary_metric, report.benchmark.words
-    title, unit = wording.name(report.description(metric).title), report.unit
-    titles = {str(side): wording.title_side(benchmark, side) for side in _SIDES}
-    estimates = {str(side): report.headline(side) for side in _SIDES}
+def _write_lead(report: "ReportRecord", words: _Words) -> str:
+    benchmark, metric, title, unit = report.benchmark, report.benchmark.primary_metric, words.metric, report.unit
+    titles = words.titles
+    estimates: dict[Side, Estimate | None] = {side: report.headline(side) for side in _SIDES}
     values = {
         side: value for side, value in estimates.items() if value is not None and not format_numbers.is_undefined(value)
     }
@@ -210,16 +175,16 @@ def _write_lead(report: "ReportRecord") -> str:
             return f"{title} {here} on either side."
         return f"{title} {here} {titles['in']} and {there} {titles['out']}."
     if len(values) == 1:
-        (side, value), other = *values.items(), "out" if "in" in values else "in"
+        ((side, value),), other = values.items(), _SIDES["in" in values]
         why = _explain_missing(report, estimates[other])
         return f"{title} is {_format_of_100(value, unit)} {titles[side]}; {titles[other]} it {why}."
     if unit != "fraction":
         inside, outside = (_format_of_100(values[side], unit) for side in _SIDES)
         return f"{title} is {inside} {titles['in']} and {outside} {titles['out']}."
     inside, outside = format_numbers.times_in_100(values["in"], values["out"])
-    here, there = wording.name(words.inside), wording.name(words.outside)
+    here, there = words.places
     if metric == "auc":
-        shown = f"Shown {wording.name(words.pair)}, it picks the right one"
+        shown = f"Shown {words.pair}, it picks the right one"
         return f"{shown} {inside} times in 100 {here}, and {outside} times {there}."
     if metric == "accuracy":
         return f"It is right {inside} times in 100 {here} and {outside} times {there}."
@@ -247,16 +212,15 @@ def _write_worst_group_lead(report: "ReportRecord") -> str:
     return f"Its worst group, {_describe_worst(report, worst)}, is right {low} times in 100; the average is {mean}."
 
 
-def _say_how_much(report: "ReportRecord") -> Fact:
-    gap, title, benchmark = report.gap, "How much", report.benchmark
-    metric = wording.put_in_sentence(wording.name(report.description(benchmark.primary_metric).title))
+def _say_how_much(report: "ReportRecord", words: _Words) -> Fact:
+    gap, title, metric = report.gap, "How much", wording.put_in_sentence(words.metric)
     if format_numbers.is_undefined(gap.estimate):
         reason = wording.clean(gap.estimate.reason or "the gap could not be computed")
         return Fact(title, format_numbers.UNDEFINED, f": {reason}.")
     inner = describe_interval(gap.estimate, report.unit, signed=True)
     where = (
-        f"{format_numbers.count(gap.n_in)} examples {wording.title_side(benchmark, 'in')} against {count_out(report)} "
-        f"{wording.title_side(benchmark, 'out')}"
+        f"{format_numbers.count(gap.n_in)} examples {words.titles['in']} against {count_out(report)} "
+        f"{words.titles['out']}"
     )
     size = f"{format_numbers.points(gap.estimate, report.unit)}{format_numbers.points_word(report.unit)}"
     return Fact(title, size, f" of {metric} ({inner}), {where}.{_describe_pairs(gap.pairs)}")
@@ -276,8 +240,8 @@ def _describe_pairs(pairs: SidePairs | None) -> str:
     return f" Paired by {column}: {format_numbers.count(pairs.both)} {have} rows on both sides{rest}."
 
 
-def _say_on_what(report: "ReportRecord", drops: Sequence[Drop]) -> Fact:
-    title = "On what"
+def _say_on_what(report: "ReportRecord", judged: Judged) -> Fact:
+    title, drops = "On what", judged.drops
     if report.benchmark.object is not None:
         return _say_on_object(report, report.benchmark.object)
     if drops:
@@ -291,17 +255,18 @@ def _say_on_what(report: "ReportRecord", drops: Sequence[Drop]) -> Fact:
         return Fact(title, f"Most for {named}", f", in points of accuracy compared with the same class {inside}{tail}.")
     worst = (report.worst_group or {}).get("error_rate")
     if worst is None or format_numbers.is_undefined(worst.estimate):
-        return _say_on_other_groups(report)
+        return _say_on_other_groups(report, judged)
+    has_errors = not format_numbers.is_zero(worst.estimate)
     interval = describe_interval(worst.estimate, also=simultaneous(worst.estimate), level="")
-    if format_numbers.is_zero(worst.estimate):
+    if not has_errors:
         return Fact(title, "No group has an error", f" ({interval}).")
     error = f"error {format_numbers.fraction(worst.estimate)}% ({interval})"
     return Fact(title, f"Highest error for {_describe_worst(report, worst)}", f": {error}.")
 
 
-def _say_on_other_groups(report: "ReportRecord") -> Fact:
+def _say_on_other_groups(report: "ReportRecord", judged: Judged) -> Fact:
     """The worst group where no metric names it: by errors, or by the metric of a kind of output that has none."""
-    metric, rows = rank_groups(report)
+    metric, rows = judged.ranked
     known = [
         (row, estimate) for row, estimate in rows if row.role != "in" and not format_numbers.is_undefined(estimate)
     ]
@@ -341,32 +306,31 @@ def _say_on_object(report: "ReportRecord", thing: str) -> Fact:
     return Fact("On what", f"{wording.words(thing)} (usual context: {usual})", detail)
 
 
-def _say_how_sure(report: "ReportRecord", case: Case, drops: Sequence[Drop]) -> Fact:
+def _say_how_sure(report: "ReportRecord", judged: Judged, words: _Words) -> Fact:
     benchmark, gap, inside = report.benchmark, report.gap, report.headline("in")
-    judged = judge_gap(report)
-    if inside is not None and (case == "failed" or (case == "too_few" and may_be_chance(report))):
+    case, drops = judged.case, judged.drops
+    if inside is not None and (case == "failed" or (case == "too_few" and judged.is_chance)):
         chance = format_numbers.whole_points(benchmark.chance, report.unit)
         interval = f"{format_numbers.interval(inside, report.unit)}{_describe_limits(inside)}"
-        answer = f"{_get_inside(report)} the interval is {interval}; chance is {chance}."
+        answer = f"{wording.capitalize_sentence(words.titles['in'])} the interval is {interval}; chance is {chance}."
     elif not benchmark.out_of_context.is_declared:
         answer = "There is nothing to compare."
     elif case == "too_few" and gap.n_out_smallest < FEWEST:
-        few = f"{format_numbers.count(gap.n_out_smallest)} {wording.name_side(benchmark, 'out', 'examples')}"
+        few = f"{format_numbers.count(gap.n_out_smallest)} {words.examples['out']}"
         smaller = " in the smaller set" if gap.n_out_smallest < gap.n_out else ""
         answer = f"{few}{smaller}; at least {FEWEST} are needed."
     elif case == "too_few":
-        answer = f"Cannot be computed: {wording.clean(judged.reason or 'the gap has no interval')}."
+        answer = f"Cannot be computed: {wording.clean(judged.gap.reason or 'the gap has no interval')}."
     elif case == "no_effect":
         d = format_numbers.whole_points(benchmark.practical_gap, report.unit)
         answer = f"The interval lies between \u2212{d} and +{d}{format_numbers.points_word(report.unit)}."
     else:
-        answer = f"The interval {'includes' if judged.low <= 0 <= judged.high else 'excludes'} zero."
-        confirmed = judge_reliance(report, case)
-        if confirmed is not None and confirmed.answer in ("relies", "better"):
+        answer = f"The interval {'includes' if judged.gap.low <= 0 <= judged.gap.high else 'excludes'} zero."
+        if judged.reliance is not None and judged.reliance.answer in ("relies", "better"):
             answer = "The interval excludes zero, and so does that of the gap for the same class and context."
-    if case in ("relies", "slight") and _describe_chance(report):
+    if case in ("relies", "slight") and judged.level:
         there, chance = report.headline("out"), format_numbers.whole_points(benchmark.chance, report.unit)
-        answer += f" {wording.capitalize_sentence(wording.title_side(benchmark, 'out'))} the interval is "
+        answer += f" {wording.capitalize_sentence(words.titles['out'])} the interval is "
         interval = "" if there is None else f"{format_numbers.interval(there, report.unit)}{_describe_limits(there)}"
         answer += f"{interval}; chance is {chance}."
     clear = sum(drop.is_clear and drop.value < 0 for drop in drops)
@@ -381,10 +345,6 @@ def _say_how_sure(report: "ReportRecord", case: Case, drops: Sequence[Drop]) -> 
 
 def _describe_limits(estimate: Estimate) -> str:
     return f" ({describe_reason(estimate)})" if estimate.reason else ""
-
-
-def _get_inside(report: "ReportRecord") -> str:
-    return wording.capitalize_sentence(wording.title_side(report.benchmark, "in"))
 
 
 def _find_caveat(report: "ReportRecord") -> str:

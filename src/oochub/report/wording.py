@@ -183,6 +183,11 @@ def describe_training(report: "ReportRecord") -> str:
     return "; ".join(said) if said or model.mode in (None, "given") else "not stated"
 
 
+def list_caveats(report: "ReportRecord") -> list[str]:
+    """The caveats of the data, with their counts set as counts."""
+    return [format_numbers.counts_in_text(name(caveat, 400)) for caveat in report.caveats]
+
+
 def capitalize_sentence(text: str) -> str:
     """The text with its first letter large.
 

@@ -12,8 +12,8 @@ from oochub.metric import read_facts
 from oochub.records.report_records import GroupRow, Groups, WorstValue
 from oochub.records.table import Table
 from oochub.report import format_numbers, svg, theme, wording
-from oochub.report.footnotes import Footnotes, describe_interval
-from oochub.report.group_findings import rank_groups, simultaneous, write_headings
+from oochub.report.footnotes import Footnotes, describe_interval, simultaneous
+from oochub.report.group_findings import rank_groups, write_headings
 from oochub.section import ChartRow, NamedNumber, OnPage, Passage, Section
 from oochub.stats.estimate import Estimate
 from oochub.stats.stratified_gap import unpaired_shares

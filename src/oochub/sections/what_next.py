@@ -14,8 +14,8 @@ from oochub.records.origin_records import Asked
 from oochub.records.report_records import Side
 from oochub.report import format_numbers, theme, wording
 from oochub.report.footnotes import describe_interval
-from oochub.report.group_findings import is_near_chance, judge_gap, may_be_chance
-from oochub.report.verdict import FEWEST, verdict
+from oochub.report.group_findings import FEWEST, is_near_chance, judge_gap, may_be_chance
+from oochub.report.verdict import verdict
 from oochub.section import Passage, Section
 from oochub.settings.context_settings import ContextSettings
 from oochub.settings.data_settings import DataSettings
