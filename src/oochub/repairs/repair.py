@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from oochub.comparison.comparison_page import lay_out_tables
-from oochub.comparison.paired_forms import PairWords, make_paired_sections
-from oochub.comparison.paired_report import PairedReport
+from oochub.comparison.paired_report import PairedReport, PairWords, make_paired_sections
 from oochub.errors import OochubError
 from oochub.records.document import Block, Document
 from oochub.records.report_records import ComparedNumber
