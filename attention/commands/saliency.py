@@ -159,7 +159,7 @@ def saliency(
 
 def _print_mistakes(found: "Attention", shares: "Sequence[ObjectShare]") -> None:
     """Prints how many mistakes there are of which rows, and the shares of attention on the object."""
-    from oochub.report.forms import frame_table
+    from oochub.report.report import frame_table
 
     out_console.print(
         f"{found.n:,} {found.label} taken for {found.answer} by {found.models[0]}, of {found.rows}.", markup=False

@@ -373,8 +373,6 @@ def test_every_rendering_says_it_in_one_sentence(matched):
 
     from rich.console import Console
 
-    from oochub.report.forms import terminal
-
     value, field = -100 * matched["gap"], to_json(matched)["matched_gap"]
     sentence = (
         f"The gap is −{value:.1f} points, of which −{-100 * field['value']:.1f} remain at equal object size "
@@ -385,7 +383,7 @@ def test_every_rendering_says_it_in_one_sentence(matched):
             sentence.replace("gap is", "gap of").replace(" points, of which", " points becomes").replace(" remain", "")
         )
     stream = io.StringIO()
-    Console(file=stream, width=200).print(terminal(matched))
+    Console(file=stream, width=200).print(matched.to_terminal())
     latex = matched.to_latex("full").replace("$-$", "−").replace(r"\%", "%")
     for text in (stream.getvalue(), matched.to_markdown(), latex, matched.to_html()):
         assert text.count(sentence) == 1

@@ -14,7 +14,6 @@ from scipy import stats
 import oochub
 from oochub.data.declaration import find_declaration
 from oochub.evaluation.row_selection import find_half
-from oochub.report.forms import terminal
 from oochub.section import sections
 from oochub.stats.stratified_gap import stratified_gap
 
@@ -74,7 +73,7 @@ def test_every_form_says_that_the_rows_were_chosen(reports, tmp_path):
 
     def forms(report):
         stream = io.StringIO()
-        Console(file=stream, width=1000).print(terminal(report))
+        Console(file=stream, width=1000).print(report.to_terminal())
         texts = [stream.getvalue(), report.to_markdown(), report.to_latex(), report.to_latex("full"), repr(report)]
         return [*texts, report._repr_html_(), report.to_html()]
 

@@ -15,7 +15,6 @@ from drawn_reports import Drawn
 from rich.text import Text
 from scipy import stats
 
-from oochub.report.forms import terminal
 from oochub.report.report import Report
 from oochub.stats.stratified_gap import unpaired_shares
 
@@ -47,7 +46,7 @@ def rule(pattern: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 def texts_of(report: Report) -> list[str]:
     """What the terminal and the page say, without tables and charts, a paragraph each."""
-    said = [part.plain for part in terminal(report).renderables if isinstance(part, Text)]
+    said = [part.plain for part in report.to_terminal().renderables if isinstance(part, Text)]
     page = report.to_html()
     page = re.sub(r"<svg.*?</svg>", "", page[: page.index('<section id="reproduce"')], flags=re.DOTALL)
     for block in _BLOCK.finditer(page):

@@ -15,7 +15,6 @@ from rich.console import Console
 
 import oochub
 from oochub.records.schema import from_json, to_json
-from oochub.report.forms import terminal
 from oochub.report.report import Report
 
 Content = dict[str, Any]
@@ -47,7 +46,7 @@ def reading(render: Callable[..., Any]) -> Callable[..., Any]:
 def rendered(report: Report) -> dict[str, str]:
     """A report in every form of text."""
     stream = io.StringIO()
-    Console(file=stream, width=200).print(terminal(report))
+    Console(file=stream, width=200).print(report.to_terminal())
     return {
         "terminal": stream.getvalue(),
         "markdown": report.to_markdown(),

@@ -18,7 +18,6 @@ from oochub.comparison.compare import _compare_predictions as paired_comparison
 from oochub.errors import OochubError
 from oochub.output import get_output
 from oochub.prediction.predictions import Predictions
-from oochub.report.forms import terminal
 from oochub.report.report import Report
 
 NAMES = ["cat", "dog", "cow"]
@@ -185,7 +184,7 @@ def test_every_form_of_a_report_says_how_many(tmp_path):
         f"{outside} of {n} answers fit no class and count as wrong: easy {of_easy} of {easy}, hard {of_hard} of {hard}"
     )
     console = Console(width=200, record=True, file=io.StringIO())
-    console.print(terminal(report))
+    console.print(report.to_terminal())
     forms = {
         "terminal": console.export_text(),
         "markdown": report.to_markdown(),

@@ -15,12 +15,12 @@ from sklearn.metrics import roc_auc_score
 from oochub.detection.detection_numbers import compare_detectors
 from oochub.records.finding_records import DetectionRow, ProbeRow
 from oochub.records.schema import from_json, to_json
-from oochub.report import forms
 from oochub.report import page as pages
+from oochub.report.report import Report
 from oochub.sections import new_classes as words
 
-render_page, to_frame = reports.reading(pages.render_page), reports.reading(forms.to_frame)
-to_markdown = reports.reading(forms.to_markdown)
+render_page, to_frame = reports.reading(pages.render_page), reports.reading(Report.to_pandas)
+to_markdown = reports.reading(Report.to_markdown)
 _N = 400
 _NUMBER = {"low": None, "high": None, "n": 800, "method": "delong", "reason": None}
 

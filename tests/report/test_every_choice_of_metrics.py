@@ -22,7 +22,6 @@ from oochub.metric import read_facts
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts
 from oochub.report import format_numbers, theme
-from oochub.report.forms import terminal
 from oochub.report.report import Report
 
 mpl.use("Agg")
@@ -92,7 +91,7 @@ def _check_renderings(report, folder):
     loaded = Report.load(report.save(folder / "report.json"))
     assert {key: repr(loaded[key]) for key in loaded} == {key: repr(report[key]) for key in report}
     stream = io.StringIO()
-    Console(file=stream, width=120).print(terminal(loaded))
+    Console(file=stream, width=120).print(loaded.to_terminal())
     texts = [stream.getvalue(), loaded.to_markdown(), loaded.to_latex("full"), loaded.to_latex()]
     texts += [ParsedPage(loaded.to_html(images=images)).words for images in (True, False)]
     for text in texts:

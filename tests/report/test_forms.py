@@ -12,12 +12,12 @@ from rich.console import Console
 
 import oochub
 from oochub.records.schema import to_json
-from oochub.report import forms
 from oochub.report import verdict as verdicts
+from oochub.report.report import Report
 
-terminal, to_frame = reports.reading(forms.terminal), reports.reading(forms.to_frame)
-to_markdown = reports.reading(forms.to_markdown)
-to_latex = reports.reading(lambda report: forms.to_latex(report, "full"))
+terminal, to_frame = reports.reading(Report.to_terminal), reports.reading(Report.to_pandas)
+to_markdown = reports.reading(Report.to_markdown)
+to_latex = reports.reading(lambda report: report.to_latex("full"))
 verdict = reports.reading(verdicts.verdict)
 
 FACTORIES = [reports.nooch_report, reports.spawrious_report]

@@ -25,7 +25,6 @@ from oochub.comparison import compare as comparing
 from oochub.records.schema import to_json
 from oochub.records.table import MARKS, PLAIN
 from oochub.report.footnotes import Footnotes
-from oochub.report.forms import terminal
 from oochub.stats.estimate import Estimate
 
 FIELDS = {"value", "low", "high", "n", "method", "reason"}
@@ -84,7 +83,7 @@ def planted(content):
 def forms(report):
     """Each form as plain text; a mark of LaTeX is the character that it stands for."""
     stream = io.StringIO()
-    Console(file=stream, width=10_000).print(terminal(report))
+    Console(file=stream, width=10_000).print(report.to_terminal())
     latex = report.to_latex("full")
     for mark, letter in zip(MARKS, PLAIN, strict=True):
         latex = latex.replace(rf"\textsuperscript{{{letter}}}", mark)

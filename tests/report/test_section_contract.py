@@ -25,8 +25,7 @@ from rich.console import Console
 from spectrum_sets import near_and_far_report
 
 import oochub
-from oochub.report import forms
-from oochub.report.forms import terminal
+from oochub.report import report as report_module
 from oochub.report.report_record import ReportRecord
 from oochub.section import Section, measure_sections, sections
 
@@ -74,7 +73,7 @@ def _pictures():
 def forms_of(report):
     """The report in each form, as a reader sees its text."""
     stream = io.StringIO()
-    Console(file=stream, width=10_000).print(terminal(report))
+    Console(file=stream, width=10_000).print(report.to_terminal())
     latex = report.to_latex("full")
     for written, read in LATEX.items():
         latex = latex.replace(written, read)
@@ -157,7 +156,7 @@ def test_each_form_shows_each_section_or_names_it():
 def test_a_form_that_drops_a_section_is_seen(monkeypatch, dropped):
     """The planted fault: the loops of the forms of text pass over one section."""
     report = MAKERS["spawrious" if dropped != "worst_mistakes" else "pictures"]()
-    monkeypatch.setattr(forms, "sections", lambda: tuple(each for each in sections() if each.name != dropped))
+    monkeypatch.setattr(report_module, "sections", lambda: tuple(each for each in sections() if each.name != dropped))
     found = silent(report)
     assert {name for _, name, _ in found} == {dropped}
     assert {form for form, *_ in found} == set(FORMS) - {"page"}
@@ -209,13 +208,12 @@ import io
 import numpy as np
 import oochub
 from rich.console import Console
-from oochub.report.forms import terminal
 made = oochub.Predictions.from_arrays(logits=np.eye(2)[[0, 1] * 20], label=[0, 0] * 20, challenge=["easy"] * 40)
 report = oochub.evaluate(made, resamples=100)
 again = oochub.Report.load(report.save("report.json"))
 assert repr(again["brightness/wrong"]) == repr(report["brightness/wrong"]) == "0.200 [0.100, 0.300] n=40"
 stream = io.StringIO()
-Console(file=stream, width=200).print(terminal(again))
+Console(file=stream, width=200).print(again.to_terminal())
 texts = [stream.getvalue(), again.to_markdown(), again.to_latex("full"), again._repr_html_(), again.to_html()]
 assert all("Images that it gets wrong are darker." in text for text in texts), texts
 assert all("20.0" in text and "60.0" in text for text in texts)

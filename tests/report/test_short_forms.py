@@ -9,7 +9,6 @@ import reports
 import oochub
 from oochub.prediction.predictions import Predictions
 from oochub.records.table import make_notebook_table
-from oochub.report.forms import notebook_html
 from oochub.stats.estimate import Estimate
 
 
@@ -45,7 +44,7 @@ def test_nothing_in_a_notebook_is_run_fetched_or_colored():
     content["model"]["id"], content["notes"] = evil, [evil]
     many = [Predictions.from_arrays(logits=[[0.0, 1.0]] * 9, label=[0, 1, 1] * 3, model=evil) for _ in range(3)]
     pages = [
-        notebook_html(reports.read(content)),
+        reports.read(content)._make_tables(),
         oochub.compare(reports.read(content))._repr_html_(),
         oochub.compare(*many)._repr_html_(),
         Predictions.from_arrays(logits=[[0.0, 1.0]], label=[1], model=evil, **{evil: [1]})._repr_html_(),

@@ -19,7 +19,6 @@ from scipy import stats
 import oochub
 from oochub.app import command_line
 from oochub.records.origin_records import Asked
-from oochub.report.forms import terminal
 from oochub.section import sections
 
 ASKED = Asked(
@@ -240,7 +239,7 @@ def test_a_terminal_breaks_a_command_so_that_it_can_be_copied():
     """The shell reads the lines as the one command. Planted fault seen: lines that are only wrapped."""
     report = asked(world(outside=(400, 0.6)))
     console = Console(width=50, force_terminal=True, color_system=None, record=True, file=io.StringIO())
-    console.print(terminal(report))
+    console.print(report.to_terminal())
     text = console.export_text()
     lines = text[text.index("oochub repair") :].partition("\n2.")[0]
     assert max(map(len, lines.splitlines())) <= 50 and "\\\n" in lines

@@ -49,7 +49,6 @@ def audit(
     """Says whether a model relies on context: predicts, evaluates, writes the page; keeps finished steps."""
     from oochub.prediction.command_question import CommandQuestion
     from oochub.records.schema import to_json
-    from oochub.report.forms import terminal
     from oochub.report.verdict import verdict
 
     predictions = out / _FILES["predictions"]
@@ -94,7 +93,7 @@ def audit(
             answer["background_gap"] = to_json(report.background.gap)
         print_result({**answer, **result}, as_json)
         return
-    out_console.print(terminal(report))
+    out_console.print(report.to_terminal())
     out_console.print()
     out_console.print(f"{said.sentence} {said.lead}", markup=False)
     print_result({"page": result["page"]}, as_json)

@@ -69,7 +69,6 @@ def evaluate(
         check_writable(out, kind=REPORTS if _is_several(task) else REPORT)
     from oochub.evaluation.evaluate import evaluate as run
     from oochub.records.origin_records import Asked
-    from oochub.report.forms import terminal
 
     _check_together(asked, task, groups)
     loading = {name: getattr(data, name) for name in data.keywords() if name != "data_dir"}
@@ -100,7 +99,7 @@ def evaluate(
         return
     report.save(out)
     if not as_json:
-        out_console.print(terminal(report))
+        out_console.print(report.to_terminal())
     print_result({"report": str(out), **kept}, as_json)
 
 
@@ -136,7 +135,6 @@ def _evaluate_tasks(
 ) -> None:
     """Writes or prints a report for each task."""
     from oochub.evaluation.tasks import evaluate_tasks
-    from oochub.report.forms import terminal
     from oochub.report.report import Report
 
     with TemporaryDirectory() as scratch:
@@ -154,14 +152,13 @@ def _evaluate_tasks(
             _print({name: Report.load(file) for name, file in written.items()}, as_json)
             return
     if len(written) == 1 and not as_json:
-        out_console.print(terminal(Report.load(*written.values())))
+        out_console.print(Report.load(*written.values()).to_terminal())
     print_result({"reports": len(written), "report": str(out)}, as_json)
 
 
 def _print(reports: Mapping[str, "Report"], as_json: bool) -> None:
     """Reports that no file keeps: as tables, each below its task; as whole JSON, several tasks by their names."""
     from oochub.records.schema import to_json
-    from oochub.report.forms import terminal
 
     if as_json:
         whole = {name: to_json(report) for name, report in reports.items()}
@@ -170,7 +167,7 @@ def _print(reports: Mapping[str, "Report"], as_json: bool) -> None:
     for name, report in reports.items():
         if len(reports) > 1:
             out_console.print(f"\n== {name}", markup=False)
-        out_console.print(terminal(report))
+        out_console.print(report.to_terminal())
 
 
 def _keep_predictions(answers: list[Path], keep: Path, source: Mapping[str, Any]) -> Path:

@@ -218,9 +218,9 @@ def _write_forms(outputs: Mapping[str, Path], sources: "Sources", printed: Table
 
 def _print_tables(reports: "Iterable[Report]", tables: "Mapping[str, pd.DataFrame]") -> None:
     """Prints reports, then the numbers of figures that are written as numbers."""
-    from oochub.report.forms import frame_table, terminal
+    from oochub.report.report import frame_table
 
     for loaded in reports:
-        out_console.print(terminal(loaded))
+        out_console.print(loaded.to_terminal())
     for table in tables.values():
         out_console.print(*frame_table(table).to_terminal())

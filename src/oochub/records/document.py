@@ -146,7 +146,7 @@ class Document:
         is_close: Whether a finding is one paragraph in a terminal, and its sentences stand beside its title in
             Markdown. What a finding without a title says is then listed below the headline, and one with steps stands
             last in a terminal, above the prompt.
-        is_headline_last: Whether a terminal shows the headline last.
+        is_headline_last: Whether a terminal shows the headline and what follows it last.
         beside: How Markdown and LaTeX set the second line of a cell, see `Table.to_markdown`.
 
     >>> table = Table(title="AUC", heads=("Slice", "AUC"), rows=(("hard", "81.1"),))
@@ -209,8 +209,8 @@ class Document:
         plain, titled, steps = ([block for block in shown if self._place(block) == place] for place in range(3))
         closing: list[RenderableType] = [*map(Text, self.caveats), *(Text(line, "dim") for line in left_out)]
         closing += map(Text, self.notes)
-        paragraphs = [[] if self.is_headline_last else [*head, *map(Text, self.sentences)], *draw(plain), listed]
-        paragraphs += draw(titled)
+        head += map(Text, self.sentences)
+        paragraphs = [[] if self.is_headline_last else head, *draw(plain), listed, *draw(titled)]
         paragraphs += [[*paragraphs.pop(), *closing] if self.is_close and not left_out else closing, *draw(steps)]
         paragraphs += [head] if self.is_headline_last else []
         lines = [line for paragraph in filter(None, paragraphs) for line in (*paragraph, Text())]
