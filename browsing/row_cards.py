@@ -64,9 +64,9 @@ def find_image_data(
             if data.data_dir is not None:
                 raise
             return None
-    from oochub.data.load import load_columns  # which imports `datasets`
+    from oochub.data.load import open_data  # which imports `datasets`
 
-    loaded: Mapping[str, datasets.Dataset] = load_columns(str(source or name), data, in_place=True, guess=("label",))
+    loaded = open_data(str(source or name), data, in_place=True, guess=("label",)).splits
     if not any("image" in (part.column_names or ()) for part in loaded.values()):
         raise OochubError(
             f"{source or name} has no column of images, only {', '.join(next(iter(loaded.values())).column_names)}. "

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.context_finding.context_columns import TITLE, write_card_text
-from oochub.data.load import load_columns
+from oochub.data.load import open_data
 from oochub.errors import OochubError
 from oochub.records.build_record import (
     CHOSEN_ON,
@@ -168,7 +168,7 @@ def store_answers(folder: str | Path, answers: Sequence[str | Path]) -> FoundCon
     if not target.exists():
         raise OochubError(f"There is no {target}. Give the folder that oochub contexts wrote.")
     with lock_target(target):
-        data = drop_build_column(load_columns(str(target), DataSettings()))
+        data = drop_build_column(open_data(target, DataSettings()).rows)
         facts = collect_context_facts(data)
         files = {str(path): read_decisions(path, allowed=QUESTION.allowed) for path in answers}
         example, has, tested = select_context_rows(data, facts)

@@ -30,8 +30,7 @@ from PIL import Image
 
 from oochub.context_finder import ContextWay, OpenedPicture
 from oochub.context_finding.finders import clusters, properties
-from oochub.context_finding.image_arrays import make_image_rows, mask_region
-from oochub.context_finding.image_model import ImageModel
+from oochub.context_finding.image_model import ImageModel, make_image_rows, mask_region
 from oochub.context_finding.measure_images import measure_images
 from oochub.models.acceleration import fold_batch_norm
 

@@ -19,9 +19,10 @@ import datasets
 import pandas as pd
 from PIL import Image
 
-from oochub.data import user_files
+from oochub.data import open_source as opening
 from oochub.data.load import load
 from oochub.data.open_source import open_source
+from oochub.settings.data_settings import DataSettings
 
 IMAGES, ROUNDS, ROUNDS_BEFORE, BOUND = 20_000, 7, 2, 5.0
 
@@ -43,7 +44,7 @@ def measure(layout: str, folder: Path) -> None:
     """Prints the rows of one folder."""
     calls: dict[str, tuple[Callable[[], object], int, float | None, str]] = {
         "floor": (lambda: floor(folder), ROUNDS, None, ""),
-        "the rows alone": (lambda: open_source(str(folder)), ROUNDS, BOUND, "rows"),
+        "the rows alone": (lambda: open_source(str(folder), DataSettings()), ROUNDS, BOUND, "rows"),
         "oochub.load": (lambda: load(str(folder)), ROUNDS, BOUND, "load"),
         "oochub.load, again": (lambda: load(str(folder)), ROUNDS, BOUND, "load"),
         "before: the rows alone": (lambda: through_imagefolder(folder), ROUNDS_BEFORE, None, "before"),
@@ -82,13 +83,13 @@ def floor(folder: Path) -> None:
 
 def through_imagefolder(folder: Path) -> datasets.DatasetDict:
     """The rows as imagefolder gives them."""
-    with patch.object(user_files, "find_folder_rows", return_value=None):
-        return open_source(str(folder))
+    with patch.object(opening, "find_folder_rows", return_value=None):
+        return open_source(str(folder), DataSettings()).rows
 
 
 def compare(folder: Path) -> None:
     """Checks that rows and features are the same."""
-    ours, theirs = open_source(str(folder)), through_imagefolder(folder)
+    ours, theirs = open_source(str(folder), DataSettings()).rows, through_imagefolder(folder)
     for part in theirs:
         same = ours[part].with_format("arrow")[:].equals(theirs[part].with_format("arrow")[:])
         if list(ours) != list(theirs) or ours[part].features != theirs[part].features or not same:

@@ -189,7 +189,7 @@ def test_data_without_a_context_are_refused(tmp_path):
 
 
 def test_a_model_or_a_place_that_cannot_be_is_said_first(model, few, tmp_path, monkeypatch):
-    monkeypatch.setattr("oochub.auditing.load_columns", lambda *a, **k: pytest.fail("the data were read"))
+    monkeypatch.setattr("oochub.auditing.open_data", lambda *a, **k: pytest.fail("the data were read"))
     with pytest.raises(OochubError, match="No model at nowhere/at/all"):
         oochub.audit("nowhere/at/all", few, **COLUMNS)
     with pytest.raises(OochubError, match="is not an audit"):

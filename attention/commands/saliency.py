@@ -105,14 +105,14 @@ def saliency(
     from oochub.attention.attention import attention
     from oochub.attention.attention_map import measure_object_shares
     from oochub.catalog import get
-    from oochub.data.load import load_columns
+    from oochub.data.load import open_data
     from oochub.records.schema import to_json
     from oochub.stats.estimate import Sampling
     from oochub.storage.artifacts import format_csv
     from oochub.storage.files import write_whole
 
     without_weight_bars()
-    loaded = load_columns(source, data, in_place=True)
+    loaded = open_data(source, data, in_place=True).splits
     found = attention(
         model,
         loaded,

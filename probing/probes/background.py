@@ -23,7 +23,6 @@ from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.evaluation_rows import EvaluationColumns
 from oochub.evaluation.mistakes import find_attribution
 from oochub.models.acceleration import DTYPES, Autocast, choose_device, fold_batch_norm
-from oochub.models.callable_model import wrap_callable
 from oochub.models.mode import PredictedData, choose_mode
 from oochub.models.model_source import ModelSource
 from oochub.prediction.predictions import Predictions
@@ -128,7 +127,7 @@ class Background:
 
     def run(
         self,
-        model: Any,
+        source: ModelSource,
         data: Any,
         predictions: Predictions,
         how: ModelSettings,
@@ -141,7 +140,7 @@ class Background:
         """Alters the images of rows, has the model answer, and compares with its answers to the rows as they are.
 
         Args:
-            model: The model that made the predictions.
+            source: The model that made the predictions.
             data: The data that were predicted.
             predictions: Predictions of one class per row.
             how: How the model answered.
@@ -179,7 +178,7 @@ class Background:
         key = predictions.metadata.provenance.get("key")
         answers = AlteredAnswers(rows, seed=self.seed, key=str(key) if key and asked.cache else None)
 
-        table = answers.table(lambda: _open_model(model, part, splits, predictions, how, asked))
+        table = answers.table(lambda: _open_model(source, part, splits, predictions, how, asked))
         states = table.column("state").to_pylist()
         probed = table.filter(pa.array([state == PROBED for state in states]))
         left_out = Counter(STATES[state] for state in states if state != PROBED)
@@ -307,7 +306,7 @@ def _encode_jpeg(pixels: Pixels) -> str:
 
 
 def _open_model(
-    model: Any,
+    source: ModelSource,
     part: datasets.Dataset,
     splits: Mapping[str, Any],
     predictions: Predictions,
@@ -317,7 +316,7 @@ def _open_model(
     """The logits (n, c) of a data set's images, as a function; preprocessing is that of the predictions.
 
     Args:
-        model: See `oochub.predict`; so are all options.
+        source: The model; options are those of `oochub.predict`.
         part: The split that was predicted.
         splits: All splits.
         predictions: Predictions of the model.
@@ -326,7 +325,7 @@ def _open_model(
     """
     import torch
 
-    source, settings = ModelSource(wrap_callable(model, how)), how.of_mode
+    settings = how.of_mode
     asked = replace(asked, device=choose_device(asked.device))
     way = str(predictions.metadata.provenance.get("preprocessing", "auto"))
     processor = how.image_processor if how.processor is None else how.processor

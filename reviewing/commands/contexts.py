@@ -153,9 +153,9 @@ def _find(
 
 def _write_check(folder: str, seed: int, *, page: Path, rows: int, as_json: bool) -> None:
     """The page of contexts that were found before."""
-    from oochub.data.load import load_columns
+    from oochub.data.load import open_data
 
-    data = load_columns(folder, DataSettings(), in_place=True)
+    data = open_data(folder, DataSettings(), in_place=True).splits
     _write_page(data, page, rows=rows, seed=seed, folder=Path(folder), as_json=as_json)
     print_result({"page": str(page)}, as_json)
 

@@ -1,6 +1,5 @@
 """From a model and data to the report in one call: predict, evaluate, report, each step kept and reused."""
 
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -9,21 +8,20 @@ from typing import Annotated, Any
 from oochub import catalog
 from oochub.context_finder import ContextWay
 from oochub.context_finding.context_columns import find_contexts, make_way_for_model
-from oochub.data.load import find_data_declaration, load_columns
-from oochub.data.user_data import check_context
+from oochub.data.data_source import DataSource
+from oochub.data.load import find_data_declaration, open_data
 from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.evaluate import evaluate
 from oochub.evaluation.kept_report import read_kept_report
 from oochub.models.callable_model import leave_as_it_was, wrap_callable
 from oochub.models.mode import list_mode_options
+from oochub.models.model_source import ModelSource
 from oochub.prediction.command_question import CommandQuestion
 from oochub.prediction.predict import predict_splits
-from oochub.prediction.prediction_data import check_data_set
 from oochub.prediction.predictions import Predictions
 from oochub.records.origin_records import Asked
 from oochub.records.parameters import check_parameters
 from oochub.records.schema import to_json
-from oochub.remote.check_source import check_source
 from oochub.report.report import Report
 from oochub.settings import listing, with_options
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings
@@ -116,28 +114,20 @@ def audit_source(
     Raises:
         OochubError: See `audit`.
     """
-    model = wrap_callable(model, how, asked)
-    way = None if found.contexts is None else make_way_for_model(found, model, how)
+    opened = ModelSource(wrap_callable(model, how, asked))
+    way = None if found.contexts is None else make_way_for_model(found, opened, how)
     altered = None if probe.probe is None else _make_probe(probe, seed=intervals.seed)
     folder = None if out is None else check_writable(out, kind=AUDIT)
-    if isinstance(model, str | Path):
-        check_source(model, kind="model", hint="`oochub train` makes one.")
-    if isinstance(source, str | Path):
-        guess = ("label", "context") if way is None else ("label",)
-        loaded = load_columns(str(source), data, in_place=True, guess=guess)
-    else:
-        unread = next(iter(data.given()), None)
-        if unread is not None:
-            raise OochubError(f"{unread}= applies only if source is a path or a name; this data set is already loaded.")
-        loaded = check_data_set(source)
+    opened.check_place()
+    loaded = open_data(source, data, in_place=True, guess=("label", "context") if way is None else ("label",))
     _check_task(loaded)
     if altered is not None:
-        altered.check(loaded, data_dir=data.data_dir)
+        altered.check(loaded.rows, data_dir=data.data_dir)
     if way is None:
-        check_context(loaded)
+        loaded.check_context()
     else:
         measurement = MeasurementSettings(skip_broken=asked.skip_broken, seed=intervals.seed)
-        loaded = find_contexts(loaded, way, choose_on=found.choose_on, asked=measurement)
+        loaded = replace(loaded, rows=find_contexts(loaded.splits, way, choose_on=found.choose_on, asked=measurement))
 
     def probed(report: Report, predictions: Predictions) -> Report:
         """The report with what the probe gives; without one where none was asked for."""
@@ -145,15 +135,15 @@ def audit_source(
             return replace(report, background=None)
         split = next((part.split for part in report.slices), report.benchmark.out_of_context.split)
         place = {"split": split, "data_dir": data.data_dir, "resamples": intervals.resamples}
-        return replace(report, background=altered.run(model, loaded, predictions, how, asked, **place))
+        return replace(report, background=altered.run(opened, loaded.rows, predictions, how, asked, **place))
 
     file = None if folder is None else folder / "predictions.parquet"
     with nullcontext() if folder is None else lock_target(folder, kind=AUDIT):
-        predictions = predict_splits(model, loaded, how, asked, out=file, recall=recall)
+        predictions = predict_splits(opened, loaded.rows, how, asked, out=file, recall=recall)
         kept = None if folder is None else read_kept_report(folder / "report.json", predictions, intervals)
         report = _evaluate(predictions, file or predictions, intervals) if kept is None else kept
         typed = Asked.of(
-            model=model,
+            model=opened.given,
             source=source,
             data=(*data.words(), *how.words("mode", "label_map")),
             contexts=found.words(),
@@ -177,11 +167,10 @@ def _make_probe(asked: ProbeSettings, *, seed: int) -> Any:
     return kind(**settings)
 
 
-def _check_task(data: Any) -> None:
+def _check_task(data: DataSource) -> None:
     """Refuses a config of many tasks before anything is predicted."""
-    parts = data if isinstance(data, Mapping) else {"": data}
-    declared = find_data_declaration(parts)
-    if declared and declared.task and "labels" in (next(iter(parts.values())).column_names or ()):
+    declared = find_data_declaration(data.splits)
+    if declared and declared.task and "labels" in (data.first.column_names or ()):
         task = choose_wording("oochub.audit(model, 'nooch/ce_car')", "oochub audit MODEL nooch/ce_car")
         raise OochubError(f"{declared.name} holds many tasks at once. Audit one of them: {task}.")
 

@@ -20,20 +20,17 @@ import numpy as np
 
 from oochub.context_finder import ContextWay
 from oochub.context_finding.context_columns import find_contexts, make_way_for_model
-from oochub.data.load import load_columns
-from oochub.data.user_data import check_context
+from oochub.data.load import open_data
 from oochub.errors import OochubError, choose_wording
 from oochub.models.callable_model import CallableModel, leave_as_it_was, wrap_callable
 from oochub.models.mode import choose_mode, list_mode_options
 from oochub.models.model_source import ModelSource
 from oochub.output import find_output_of_features
 from oochub.prediction.predict import predict_splits
-from oochub.prediction.prediction_data import check_data_set
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.ray_engine import RayEngine
 from oochub.process.ranks import Ranks
 from oochub.records.provenance import provenance
-from oochub.remote.check_source import check_source
 from oochub.repairs.choose_head import ChosenHead, choose_head, choose_network, refit_plainly
 from oochub.repairs.collect_images import (
     UnlabeledImages,
@@ -153,29 +150,20 @@ def repair_source(
     _check_asked(asked)
     _check_processes(asked)
     check_collecting(settings, has_out=out is not None)
-    model = wrap_callable(model, how, asked)
-    folder = None if out is None else RepairedFolder.at(out, given=model)
-    if isinstance(model, str | Path):
-        check_source(model, kind="model", hint="`oochub train` makes one.")
-    _refuse_callable(model)
-    way = None if found.contexts is None else make_way_for_model(found, model, how)
-    if isinstance(source, str | Path):
-        guess = ("label", "context") if way is None else ("label",)
-        loaded = load_columns(str(source), data, in_place=True, guess=guess)
-    else:
-        unread = next(iter(data.given()), None)
-        if unread is not None:
-            raise OochubError(f"{unread}= applies only if source is a path or a name; this data set is already loaded.")
-        loaded = check_data_set(source)
+    opened = ModelSource(wrap_callable(model, how, asked))
+    folder = None if out is None else RepairedFolder.at(out, given=opened.given)
+    opened.check_place()
+    _refuse_callable(opened)
+    way = None if found.contexts is None else make_way_for_model(found, opened, how)
+    loaded = open_data(source, data, in_place=True, guess=("label", "context") if way is None else ("label",))
     if way is None:
-        check_context(loaded)
-    splits = _make_splits(loaded)
+        loaded.check_context()
+    splits = _check_no_stream(loaded.splits)
     first = next(iter(splits.values()))
     check_kind(find_output_of_features(first.features or {}) or "no label")
     if way is None:
         check_challenge(first.column_names or ())
         check_some_side(each for part in splits.values() for each in part.unique("challenge"))
-    opened = ModelSource(model)
     _check_mode(opened, how, first)
     if way is not None:
         measurement = MeasurementSettings(
@@ -187,14 +175,14 @@ def repair_source(
         )
         splits = find_contexts(splits, way, choose_on=found.choose_on, asked=measurement)
     images = None if settings.unlabeled is None else UnlabeledImages.open(settings.unlabeled)
-    command = _write_command(model, source, (data, how, asked, found, settings), out)
+    command = _write_command(opened.given, source, (data, how, asked, found, settings), out)
     asked = replace(asked, features=True, splits=tuple(asked.splits or splits))
     with nullcontext() if folder is None else lock_target(folder.path, kind=REPAIR):
-        predictions = predict_splits(model, splits, how, asked, out=None if folder is None else folder.features)
+        predictions = predict_splits(opened, splits, how, asked, out=None if folder is None else folder.features)
         key = _make_key(predictions, found, settings)
         answers = None
         if images is not None and folder is not None:
-            answers = predict_unlabeled(model, images, how, asked, labeled=splits, out=folder.images)
+            answers = predict_unlabeled(opened, images, how, asked, labeled=splits, out=folder.images)
         made = None if folder is None else folder.read(key)
         if made is not None and folder is not None:
             folder.write_page(made)
@@ -352,9 +340,8 @@ def _check_processes(asked: PredictionSettings) -> None:
         )
 
 
-def _make_splits(data: Any) -> datasets.DatasetDict:
-    """The splits by name; rows are read again by their number."""
-    splits = data if isinstance(data, Mapping) else {str(data.split or "train"): data}
+def _check_no_stream(splits: Mapping[str, Any]) -> datasets.DatasetDict:
+    """The splits, whose rows are read again by their number."""
     if not all(isinstance(part, datasets.Dataset) for part in splits.values()):
         raise OochubError("A repair reads some rows twice, and a stream has each once: load without streaming=True.")
     return datasets.DatasetDict(splits)
@@ -366,8 +353,8 @@ _WAY_OUT = (
 )
 
 
-def _refuse_callable(model: Any) -> None:
-    if isinstance(model, CallableModel):
+def _refuse_callable(model: ModelSource) -> None:
+    if isinstance(model.given, CallableModel):
         raise OochubError(
             "A repair replaces the last layer of a model of transformers, but a function, a module or an ONNX file has "
             f"none that can be replaced. If the model stands as a folder of transformers, {choose_wording(*_WAY_OUT)}."

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from oochub import catalog
-from oochub.data.load import find_data_declaration, get_declaration, is_benchmark, load_columns
+from oochub.data.load import find_data_declaration, get_declaration, is_benchmark, open_data
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.output import find_output_of_features
 from oochub.records.parameters import check_parameters
@@ -96,7 +96,7 @@ def train_source(
         hint = "Check the name, or take one of `oochub list model`, which are untrained."
         check_source(model, kind="model", hint=hint, also=list_model_names())
     check = None if is_place else partial(check_built_in, model)
-    splits: Mapping[str, Any] = load_columns(source, data, in_place=True, check=check)
+    splits = open_data(source, data, in_place=True, check=check).splits
     declared = declared or find_data_declaration(splits)
     if asked.hold_out:
         check_hold_out(declared, splits, source=source)

@@ -9,6 +9,7 @@ from datasets import Dataset, Features, Image, Value
 from PIL import Image as Pictures
 
 from oochub.browsing.row_cards import collect_tiles, find_image_data
+from oochub.data.data_source import DataSource
 from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
 from oochub.settings.data_settings import DataSettings
@@ -86,7 +87,8 @@ def test_a_benchmark_of_images_is_looked_for_where_its_raw_data_are(about, data_
     monkeypatch.delenv("OOCHUB_DATA", raising=False)
     monkeypatch.setattr("oochub.browsing.row_cards.find_data_folder", lambda declared, folder: folder)
     monkeypatch.setattr(
-        "oochub.data.load.load_columns", lambda source, data, **how: asked.append(source) or {"test": _part(a=1)}
+        "oochub.data.load.open_data",
+        lambda source, data, **how: DataSource(given=asked.append(source), rows={"test": _part(a=1)}),
     )
     rows = _predictions(["a", "b"], ["test"] * 2, **about)
     found = find_image_data(rows, None, DataSettings(data_dir=data_dir))

@@ -15,7 +15,7 @@ from torch import nn
 import oochub
 from oochub.context_finder import OpenedPicture
 from oochub.context_finding.finders import clusters
-from oochub.context_finding.image_arrays import mask_region
+from oochub.context_finding.image_model import mask_region
 from oochub.errors import OochubError
 from oochub.inputs.arrays import ArrayProcessor
 

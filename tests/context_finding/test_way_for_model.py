@@ -4,6 +4,7 @@ import pytest
 
 from oochub.context_finding.context_columns import make_way_for_model
 from oochub.errors import OochubError
+from oochub.models.model_source import ModelSource
 from oochub.settings.context_settings import ContextSettings
 from oochub.settings.model_settings import ModelSettings
 
@@ -11,11 +12,10 @@ from oochub.settings.model_settings import ModelSettings
 def test_clusters_look_with_the_audited_model():
     """If no other is named. Planted faults: the audited model over a named one; a function that has no features."""
     named = ContextSettings(contexts="clusters", context_model="models/other")
-    assert (
-        make_way_for_model(ContextSettings(contexts="clusters"), "runs/erm", ModelSettings())._source.path == "runs/erm"
-    )
-    assert make_way_for_model(named, "runs/erm", ModelSettings())._source.path == "models/other"
+    clusters, model = ContextSettings(contexts="clusters"), ModelSource("runs/erm")
+    assert make_way_for_model(clusters, model, ModelSettings())._source.path == "runs/erm"
+    assert make_way_for_model(named, model, ModelSettings())._source.path == "models/other"
     with pytest.raises(OochubError, match=r"a function, has none that can be found.*context_settings="):
-        make_way_for_model(ContextSettings(contexts="clusters"), lambda pictures: pictures, ModelSettings())
+        make_way_for_model(clusters, ModelSource(lambda pictures: pictures), ModelSettings())
     with pytest.raises(OochubError, match="segments needs model="):
-        make_way_for_model(ContextSettings(contexts="segments"), "runs/erm", ModelSettings())
+        make_way_for_model(ContextSettings(contexts="segments"), model, ModelSettings())

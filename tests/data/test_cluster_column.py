@@ -97,8 +97,9 @@ def test_odd_columns_of_pairs_are_refused(source, pair, words, tmp_path):
 def test_a_missing_value_is_refused():
     rows = {"label": ["a", "b"], "context": ["x", "y"], "video": ["one", None]}
     with pytest.raises(OochubError, match="cluster column 'video'"):
+        from oochub.data.data_source import DataSource
         from oochub.data.user_data import make_user_data
         from oochub.settings.data_settings import DataSettings
 
         data = datasets.DatasetDict(test=datasets.Dataset.from_dict(rows))
-        make_user_data(data, DataSettings(cluster="video"), name="rows")
+        make_user_data(DataSource(given=data, rows=data), DataSettings(cluster="video"))

@@ -19,10 +19,10 @@ import oochub
 from oochub.data import open_source as opening
 from oochub.data.file_rows import FileRows
 from oochub.data.open_source import open_source
-from oochub.data.user_columns import _get_stem
-from oochub.data.user_files import open_user_files
+from oochub.data.user_data import _get_stem
 from oochub.errors import OochubError, OochubWarning
 from oochub.records.build_record import BuildRecord
+from oochub.settings.data_settings import DataSettings
 
 
 def _encode() -> bytes:
@@ -163,7 +163,7 @@ def _write(folder: Path, files: dict[str, bytes]) -> Path:
 
 
 def _find(folder: Path) -> FileRows | None:
-    found = open_user_files(folder, list(opening._list_entries(folder)), given={}, named={})
+    found = opening._open_user_files(folder, list(opening._list_entries(folder)), given={}, named={})
     return found.builder if found and isinstance(found.builder, FileRows) else None
 
 
@@ -215,7 +215,7 @@ def test_a_plain_folder_has_the_rows_of_imagefolder(name, tmp_path):
     assert isinstance(reference, datasets.DatasetDict), reference
     assert rows is not None
     assert _tell(_build(rows)) == _tell(reference)
-    assert _tell(open_source(str(folder))) == _tell(reference)
+    assert _tell(open_source(str(folder), DataSettings()).rows) == _tell(reference)
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -231,10 +231,10 @@ def test_any_other_folder_is_left_to_datasets(name, tmp_path):
     if isinstance(reference, Exception):
         cause = str(reference.__cause__ or reference).strip().rstrip(".")
         with pytest.raises(OochubError) as said:
-            open_source(str(folder))
+            open_source(str(folder), DataSettings())
         assert cause.splitlines()[0][:40] in str(said.value)
     else:
-        assert _tell(open_source(str(folder))) == _tell(reference)
+        assert _tell(open_source(str(folder), DataSettings()).rows) == _tell(reference)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,9 @@ def test_options_of_imagefolder_are_its_own_affair(options, tmp_path):
     """Classes or metadata are dropped as imagefolder does it."""
     for name in ("class folders", "metadata.csv", "one class folder"):
         folder = _write(tmp_path / name, PLAIN[name])
-        assert _tell(open_source(str(folder), options=options)) == _tell(datasets.load_dataset(str(folder), **options))
+        assert _tell(open_source(str(folder), DataSettings(options=options)).rows) == _tell(
+            datasets.load_dataset(str(folder), **options)
+        )
 
 
 def test_links_are_followed_as_imagefolder_does(tmp_path):
@@ -256,7 +258,9 @@ def test_links_are_followed_as_imagefolder_does(tmp_path):
     (tmp_path / "link").symlink_to(folder)
     for place in (folder, tmp_path / "link", tmp_path / "pictures/../link"):
         rows = _find(place)
-        assert rows is not None and _tell(_build(rows)) == _tell(_load(place)) == _tell(open_source(str(place)))
+        assert rows is not None and _tell(_build(rows)) == _tell(_load(place)) == _tell(
+            open_source(str(place), DataSettings()).rows
+        )
 
 
 @pytest.mark.parametrize("name", SPLITS)
@@ -269,7 +273,7 @@ def test_the_folders_at_the_top_decide_the_split(name, tmp_path):
     folder = _write(tmp_path / "pets", dict.fromkeys(files, _PNG))
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        data = open_source(str(folder))
+        data = open_source(str(folder), DataSettings()).rows
     counted = {}
     for split, part in data.items():
         label = part.features.get("label")
@@ -295,9 +299,9 @@ def test_a_folder_s_name_is_no_pattern(name, tmp_path):
     """Before: "doesn't contain any data files"."""
     folder = _write(tmp_path / name, PLAIN["class folders"])
     _write(tmp_path / "a x", PLAIN["class folders"])
-    assert open_source(str(folder))["train"].num_rows == 4
+    assert open_source(str(folder), DataSettings()).rows["train"].num_rows == 4
     described = _write(tmp_path / "more" / name, OTHERS["metadata with two columns of files"])
-    assert open_source(str(described))["train"].num_rows == 1
+    assert open_source(str(described), DataSettings()).rows["train"].num_rows == 1
 
 
 def test_a_file_s_name_is_no_pattern(tmp_path):
@@ -309,7 +313,7 @@ def test_a_file_s_name_is_no_pattern(tmp_path):
         frame.to_json(tmp_path / f"{name}.jsonl", orient="records", lines=True)
     for number, name in enumerate(["birds 1", "birds [1]", "birds*", "birds2", "birds?"], 1):
         for suffix in ("csv", "parquet", "jsonl"):
-            data = open_source(str(tmp_path / f"{name}.{suffix}"))
+            data = open_source(str(tmp_path / f"{name}.{suffix}"), DataSettings()).rows
             assert data["train"]["bird"][:] == [name] * number
 
 
@@ -322,12 +326,12 @@ def test_metadata_in_each_split_and_above_all(tmp_path):
     }
     above = {"metadata.csv": b"file_name,a\ntrain/2.jpg,x\ntest/1.jpg,z\ntrain/1.jpg,y\ntest/2.jpg,u\n"}
     for number, more in enumerate((own, above)):
-        data = open_source(str(_write(tmp_path / str(number), {**images, **more})))
+        data = open_source(str(_write(tmp_path / str(number), {**images, **more})), DataSettings()).rows
         assert {split: part["a"][:] for split, part in data.items()} == {"train": ["x", "y"], "test": ["z", "u"]}
         names = {split: [Path(row["path"]).name for row in _list_images(part)] for split, part in data.items()}
         assert names == {"train": ["2.jpg", "1.jpg"], "test": ["1.jpg", "2.jpg"]}
     with pytest.raises(OochubError, match=r"test/1\.jpg in .* is described by metadata\.csv and by test/metadata\.csv"):
-        open_source(str(_write(tmp_path / "both", {**images, **own, **above})))
+        open_source(str(_write(tmp_path / "both", {**images, **own, **above})), DataSettings())
 
 
 def test_images_that_no_line_names_are_counted(tmp_path):
@@ -336,7 +340,7 @@ def test_images_that_no_line_names_are_counted(tmp_path):
     with pytest.warns(
         OochubWarning, match="4 of 6 images are left out, because no line of the metadata names them: 2.jpg"
     ):
-        data = open_source(str(_write(tmp_path / "pets", files)))
+        data = open_source(str(_write(tmp_path / "pets", files)), DataSettings()).rows
     assert any("1 image stands in several rows, as the metadata say: 1.jpg" in note for note in _list_notes(data))
     assert data["train"].num_rows == 3
 

@@ -11,9 +11,9 @@ from own_data import CHALLENGES, ROWS, class_folder, jpeg, parquet_file, path_ta
 
 import oochub
 from oochub.data.challenge import challenge
+from oochub.data.data_source import DataSource
 from oochub.data.load import make_benchmark_builder
-from oochub.data.user_data import check_context, make_user_data
-from oochub.data.usual_contexts import _estimate_roles
+from oochub.data.user_data import _estimate_roles, make_user_data
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
 from oochub.settings.data_settings import DataSettings, parse_usual
@@ -205,9 +205,10 @@ def test_labels_alone(tmp_path):
     assert data["train"].column_names == ["example_id", "image", "label"]
     assert data["train"].features["label"].names == ["cat", "dog"]
     with pytest.raises(OochubError, match=r"no column context, group or challenge, only example_id, image, label") as e:
-        check_context(data)
+        DataSource(given=data, rows=data).check_context()
     assert "file_name,label,context\n  1.jpg,dog,grass" in str(e.value)
-    check_context(oochub.load(class_folder(tmp_path / "more", context=True), context="place"))
+    data = oochub.load(class_folder(tmp_path / "more", context=True), context="place")
+    DataSource(given=data, rows=data).check_context()
 
 
 def test_folders_train_and_test_are_no_classes(tmp_path):
@@ -379,8 +380,9 @@ def test_text_of_the_hub_opens_no_file_here(tmp_path):
     (tmp_path / "own.jpg").write_bytes(jpeg("1"))
     data = DatasetDict(train=Dataset.from_dict({"p": [str(tmp_path / "own.jpg")]}))
     with pytest.raises(OochubError, match="for data on this disk only"):
-        make_user_data(data, DataSettings(image="p"), name="somebody", folder=None)
-    assert "image" in make_user_data(data, DataSettings(image="p"), name="mine", folder=tmp_path)["train"].column_names
+        make_user_data(DataSource(given="somebody/data", rows=data), DataSettings(image="p"))
+    mine = DataSource(given="mine", rows=data, folder=tmp_path)
+    assert "image" in make_user_data(mine, DataSettings(image="p")).rows["train"].column_names
 
 
 @pytest.mark.slow

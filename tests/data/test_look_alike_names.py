@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import oochub
-from oochub.data.user_data import find_look_alikes
+from oochub.data.user_columns import find_look_alikes
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
 

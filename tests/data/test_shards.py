@@ -12,7 +12,7 @@ from own_data import ROWS, jpeg, picture_folder
 from PIL import Image
 
 import oochub
-from oochub.data.load import load_columns
+from oochub.data.load import open_data
 from oochub.data.shards import ShardIndex, ShardRows, find_image_column, find_shard_folder
 from oochub.errors import OochubError
 from oochub.inputs.pictures.stored_pictures import read_picture_bytes
@@ -57,7 +57,7 @@ def test_another_build_takes_its_place(shards, tmp_path):
 def test_pictures_stay_in_the_shards(shards):
     """Planted: an offset that is that of the header."""
     whole = _undecoded(oochub.load(shards))
-    for split, part in _undecoded(load_columns(str(shards), DataSettings(), in_place=True)).items():
+    for split, part in _undecoded(open_data(str(shards), DataSettings(), in_place=True).splits).items():
         for row, other in zip(part, whole[split], strict=True):
             assert row["image"]["bytes"] is None
             assert read_picture_bytes(row["image"], "") == other["image"]["bytes"]
@@ -65,7 +65,7 @@ def test_pictures_stay_in_the_shards(shards):
 
 
 def test_a_shard_that_changed_after_it_was_opened(shards):
-    row = _undecoded(load_columns(str(shards), DataSettings(), in_place=True))["train"][-1]
+    row = _undecoded(open_data(str(shards), DataSettings(), in_place=True).splits)["train"][-1]
     member = TarMember.of(row["image"]["path"])
     os.truncate(member.archive, member.offset + 1)
     with pytest.raises(OochubError, match=r"train-00007-.*\.tar is cut short"):
@@ -80,7 +80,7 @@ def test_shards_that_are_not_those_of_the_index(shards, in_place):
     """Also after they were read once, and cached."""
 
     def read():
-        return load_columns(str(shards), DataSettings(), in_place=in_place)
+        return open_data(str(shards), DataSettings(), in_place=in_place).splits
 
     read()
     first, second = sorted(shards.glob("data/train-*.tar"))[:2]

@@ -16,6 +16,7 @@ from sklearn.metrics import average_precision_score
 from trainings import arguments
 
 import oochub
+from oochub.data.data_source import DataSource
 from oochub.models.model_source import choose_input
 from oochub.trainers.backbone import open_backbone
 from oochub.trainers.robust_trainer import RobustTrainer
@@ -202,7 +203,7 @@ def test_training_by_name_finds_the_kind(inputs: str, tmp_path: Path, monkeypatc
         pictures = {part: split("pictures", "classes", 32, k) for k, part in enumerate(data)}
         both = {part: [rows, pictures[part].select_columns(["image"])] for part, rows in data.items()}
         data = DatasetDict({part: concatenate_datasets(columns, axis=1) for part, columns in both.items()})
-    monkeypatch.setattr("oochub.training.load_columns", lambda *_, **__: data)
+    monkeypatch.setattr("oochub.training.open_data", lambda *_, **__: DataSource(given=data, rows=data))
     given = {"objective": "group_dro", "model": model, "environments": "environment"}
     result = oochub.train("spawrious/o2o_hard", tmp_path / "run", arguments={"num_train_epochs": 1}, **given)
     predictions = oochub.predict(result["run"], data)

@@ -256,13 +256,14 @@ def test_the_answers_are_kept_and_a_run_that_was_ended_goes_on(model, world, tmp
 
 def test_altered_rows_as_they_are_get_the_stored_logits(model, world, tmp_path, monkeypatch):
     """What opens the model for altered images says of unaltered ones what the predictions hold."""
+    from oochub.models.model_source import ModelSource
     from oochub.probing.probes.background import _open_model as opened_model
     from oochub.settings.model_settings import ModelSettings
     from oochub.settings.prediction_settings import PredictionSettings
 
     data = oochub.load(world[0], **COLUMNS)
     predictions = oochub.predict(model, data, cache=False)
-    answer = opened_model(model, data["test"], data, predictions, ModelSettings(), PredictionSettings())
+    answer = opened_model(ModelSource(model), data["test"], data, predictions, ModelSettings(), PredictionSettings())
     assert np.abs(answer(data["test"].select_columns(["image"])) - predictions.logits).max() < 1e-5
 
 
@@ -363,7 +364,7 @@ def test_pictures_of_a_cluster_lend_as_one(world, monkeypatch):
     ],
 )
 def test_what_is_wrong_is_said_before_the_data_are_read(model, world, monkeypatch, given, message):
-    monkeypatch.setattr("oochub.auditing.load_columns", lambda *a, **k: pytest.fail("the data were read"))
+    monkeypatch.setattr("oochub.auditing.open_data", lambda *a, **k: pytest.fail("the data were read"))
     with pytest.raises(OochubError, match=message):
         oochub.audit(model, world[0], **{**COLUMNS, "probe": "background", "probe_settings": {"rows": 5}, **given})
 

@@ -20,6 +20,7 @@ from oochub.builders.toy_worlds.toy_cub import toy_cub
 from oochub.cli import main
 from oochub.context_finder import OpenedPicture
 from oochub.errors import OochubError
+from oochub.models.model_source import ModelSource
 from oochub.prediction.predictions import Predictions
 from oochub.probing.altered_answers import AlteredAnswers
 from oochub.probing.object_area import BoxAreas, CocoAreas, MaskFiles, RowOfObject, SegmentedAreas
@@ -145,7 +146,7 @@ def test_persons_of_real_pictures(real_data, tmp_path):
     model = _model(tmp_path / "model", names.names)
     predictions = oochub.predict(model, data)
     probe = Background(masks=raw.parent)
-    found = probe.run(model, data, predictions, ModelSettings(), PredictionSettings(), split="test")
+    found = probe.run(ModelSource(model), data, predictions, ModelSettings(), PredictionSettings(), split="test")
     assert len(ids) == 76 and len(with_person) == 37
     assert found.n + sum(found.left_out.values()) == 37 and found.n >= 20
     assert set(found.left_out) <= {"the object leaves too little background to fill it with"}

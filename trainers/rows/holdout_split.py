@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.benchmark import Benchmark
-from oochub.data.user_columns import find_example_ids
+from oochub.data.user_data import find_example_ids
 from oochub.errors import OochubError, choose_wording
 from oochub.records.metadata import HeldOut
 

@@ -75,14 +75,17 @@ def _predict(
     recall: "CommandQuestion",
 ) -> "Predictions":
     check_models(model, how=how, device=asked.device)
-    from oochub.data.load import load_columns
+    from oochub.data.load import open_data
     from oochub.models.callable_model import wrap_callable
+    from oochub.models.model_source import ModelSource
     from oochub.prediction.predict import predict_splits
 
     without_weight_bars()
     made = open_model_file(model, how, asked)
-    opened = wrap_callable(made.model, made.how, made.asked)  # what is wrong is said before the data are built
-    loaded = load_columns(source, data, in_place=True)
+    opened = ModelSource(
+        wrap_callable(made.model, made.how, made.asked)
+    )  # what is wrong is said before the data are built
+    loaded = open_data(source, data, in_place=True).splits
     return predict_splits(opened, loaded, made.how, made.asked, out=out, recall=recall)
 
 

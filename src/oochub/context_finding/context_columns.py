@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.context_finder import ContextWay, NamedContexts
-from oochub.context_finding.image_arrays import list_true_columns
+from oochub.context_finding.image_model import list_true_columns
 from oochub.context_finding.measure_images import measure_splits
-from oochub.data.load import find_data_declaration, load_columns
+from oochub.data.load import find_data_declaration, open_data
 from oochub.data.open_source import name_source
 from oochub.errors import OochubError, choose_wording
-from oochub.models.callable_model import CallableModel
+from oochub.models.model_source import ModelSource
 from oochub.prediction.ray_engine import RayEngine
 from oochub.process.ranks import Ranks
 from oochub.records.build_record import (
@@ -131,7 +131,7 @@ def add_contexts(
     target = None if out is None else check_replaceable(out, title=TITLE, what="data with contexts")
     name, splits = "data", source
     if isinstance(source, str | Path):
-        splits = load_columns(str(source), data, in_place=target is None, guess=("label",))
+        splits = open_data(source, data, in_place=target is None, guess=("label",)).rows
         name = name_source(str(source)).replace("/", "-")
         if target is not None:
             check_links(splits, str(source), data.options)
@@ -425,7 +425,7 @@ class _Digest(io.RawIOBase):
         return len(content)
 
 
-def make_way_for_model(found: ContextSettings, model: Any, how: ModelSettings) -> ContextWay:
+def make_way_for_model(found: ContextSettings, model: ModelSource, how: ModelSettings) -> ContextWay:
     """The way with its settings; one that can look with the audited model does so if no other is named.
 
     Args:
@@ -440,11 +440,11 @@ def make_way_for_model(found: ContextSettings, model: Any, how: ModelSettings) -
     kind = catalog.get("context", found.contexts) if found.contexts in catalog.names("context") else None
     if kind is None or not kind.looks_with_audited_model or "model" in settings:
         return make_way(found.contexts, settings)
-    if isinstance(model, CallableModel) or (not isinstance(model, str | Path) and not hasattr(model, "config")):
+    if not model.is_pretrained:
         option = choose_wording('context_settings={"model": ...}', "--context-model")
         raise OochubError(
-            f"The way {found.contexts} looks with the features of a model, and this one, a {type(model).__name__}, has "
-            f"none that can be found. Name another one: {option}."
+            f"The way {found.contexts} looks with the features of a model, and this one, a "
+            f"{type(model.given).__name__}, has none that can be found. Name another one: {option}."
         )
     processor = {} if how.image_processor is None else {"image_processor": how.image_processor}
-    return make_way(found.contexts, {"model": model, **processor, **settings})
+    return make_way(found.contexts, {"model": model.given, **processor, **settings})

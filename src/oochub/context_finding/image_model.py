@@ -1,20 +1,101 @@
-"""A model that a way to find contexts looks with: images become its inputs one by one, and pass it in batches."""
+"""What finders of contexts do with images: their regions and rows, arrays of what is measured, passes of a model.
+
+A model that a finder looks with gets images one by one and passes them in batches; only that imports torch.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import torch
-from PIL import Image
-from torch import nn
+import datasets
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.errors import OochubError, choose_wording
-from oochub.models.acceleration import Answer, PassThreads, fold_batch_norm
+from oochub.context_finder import OpenedPicture
+from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.settings.prediction_settings import PredictionSettings
 
+if TYPE_CHECKING:
+    import torch
+    from PIL import Image
+    from torch import nn
+
+    from oochub.models.acceleration import Answer, PassThreads
+
+_REGIONS = ("rim", "picture")
 _Answer = TypeVar("_Answer")
+
+
+def mask_region(height: int, width: int, *, region: str, depth: float) -> NDArray[np.bool_]:
+    """The pixels of an image that are looked at (height, width), bool.
+
+    Args:
+        height: Height of the image, in pixels.
+        width: Width of the image, in pixels.
+        region: `"rim"`, or `"picture"`, which is all of it.
+        depth: Depth of the rim: the share of the height at top and bottom, and of the width left and right, below 1/2.
+            The rim is at least one pixel deep.
+
+    Raises:
+        OochubError: Another region.
+
+    >>> mask_region(6, 6, region="rim", depth=1 / 6).sum()
+    np.int64(20)
+    """
+    if region not in _REGIONS:
+        raise unknown_name("region of an image", str(region), _REGIONS)
+    looked_at = np.ones((height, width), bool)
+    if region == "rim":
+        left, top, right, bottom = find_middle(height, width, depth=depth)
+        looked_at[top:bottom, left:right] = False
+    return looked_at
+
+
+def find_middle(height: int, width: int, *, depth: float) -> tuple[int, int, int, int]:
+    """The left, top, right and bottom of what is inside the rim of an image, see `mask_region`; it may be empty.
+
+    >>> find_middle(6, 12, depth=1 / 6)
+    (2, 1, 10, 5)
+    """
+    down, across = (max(1, round(side * depth)) for side in (height, width))
+    return across, down, max(across, width - across), max(down, height - down)
+
+
+def make_image_rows(pictures: Sequence[OpenedPicture]) -> datasets.Dataset:
+    """A data set of the column `image`, of the bytes of the images.
+
+    >>> make_image_rows([]).column_names
+    ['image']
+    """
+    features = datasets.Features({"image": datasets.Image()})
+    return datasets.Dataset.from_dict(
+        {"image": [{"bytes": picture.content, "path": None} for picture in pictures]}, features
+    )
+
+
+def join_chunks(column: pa.ChunkedArray) -> pa.Array:
+    """The column as one array; a single chunk is not copied, as `combine_chunks` would.
+
+    >>> join_chunks(pa.chunked_array([[1], [2]])).to_pylist()
+    [1, 2]
+    """
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def list_true_columns(truth: NDArray[np.bool_]) -> pa.ListArray:
+    """The numbers of the true columns of each row, ascending.
+
+    Args:
+        truth: (n, k).
+
+    >>> list_true_columns(np.array([[True, False, True], [False, False, False]])).to_pylist()
+    [[0, 2], []]
+    """
+    ends = np.concatenate([[0], np.cumsum(truth.sum(1))])
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(np.nonzero(truth)[1], pa.int64()))
 
 
 class ImageModel(Generic[_Answer]):
@@ -38,12 +119,12 @@ class ImageModel(Generic[_Answer]):
     def __init__(
         self,
         inputs: Any,
-        network: nn.Module,
-        answer: Callable[[Mapping[str, torch.Tensor]], _Answer],
-        device: torch.device,
+        network: "nn.Module",
+        answer: "Callable[[Mapping[str, torch.Tensor]], _Answer]",
+        device: "torch.device",
         *,
         most: int,
-        numbers: Answer,
+        numbers: "Answer",
     ) -> None:
         if not isinstance(inputs, catalog.get("input", "pictures")):
             raise OochubError(
@@ -57,12 +138,14 @@ class ImageModel(Generic[_Answer]):
         is_one_by_one = inputs.provenance()["preprocessing"] == "processor"
         self.rows = 1 if is_one_by_one else min(most, PredictionSettings(device=device).rows_a_pass)
 
-    def prepare(self, picture: Image.Image) -> object:
+    def prepare(self, picture: "Image.Image") -> object:
         """What one image becomes before it is in a batch; several threads may do this at once."""
         return self.inputs.prepare(picture)
 
     def answers(self, prepared: Sequence[object]) -> Iterator[_Answer]:
         """What the network says, pass by pass, of images that `prepare` made ready."""
+        import torch
+
         for start in range(0, len(prepared), self.rows):
             with torch.inference_mode():
                 batch = self.inputs.join(prepared[start : start + self.rows], self.device)
@@ -73,6 +156,8 @@ class ImageModel(Generic[_Answer]):
     @contextmanager
     def opened(self) -> Iterator[None]:
         """A block of many passes, as `oochub.predict` makes them: batch norms folded, threads as cores are free."""
+        from oochub.models.acceleration import PassThreads, fold_batch_norm
+
         probe = {name: values.to(self.device) for name, values in self.inputs.probe().items()}
         with (
             fold_batch_norm(self.network, probe, answer=self._numbers),

@@ -277,6 +277,56 @@ class ConfigFiles:
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
+@dataclass(frozen=True)
+class BuildFile:
+    """`build.json` of a folder, read once.
+
+    Attributes:
+        file: Its path.
+        content: What stands in it, by configuration; empty where there is none.
+    """
+
+    file: Path
+    content: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, folder: Path) -> "BuildFile":
+        """The file of a folder.
+
+        Raises:
+            OochubError: It is no JSON, or no object.
+        """
+        file = folder / RECORDS
+        return cls(file, _index_by_config(read_json(file), str(file)) if file.is_file() else {})
+
+    @property
+    def configs(self) -> list[str]:
+        """The configurations with digests; other entries may be of somebody else's file of that name."""
+        return [name for name, build in self.content.items() if isinstance(build, dict) and _WRITTEN in build]
+
+    def record(self, config: str) -> BuildRecord:
+        """The record of a configuration that is there.
+
+        Raises:
+            OochubError: A field that is missing or of another type; it is named.
+        """
+        record: BuildRecord = from_json(BuildRecord, self.content[config], what=f"the build record in {self.file}")
+        return record
+
+    def files(self, config: str) -> ConfigFiles:
+        """The files of a configuration with digests, as they were written.
+
+        Raises:
+            OochubError: A field that is missing or of another type; it is named.
+        """
+        written: ConfigFiles = from_json(ConfigFiles, self.content[config][_WRITTEN], what=self.name_digests(config))
+        return written
+
+    def name_digests(self, config: str) -> str:
+        """What an error calls the digests of a configuration."""
+        return f"the digests of {config} in {self.file}"
+
+
 def store_record(folder: Path, config: str, record: BuildRecord, written: ConfigFiles) -> None:
     """Writes a record into `build.json`; those of other configurations stay, in whatever order they are built.
 
@@ -286,19 +336,9 @@ def store_record(folder: Path, config: str, record: BuildRecord, written: Config
         record: Record of its build.
         written: What is said of its files.
     """
-    records = {**read_builds(folder), config: to_json(record) | {_WRITTEN: to_json(written)}}
+    records = {**BuildFile.read(folder).content, config: to_json(record) | {_WRITTEN: to_json(written)}}
     with write_whole(folder / RECORDS) as draft:
         draft.write_text(json.dumps(dict(sorted(records.items())), indent=1, ensure_ascii=False) + "\n", "utf-8")
-
-
-def read_builds(folder: Path) -> dict[str, Any]:
-    """The content of `build.json`, by configuration; empty where there is none.
-
-    Raises:
-        OochubError: The file is no JSON, or no object.
-    """
-    file = folder / RECORDS
-    return _index_by_config(read_json(file), str(file)) if file.is_file() else {}
 
 
 def read_record(folder: Path, config: str) -> BuildRecord | None:
@@ -311,68 +351,15 @@ def read_record(folder: Path, config: str) -> BuildRecord | None:
     Raises:
         OochubError: A record with a field that is missing or of another type; it is named.
     """
-    file = folder / RECORDS
-    if file.is_file():
-        records = read_builds(folder)
-    else:
-        file = folder / "README.md"
+    builds = BuildFile.read(folder)
+    if not builds.file.is_file():
+        file = folder / _CARD
         try:
             content = (metadata_load(file) or {}) if file.is_file() else {}
         except (ValueError, YAMLError) as error:
             raise OochubError(f"The metadata of {file} are not valid YAML: {error}. Correct or remove them.") from error
-        records = _index_by_config(content.get(_KEY, {}), f"{file}: {_KEY}")
-    if config not in records:
-        return None
-    return from_json(BuildRecord, records[config], what=f"the build record in {file}")
-
-
-def list_configs(builds: Mapping[str, Any]) -> list[str]:
-    """The configurations with digests; other entries may be of somebody else's file of that name."""
-    return [name for name, build in builds.items() if isinstance(build, dict) and _WRITTEN in build]
-
-
-def read_all_builds(folder: Path) -> dict[str, tuple[BuildRecord, ConfigFiles]]:
-    """The record of each configuration with digests, and its files as they were written.
-
-    Raises:
-        OochubError: `build.json` is broken.
-    """
-    builds, place = read_builds(folder), folder / RECORDS
-    return {
-        config: (
-            from_json(BuildRecord, builds[config], what=f"the build record in {place}"),
-            from_json(ConfigFiles, builds[config][_WRITTEN], what=f"the digests of {config} in {place}"),
-        )
-        for config in list_configs(builds)
-    }
-
-
-def read_files(folder: Path, config: str | None) -> tuple[str, ConfigFiles] | None:
-    """The name of a configuration, and its files as they were written.
-
-    Args:
-        folder: A repository with `build.json`.
-        config: The configuration; None takes the only one.
-
-    Returns:
-        None where an earlier version wrote it, without digests, or where there are several and none is named.
-
-    Raises:
-        OochubError: `build.json` is broken, or was changed by hand.
-    """
-    builds = read_builds(folder)
-    known = list_configs(builds)
-    if config is None and len(known) > 1:
-        return None
-    config = next(iter(known), "default") if config is None else config
-    if config in builds:
-        from_json(BuildRecord, builds[config], what=f"the build record in {folder / RECORDS}")  # an error where broken
-    if config not in known:
-        return None
-    what = f"the digests of {config} in {folder / RECORDS}"
-    written = from_json(ConfigFiles, builds[config][_WRITTEN], what=what)
-    written.check(what=what)
-    return config, written
+        builds = BuildFile(file, _index_by_config(content.get(_KEY, {}), f"{file}: {_KEY}"))
+    return builds.record(config) if config in builds.content else None
 
 
 def _index_by_config(records: Any, place: str) -> dict[str, Any]:
@@ -411,13 +398,13 @@ class RepositoryFiles:
             OochubError: `build.json` is broken, or was changed by hand.
         """
         if (place / RECORDS).is_file():
-            return cls._of(place, config)
+            return cls._of(BuildFile.read(place), config)
         try:
-            names = list_configs(read_builds(place.parent)) if place.is_dir() else []
+            beside = BuildFile.read(place.parent) if place.is_dir() else BuildFile(place, {})
         except OochubError:  # somebody else's file of that name
             return None
-        for name in names:
-            found = cls._of(place.parent, name) if config in (None, name) else None
+        for name in beside.configs:
+            found = cls._of(beside, name) if config in (None, name) else None
             if found is not None and any(Path(each.path).parent.name == place.name for each in found.written.files):
                 return found
         return None
@@ -436,12 +423,22 @@ class RepositoryFiles:
         """
         token = options.get("token")
         file = fetch_file(name, RECORDS, revision=options.get("revision"), token=token)
-        return None if file is None else cls._of(file.parent, config, hub=(name, token))
+        return None if file is None else cls._of(BuildFile.read(file.parent), config, hub=(name, token))
 
     @classmethod
-    def _of(cls, root: Path, config: str | None, hub: tuple[str, Any] | None = None) -> "RepositoryFiles | None":
-        found = read_files(root, config)
-        return None if found is None else cls(root=root, config=found[0], written=found[1], hub=hub)
+    def _of(cls, builds: BuildFile, config: str | None, hub: tuple[str, Any] | None = None) -> "RepositoryFiles | None":
+        """None where an earlier version wrote it, without digests, or where there are several and none is named."""
+        known = builds.configs
+        if config is None and len(known) > 1:
+            return None
+        config = next(iter(known), "default") if config is None else config
+        if config in builds.content:
+            builds.record(config)  # an error where broken
+        if config not in known:
+            return None
+        written = builds.files(config)
+        written.check(what=builds.name_digests(config))
+        return cls(root=builds.file.parent, config=config, written=written, hub=hub)
 
     def builder(self, source: str, options: Mapping[str, Any]) -> datasets.DatasetBuilder:
         """The builder of `datasets`, whose cache goes by the digests too, and whose columns are those of the build.

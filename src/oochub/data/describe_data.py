@@ -9,10 +9,9 @@ from pathlib import Path
 import datasets
 
 from oochub.data.benchmark_file import NAME
-from oochub.data.load import load_columns
-from oochub.data.user_columns import list_candidates, note_guess
+from oochub.data.load import open_data
+from oochub.data.user_columns import list_candidates
 from oochub.errors import OochubError
-from oochub.records.build_record import BuildRecord
 from oochub.records.sides import CHALLENGES
 from oochub.settings.data_settings import DataSettings
 
@@ -51,16 +50,9 @@ def describe_data(source: str, file: str | Path, *, settings: DataSettings | Non
     if not place.exists() or not place.is_relative_to(folder):
         raise OochubError(f"{NAME} stands beside its data or above them, but {source} is not in {folder}.")
     settings = settings or DataSettings()
-    data = load_columns(source, settings, guess=("label", "context"))
-    first = next(iter(data.values()))
-    record = BuildRecord.of(first.info)
-    notes = record.notes if record is not None else ()
-    columns = settings.named | {
-        role: column
-        for role in ("label", "context")
-        for column in first.column_names
-        if note_guess(role, column) in notes
-    }
+    opened = open_data(source, settings, guess=("label", "context"))
+    data, first, record = opened.rows, opened.first, opened.record
+    columns = {**settings.named, **opened.guessed}
     lines = [
         "# A first declaration by `oochub build --describe`. Correct it: an empty text says nothing.",
         f"title = {_quote(place.stem if place.is_file() else place.name)}",

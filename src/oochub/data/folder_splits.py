@@ -135,12 +135,12 @@ def _find_split_folders(
         (folder,) = found
         if not any(_get_top(path) == folder for path in metadata):
             others = [top for top in tops if top != folder]
-            notes.append(f"the folder {folder} is read as a class, because it lies beside {_list(others)}")
+            notes.append(f"the folder {folder} is read as a class, because it lies beside {list_some(others)}")
             return {}
     for split in dict.fromkeys(found.values()):
         several = [top for top, own in found.items() if own == split]
         if len(several) > 1:
-            notes.append(f"the split {split} is read from {len(several)} folders: {_list(several)}")
+            notes.append(f"the split {split} is read from {len(several)} folders: {list_some(several)}")
     return found
 
 
@@ -167,7 +167,7 @@ def _note_left_out(left: Sequence[str], kind: str, files: Mapping[str, object]) 
     is_one = len(left) == 1
     return [
         f"{_count(left, kind)} {'is' if is_one else 'are'} left out, in no folder of a split ({', '.join(files)}): "
-        f"{_list(places)}"
+        f"{list_some(places)}"
     ]
 
 
@@ -176,7 +176,8 @@ def _note_others(others: Sequence[str], kinds: Mapping[str, str]) -> list[str]:
     notes = []
     for kind in dict.fromkeys(kinds[path] for path in others):
         own = [path for path in others if kinds[path] == kind]
-        notes.append(f"{_count(own, kind)} beside the rows {'is' if len(own) == 1 else 'are'} not read: {_list(own)}")
+        are = "is" if len(own) == 1 else "are"
+        notes.append(f"{_count(own, kind)} beside the rows {are} not read: {list_some(own)}")
     return notes
 
 
@@ -185,12 +186,13 @@ def _note_deeper(rows: Sequence[str], files: Mapping[str, object]) -> list[str]:
     words = {part for path in rows for part in path.split("/")[1:-1] if part.casefold() in WORDS}
     if len({WORDS[word.casefold()] for word in words}) < 2 or len(files) > 1:
         return []
-    return [f"the folders {_list(sorted(words))} are no splits, because they do not lie at the top"]
+    return [f"the folders {list_some(sorted(words))} are no splits, because they do not lie at the top"]
 
 
 def _count(paths: Sequence[str], kind: str) -> str:
     return f"{len(paths):,} {kind}{'s' * (len(paths) > 1)}"
 
 
-def _list(names: Sequence[str]) -> str:
+def list_some(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
     return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else "")

@@ -4,9 +4,9 @@ Columns of class numbers may come as text, so that `row["challenge"] == "easy"` 
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import datasets
@@ -16,9 +16,11 @@ from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.builder import BenchmarkBuilder
 from oochub.data.benchmark_file import BenchmarkFile
-from oochub.data.open_source import build_splits, name_source, open_source
-from oochub.data.user_data import make_user_data
+from oochub.data.data_source import DataSource
+from oochub.data.open_source import build_splits, open_source
+from oochub.data.user_data import drop_features, make_user_data
 from oochub.errors import OochubError, choose_wording, unknown_name
+from oochub.prediction.prediction_data import check_data_set
 from oochub.records.build_record import BuildRecord
 from oochub.records.parameters import check_parameters
 from oochub.registration import hash_source
@@ -77,7 +79,7 @@ def load(
             f"{source!r:.60}. Pass a data set that is already loaded straight to oochub.predict or oochub.audit."
         )
     check_parameters(load, {"num_proc": num_proc}, kind="argument of load")
-    loaded = load_columns(str(source), data, num_proc=num_proc, guess=("label", "context"))
+    loaded = open_data(source, data, num_proc=num_proc, guess=("label", "context")).rows
     if split is not None:
         if not isinstance(split, str) or split not in loaded:
             raise unknown_name("split", split, loaded)
@@ -85,69 +87,55 @@ def load(
     return use_text_columns(loaded, text_columns)
 
 
-def load_columns(
-    source: str,
-    data: DataSettings,
+def open_data(
+    given: Any,
+    settings: DataSettings,
     *,
     num_proc: int | None = None,
     in_place: bool = False,
     guess: Collection[str] = (),
     check: Callable[[Mapping[str, Any]], None] | None = None,
-) -> datasets.DatasetDict:
-    """What `load` gives, all splits, with the options as one record.
+) -> DataSource:
+    """Opens the data that a user gave; those of a name or path get what `load` gives them, all splits.
 
     Args:
-        source: See `load`.
-        data: Configuration of the source, and which of its columns are what.
+        given: A name, path or id, see `load`, or a data set that is loaded already.
+        settings: Configuration of the source, and which of its columns are what.
         num_proc: Processes to build with.
         in_place: Leave images in the shards of a built WebDataset, for what reads them by `read_picture_bytes` alone.
         guess: Which of "label" and "context" may be guessed, see `make_user_data`.
         check: Function that is called with the features of a benchmark before it is built.
 
     Raises:
-        OochubError: See `load`.
+        OochubError: See `load`; a setting for data that are loaded already; what is no data set.
     """
-    folder: Path | None = None
-    own = None if is_benchmark(source) else BenchmarkFile.find(source)
-    if own is not None:
-        source, data = own.source, own.merge(data)
-    if is_benchmark(source):
-        taken = [role for role in data.named if role != "context"]
+    if not isinstance(given, str | PathLike):
+        unread = next(iter(settings.given()), None)
+        if unread is not None:
+            raise OochubError(f"{unread}= applies only if source is a path or a name; this data set is already loaded.")
+        return DataSource(given=given, rows=check_data_set(given))
+    name = str(given)
+    if is_benchmark(name):
+        taken = [role for role in settings.named if role != "context"]
         if taken:
             words = choose_wording(f"{taken[0]}=", f"--{taken[0]}-column")
-            raise OochubError(f"{source} has its own {taken[0]}: leave out {words}, which is for your own data.")
-        where: dict[str, Any] = {"config": data.config, "data_dir": data.data_dir, "options": data.options}
-        name, loaded = source, load_benchmark(source, **where, num_proc=num_proc, check=check)
-        is_whole = not data.context and not data.usual
-    else:
-        loaded = open_source(
-            source,
-            config=data.config,
-            data_dir=data.data_dir,
-            options=data.options,
-            num_proc=num_proc,
-            check=lambda features: data.check({**features, **datasets.Features(features).flatten()}),
-            in_place=in_place,
-            named=data.named,
-        )
-        info = next(iter(loaded.values())).info
-        record = BuildRecord.of(info)
-        known = (record.benchmark if record else info.dataset_name) in catalog.names("benchmark")
-        is_whole = known and not data.named and not data.usual
-        name = name_source(source).rpartition("/")[2]
-        name = name if data.config is None else f"{name}-{data.config}"
-        place = Path(source).expanduser().absolute()
-        folder = (place if place.is_dir() else place.parent) if place.exists() else None
-    made = loaded if is_whole else make_user_data(loaded, data, name=name, folder=folder, guess=guess)
-    return made if own is None else own.declare(made)
+            raise OochubError(f"{name} has its own {taken[0]}: leave out {words}, which is for your own data.")
+        source = DataSource(given=name, rows=load_benchmark(name, settings, num_proc=num_proc, check=check), name=name)
+        is_whole = not settings.context and not settings.usual
+        return source if is_whole else make_user_data(source, settings, guess=guess)
+    own = BenchmarkFile.find(name)
+    if own is not None:
+        name, settings = own.source, own.merge(settings)
+    source = open_source(name, settings, num_proc=num_proc, in_place=in_place)
+    if not source.is_benchmark or settings.named or settings.usual:
+        source = make_user_data(source, settings, guess=guess)
+    return source if own is None else replace(source, rows=own.declare(source.rows))
 
 
 def load_benchmark(
     source: str,
+    settings: DataSettings,
     *,
-    config: str | None = None,
-    data_dir: str | None = None,
-    options: Mapping[str, Any] | None = None,
     num_proc: int | None = None,
     check: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> datasets.DatasetDict:
@@ -156,12 +144,13 @@ def load_benchmark(
     Raises:
         OochubError: An unknown config or option; raw data that are missing or broken.
     """
+    config, options = settings.config, settings.options or {}
     benchmark, named = split_name(source)
     if config is not None and named and config != named:
         raise OochubError(f"{source} names the config {named}, but config is {config!r}. Give one of them.")
-    check_options(benchmark, options or {})
+    get_builder_class(benchmark).checked_options(options)
     chosen = get_builder_class(benchmark).checked_config(config or named or None)  # a name alone might mean a folder
-    builder = make_benchmark_builder(benchmark, chosen, data_dir=data_dir, options=options)
+    builder = make_benchmark_builder(benchmark, chosen, data_dir=settings.data_dir, options=options)
     loaded = build_splits(builder, num_proc=num_proc, check=check)
     assert isinstance(loaded, datasets.DatasetDict)  # noqa: S101  no split was asked for
     return loaded
@@ -314,7 +303,7 @@ def use_text_columns(data: Any, columns: bool | str | Sequence[str] = True) -> A
         pa.table({column: _name_numbers(numbers.column(column), names[column]) for column in chosen})
     )
     parts = [data.remove_columns(chosen), text]
-    joined = datasets.concatenate_datasets(parts, info=_drop_features(data.info), split=data.split, axis=1)
+    joined = datasets.concatenate_datasets(parts, info=drop_features(data.info), split=data.split, axis=1)
     return joined.select_columns(data.column_names)
 
 
@@ -332,10 +321,3 @@ def _name_numbers(numbers: pa.ChunkedArray, names: list[str]) -> pa.Array:
 
     is_list = pa.types.is_list(numbers.type)
     return pa.array([name(number) for number in numbers.to_pylist()], pa.list_(pa.string()) if is_list else pa.string())
-
-
-def _drop_features(info: Any) -> Any:
-    """The same information without the features, which are read from the joined table."""
-    info = info.copy()
-    info.features = None
-    return info

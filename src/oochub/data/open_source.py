@@ -3,11 +3,16 @@
 It looks first whether what somebody wrote into the card of a data set makes it read files from elsewhere, and at what
 lies in a folder of the user's before `datasets` opens it (pipes, and metadata that changed); then whether each class
 number of the loaded data is one of its classes.
+
+No path of a user's files is taken for a pattern, since `datasets` gets lists of files. What is left out, and what
+stands in several rows, is counted for a note.
 """
 
 import glob
 import hashlib
 import os
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,54 +23,59 @@ from typing import Any, NamedTuple
 import datasets
 import pyarrow as pa
 import pyarrow.compute as pc
+from datasets.data_files import DataFilesList
 from datasets.exceptions import DatasetGenerationError, DatasetsError
-from huggingface_hub import metadata_load
+from datasets.info import DatasetInfosDict
+from huggingface_hub import DatasetCard, metadata_load
 from huggingface_hub.errors import HfHubHTTPError
 from yaml import YAMLError
 
 from oochub import catalog
 from oochub.data.build_file import NOTE, RepositoryFiles, chooses_files, read_record
+from oochub.data.data_source import DataSource
+from oochub.data.file_rows import FileRows, digest_files
+from oochub.data.folder_splits import METADATA, FolderSplits, divide_folder, find_file_kind, list_some
+from oochub.data.image_folder import ImageFiles, find_folder_rows
 from oochub.data.shards import ShardRows, find_shard_folder
-from oochub.data.table_rows import check_class_names
-from oochub.data.user_files import open_user_files
-from oochub.errors import OochubError, choose_wording, unknown_name
+from oochub.data.table_rows import CsvFile, check_class_names, find_arrow_rows, read_csv_schema, read_csv_tables
+from oochub.data.tar_rows import find_tar_rows
+from oochub.errors import OochubError, OochubWarning, choose_wording, unknown_name
 from oochub.records.build_record import OWN, BuildRecord, drop_build_column, unpack_samples
 from oochub.records.metadata import HubDataSet
 from oochub.remote.check_source import check_source
 from oochub.remote.guard import hide_token
 from oochub.remote.hub_errors import ODD_ANSWERS, explain_connection_fault, retry
+from oochub.settings.data_settings import DataSettings
 from oochub.storage.cache_folder import describe_state
 from oochub.storage.parquet_file import check_seal
-from oochub.storage.reading import check_regular_file, read_json
+from oochub.storage.reading import ZipFiles, check_regular_file, read_json
 
+_SEPARATORS = ("sep", "delimiter")
+_ARROW = ("Parquet file", "Arrow file")
 _HTTPError: type[Exception] = HfHubHTTPError.__bases__[0]  # of httpx or httpx2, as the version of its clients has it
 _FAULTS = (_HTTPError, *ODD_ANSWERS, RuntimeError, OSError, TarError, DatasetsError, YAMLError)
 
 
 def open_source(
     source: str,
+    settings: DataSettings,
     *,
-    config: str | None = None,
-    data_dir: str | None = None,
-    options: Mapping[str, Any] | None = None,
     num_proc: int | None = None,
-    check: Callable[[Mapping[str, Any]], None] | None = None,
     in_place: bool = False,
-    named: Mapping[str, str] | None = None,
-) -> datasets.DatasetDict:
-    """The splits of data that are no benchmark, with the columns that they have.
+    check: Callable[[Mapping[str, Any]], None] | None = None,
+) -> DataSource:
+    """Data that are no benchmark, with the columns that they have.
 
     Args:
         source: A file or folder here, else an id on the Hub.
-        config: The configuration, where a repository has several.
-        data_dir: Folder inside the source, as `load_dataset` takes it.
-        options: Other arguments of `load_dataset`, by name. For a repository that oochub wrote, `verification_mode`
-            says what is compared with the digests in build.json: "basic_checks" labels and contexts, and every byte of
-            a file whose size or times are new; "all_checks" every byte; "no_checks" nothing, which a note says.
+        settings: Configuration; columns, which are checked before the data are read where they are known, and those of
+            names are read as text; `data_dir` and `options` as `load_dataset` takes them. For a repository that oochub
+            wrote, the option `verification_mode` says what is compared with the digests in build.json: "basic_checks"
+            labels and contexts, and every byte of a file whose size or times are new; "all_checks" every byte;
+            "no_checks" nothing, which a note says.
         num_proc: Processes to read with.
-        check: Function that is called with the features, if they are known before the data are read.
         in_place: Leave the images in the shards of a built WebDataset: what reads them goes by `read_picture_bytes`.
-        named: Role to column, as the user named them: a column of names is read as text.
+        check: Function that is called with the features, if they are known before the data are read.
 
     Raises:
         OochubError: Nothing is there, or it cannot be read; a repository that is not as it was written; a class
@@ -76,8 +86,8 @@ def open_source(
     if not source.strip():
         raise OochubError(f"No data set is named. {hint}")
     check_source(source, kind="dataset", hint=hint, also=catalog.names("benchmark"))
-    place = Path(source).expanduser().absolute()
-    given = dict(options or {})
+    place, config = Path(source).expanduser().absolute(), settings.config
+    given = dict(settings.options or {})
     given.pop("follow_links", None)  # for what copies images: here they are read from where they are
     if config is not None:
         given["name"] = config
@@ -89,12 +99,11 @@ def open_source(
     mode = _choose_verification_mode(given.pop("verification_mode", "basic_checks"))
     try:
         opened = _open_splits(
-            *(source, place, config, given, data_dir),
+            *(source, place, given, settings),
             entries=entries,
             mode=mode,
             build=partial(build_splits, num_proc=num_proc, check=check),
             in_place=in_place,
-            named=named or {},
         )
     except OochubError:
         raise
@@ -111,8 +120,11 @@ def open_source(
         for part in loaded.values():
             opened.origin.note(part.info)
     _check_class_numbers(loaded)
-    _describe_splits(loaded, opened, source, place, config)
-    return loaded
+    name = name_source(source).rpartition("/")[2]
+    name = name if config is None else f"{name}-{config}"
+    _describe_splits(loaded, opened, source, place, name)
+    folder = (place if place.is_dir() else place.parent) if place.exists() else None
+    return DataSource(given=source, rows=loaded, name=name, folder=folder)
 
 
 class _Opened(NamedTuple):
@@ -128,21 +140,19 @@ class _Opened(NamedTuple):
 def _open_splits(
     source: str,
     place: Path,
-    config: str | None,
     given: Mapping[str, Any],
-    data_dir: str | None,
+    settings: DataSettings,
     *,
     entries: Sequence["os.DirEntry[str]"],
     mode: str,
     build: Callable[..., Any],
     in_place: bool,
-    named: Mapping[str, str],
 ) -> _Opened:
     """Reads the splits after a look at what the card, the seals and the digests say; see `open_source`.
 
     `place` is where the source would be on this disk, `entries` what lies in it, `build` makes the splits of a builder.
     """
-    known = None
+    known, config, data_dir = None, settings.config, settings.data_dir
     if mode != "no_checks" and not place.is_file():
         known = _find_repository(source, place, config, given, data_dir)
     for file in _find_parquet_files(place) if known is None and mode != "no_checks" else ():
@@ -157,7 +167,7 @@ def _open_splits(
     if known is not None and known.hub is None:
         known.check(whole=mode == "all_checks")
     is_chosen = known is None and not is_named and shards is None and place.exists() and not _names_files(place)
-    files = open_user_files(place, entries, given=given, named=named) if is_chosen else None
+    files = _open_user_files(place, entries, given=given, named=settings.named) if is_chosen else None
     builder: Any
     if shards is not None:
         builder = ShardRows(shards, in_place=in_place)
@@ -171,6 +181,8 @@ def _open_splits(
             _check_data_files(builder, place)
         if known.hub is not None:
             known.check(whole=mode == "all_checks", is_cached=Path(builder.cache_dir).is_dir())
+    if builder.info.features:
+        settings.check({**builder.info.features, **datasets.Features(builder.info.features).flatten()})
     loaded = retry(partial(build, builder), wrapped=(DatasetGenerationError,))
     return _Opened(
         loaded,
@@ -223,15 +235,12 @@ def _explain_fault(error: BaseException, source: str, place: Path, hint: str) ->
     )
 
 
-def _describe_splits(
-    loaded: datasets.DatasetDict, opened: _Opened, source: str, place: Path, config: str | None
-) -> None:
+def _describe_splits(loaded: datasets.DatasetDict, opened: _Opened, source: str, place: Path, name: str) -> None:
     """Writes into the splits what is known of their making, with the notes on their files."""
     info = next(iter(loaded.values())).info
     in_rows = BuildRecord.of(info)
     record = in_rows or read_record(place, info.config_name or "default")
     if record is None and opened.notes:
-        name = f"{name_source(source).rpartition('/')[2]}{f'-{config}' if config else ''}"
         record = BuildRecord(benchmark=OWN, config=name, version=str(info.version or "0.0.0"), notes=opened.notes)
         for part in loaded.values():
             part.info.description = record.describe(f"{name}, own data.")
@@ -462,9 +471,6 @@ def _find_row(column: pa.ChunkedArray, feature: Any, number: int) -> str:
     return f"row {pc.index(column, number).as_py()} of "
 
 
-_METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
-
-
 def _check_regular_files(entries: Sequence["os.DirEntry[str]"]) -> None:
     """Checks that everything in a folder is a file or a folder, because opening a pipe waits forever.
 
@@ -488,7 +494,7 @@ def _digest_metadata(entries: Sequence["os.DirEntry[str]"]) -> str | None:
         entries: What lies in the folder, at every depth.
     """
     digest, is_empty = hashlib.sha256(), True
-    for entry in sorted((entry for entry in entries if entry.name in _METADATA), key=lambda entry: entry.path):
+    for entry in sorted((entry for entry in entries if entry.name in METADATA), key=lambda entry: entry.path):
         if _is(entry.is_file):
             is_empty = False
             digest.update(os.fsencode(entry.path) + f" {describe_state(entry.path)}\n".encode())
@@ -513,3 +519,169 @@ def _list_entries(folder: Path) -> Iterator["os.DirEntry[str]"]:
                 yield from _list_entries(Path(entry.path))
             else:
                 yield entry
+
+
+class _UserFiles(NamedTuple):
+    """A user's files, opened.
+
+    Attributes:
+        builder: What `datasets` builds the rows with.
+        splits: The files of each split, and what was left out.
+        place: What their paths are below.
+    """
+
+    builder: datasets.DatasetBuilder
+    splits: FolderSplits
+    place: Path
+
+    def notes(self, loaded: Mapping[str, datasets.Dataset]) -> tuple[str, ...]:
+        """What a reader of the report must know of the files and their rows; each is also a warning."""
+        notes = (*self.splits.notes, *self._note_images(loaded))
+        for note in notes:
+            warnings.warn(f"{note[0].upper()}{note[1:]}.", OochubWarning, stacklevel=4)
+        return notes
+
+    def _note_images(self, loaded: Mapping[str, datasets.Dataset]) -> list[str]:
+        """Images that no row shows, and those that several rows show."""
+        features = next(iter(loaded.values())).features
+        columns = [name for name, kind in features.items() if isinstance(kind, datasets.Image)]
+        if self.splits.kind != "image" or len(columns) != 1:
+            return []
+        counts: Counter[str] = Counter()
+        for part in loaded.values():
+            for chunk in part.select_columns(columns).with_format("arrow")[:].column(columns[0]).chunks:
+                counts.update(path for path in chunk.field("path").to_pylist() if path)
+        root = f"{self.place}/" if self.place.is_dir() else ""
+        files = [path for own in self.splits.files.values() for path in own if path.rpartition("/")[2] not in METADATA]
+        missing = [path for path in files if not counts[root + path] and not counts[path]]
+        doubled = [path.removeprefix(root) for path, count in counts.items() if count > 1]
+        notes = []
+        if missing:
+            are = "is" if len(missing) == 1 else "are"
+            notes.append(
+                f"{len(missing):,} of {len(files):,} images {are} left out, because no line of the metadata names "
+                f"{'it' if len(missing) == 1 else 'them'}: {list_some(missing)}"
+            )
+        if doubled:
+            stand = "image stands" if len(doubled) == 1 else "images stand"
+            notes.append(f"{len(doubled):,} {stand} in several rows, as the metadata say: {list_some(doubled)}")
+        return notes
+
+
+def _open_user_files(
+    place: Path, entries: Sequence["os.DirEntry[str]"], *, given: Mapping[str, object], named: Mapping[str, str]
+) -> _UserFiles | None:
+    """The files of a source; None where `datasets` itself must find them.
+
+    Args:
+        place: A folder or a file; an absolute path.
+        entries: Every file below a folder, without hidden ones.
+        given: Options of `load_dataset`.
+        named: Role to column, as the user named them.
+
+    Raises:
+        OochubError: Files that cannot be read as one data set.
+    """
+    root = place if place.is_dir() else place.parent
+    paths = _list_paths(place, entries) if place.is_dir() else [place.name]
+    splits = divide_folder(paths) if place.is_dir() else _name_one(place.name)
+    if not splits.files:
+        return None
+    path = Path(os.path.realpath(root))
+    separator = next((str(given[name]) for name in _SEPARATORS if given.get(name)), None)
+    is_plain = not given.keys() - {"name", *(_SEPARATORS if splits.kind == "CSV file" else ())}
+    builder: datasets.DatasetBuilder | None = None
+    name = place.name if place.is_dir() else place.stem
+    card = _read_card(root, str(given.get("name") or "default")) if place.is_dir() else datasets.DatasetInfo()
+    told = None if "features" in given else card.features
+    files: dict[str, list[Path]] = {}
+    if splits.kind != "image":  # of which there may be many
+        files = {split: [path / each for each in own] for split, own in splits.files.items()}
+    if splits.kind in _ARROW:
+        every = [each for own in files.values() for each in own]
+        check_class_names(every, said={} if told is None else {str(root / "README.md"): told.to_dict()})
+    if is_plain and told is None:
+        if splits.kind == "image":
+            builder = find_folder_rows(ImageFiles(path, paths), splits, name=name, named=named)
+        elif splits.kind == "archive":
+            found = _open_archives(splits, path, name, named)
+            if found is not None:
+                return found
+        elif splits.kind == "CSV file":
+            builder = _open_csv(name, files, named, separator)
+        elif splits.kind in _ARROW:
+            builder = find_arrow_rows(name, files)
+        elif splits.kind == "shard":
+            builder, notes = find_tar_rows(name, files)
+            splits = splits._replace(notes=(*splits.notes, *notes))
+    if builder is None:
+        listed = {}
+        for split, own in splits.files.items():
+            names = [f"{path}/{each}" for each in own]
+            listed[split] = DataFilesList(names, [(describe_state(each),) for each in names])
+        state = digest_files([each for own in listed.values() for each in own])
+        more = {"name": "default", "description": f"files of {state}", **given}
+        more |= {} if told is None else {"features": told}
+        builder = datasets.load_dataset_builder(str(root), data_files=listed, **more)
+    if card.splits:
+        builder.info.splits = card.splits  # with which `datasets` compares what it reads
+    return _UserFiles(builder, splits, path)
+
+
+def _name_one(name: str) -> FolderSplits:
+    """One file as the split train, whatever it is called."""
+    kind = find_file_kind(name)
+    return FolderSplits(kind, {"train": [name]} if kind else {})
+
+
+def _list_paths(folder: Path, entries: Sequence["os.DirEntry[str]"]) -> list[str]:
+    """The path of each file below a folder, without folders that begin with two underscores."""
+    start = len(str(folder)) + 1
+    paths = [entry.path[start:] for entry in entries if _is(entry.is_file)]
+    return [path for path in paths if "__" not in path or not _is_special(path)]
+
+
+def _is_special(path: str) -> bool:
+    return any(part.startswith("__") for part in path.split("/")[:-1])
+
+
+def _read_card(folder: Path, config: str) -> datasets.DatasetInfo:
+    """What the card of a folder says of its columns and splits, which may be nothing."""
+    card = folder / "README.md"
+    if not card.is_file():
+        return datasets.DatasetInfo()
+    try:
+        infos = DatasetInfosDict.from_dataset_card_data(DatasetCard.load(card).data)
+    except Exception:  # of any kind: `datasets` says what is wrong with a card
+        infos = {}
+    found = infos.get(config) or (next(iter(infos.values())) if len(infos) == 1 else None)
+    return datasets.DatasetInfo() if found is None else found
+
+
+def _open_archives(splits: FolderSplits, root: Path, name: str, named: Mapping[str, str]) -> _UserFiles | None:
+    """The rows of zip archives of images; None where they hold something else."""
+    archives = [root / each for own in splits.files.values() for each in own]
+    inside = ZipFiles.find(archives)
+    divided = divide_folder(list(inside.members))
+    if divided.kind != "image":
+        return None
+    files = ImageFiles(archives[0], list(inside.members), inside)
+    builder = find_folder_rows(files, divided, name=name, named=named)
+    notes = (*splits.notes, *divided.notes)
+    return None if builder is None else _UserFiles(builder, divided._replace(notes=notes), archives[0])
+
+
+def _open_csv(
+    name: str, splits: Mapping[str, Sequence[Path]], named: Mapping[str, str], separator: str | None
+) -> FileRows | None:
+    files = {split: [CsvFile(str(each), partial(str, each)) for each in own] for split, own in splits.items()}
+    schema = read_csv_schema([each for own in files.values() for each in own], named=named, separator=separator)
+
+    def tables(split: str) -> Iterator[pa.Table]:
+        for each in files[split]:
+            yield from read_csv_tables(each, schema, separator=separator)
+
+    every = [each for own in splits.values() for each in own]
+    state = digest_files(every, list(splits), sorted(named.items()), separator)
+    features = datasets.Features.from_arrow_schema(schema)
+    return FileRows(name, "csv", features, {split: partial(tables, split) for split in splits}, state=state)

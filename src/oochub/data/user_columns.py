@@ -1,18 +1,18 @@
-"""The columns of a user's data: class numbers, images, ids.
+"""The columns of a user's data: which one is the label, the context or the group, and the class numbers in each.
 
-A column of names or whole numbers becomes class numbers over all splits, so that all splits share its classes. Images
-are found, opened from paths where they are paths, named by their files. The id of each row is the data's own, else the
-name of its image's file, else its number.
+A column of names or whole numbers becomes class numbers over all splits, so that all splits share its classes. Rows
+that ask a question of their own have the number of the right option, whatever the table calls it. Names of one column
+may look alike: "snow", "Snow", "snow ", and letters that Unicode writes in two ways.
 
-Which columns of own data can hold the label or the context: where exactly one can, it is taken, and that is said.
+If nothing names the label or the context and exactly one column can hold it, it is taken, and a warning says so.
 """
 
 import unicodedata
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from os.path import isfile  # of a name that no disk holds it says no; that of pathlib takes five times as long
-from pathlib import Path, PurePosixPath
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
 
 import datasets
 import numpy as np
@@ -20,11 +20,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from oochub import catalog
+from oochub.data.challenge import KINDS
 from oochub.data.folder_splits import WORDS
-from oochub.errors import OochubError, choose_wording
+from oochub.errors import OochubError, OochubWarning, choose_wording, unknown_name
 from oochub.records.build_record import BUILD_COLUMN, CHOSEN_ON, CONTEXTS_COLUMN
 from oochub.records.output_columns import LONGEST_NAME
-from oochub.storage.reading import TarMember
+from oochub.records.question_options import ANSWER, OPTIONS, ask_each_row, number_options, parse_options
+from oochub.settings.data_settings import DataSettings
 
 _Parts = Mapping[str, datasets.Dataset]
 _FEW = 50  # dates or numbers that are names
@@ -34,6 +37,11 @@ _MOST_VALUES = 50
 _MOST_OF_ONE = 0.95  # a column that is nearly constant says little of any row
 _FIRST_ROWS = 5_000
 _NEVER = {"example_id", "image", "own_image", "text", "label", "context", "group", "groups", "challenge", "split"}
+_NEVER |= {"fold", "file_name", BUILD_COLUMN, CHOSEN_ON, CONTEXTS_COLUMN, "__key__", "__url__"}
+_TEXTS = ("string", "large_string")
+_SHOWN = 4  # names that look alike
+CONTEXT_COLUMNS = ("context", "contexts", "group", "groups", "challenge")
+"""Columns that say what surrounds each thing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +122,7 @@ def read_class_column(parts: _Parts, column: str, *, role: str, named: bool = Tr
     )
 
 
-def read_number_column(parts: _Parts, column: str, *, role: str) -> dict[str, NDArray[np.float64]]:
+def _read_number_column(parts: _Parts, column: str, *, role: str) -> dict[str, NDArray[np.float64]]:
     """A column of numbers with fractions, of each split (n,).
 
     Raises:
@@ -250,43 +258,6 @@ def _read_values(array: pa.Array, title: str, role: str) -> NDArray[Any]:
     return np.asarray(values.astype(np.int64))
 
 
-_STORED = {"bytes", "path"}
-_SHOWN = 300  # characters of a path
-
-
-def find_images(data: datasets.DatasetDict, column: str | None, *, folder: Path | None) -> datasets.DatasetDict:
-    """The data with their images in the column `image`; data without any stay as they are.
-
-    Bytes and paths become images without being copied or decoded. A column `image` that is not the chosen one
-    becomes `own_image`.
-
-    Args:
-        data: The splits.
-        column: The column that was named; None takes `image`, else the only column of images.
-        folder: What paths are relative to; None where the data are not from this disk.
-
-    Raises:
-        OochubError: Several columns of images and none is named; a column of something else; files that are missing.
-    """
-    features = next(iter(data.values())).features
-    pictures = [name for name, feature in features.items() if _is_picture(feature)]
-    if column is None and "image" not in features and len(pictures) > 1:
-        name = choose_wording("image=", "--image-column")
-        raise OochubError(f"There are several columns of images: {', '.join(pictures)}. Name one with {name}.")
-    chosen = column or ("image" if "image" in features else next(iter(pictures), None))
-    if chosen is None:
-        return data
-    if not isinstance(features[chosen], datasets.Image):
-        data = datasets.DatasetDict(
-            {split: _cast_to_pictures(part, chosen, split, folder) for split, part in data.items()}
-        )
-    for split, part in data.items():
-        _check_files(part, chosen, split)
-    if chosen == "image":
-        return data
-    return data.rename_columns({**({"image": "own_image"} if "image" in features else {}), chosen: "image"})
-
-
 def list_picture_paths(part: datasets.Dataset) -> list[str | None]:
     """The path of each image of the column `image`, None where it has none; no image is read."""
     if not isinstance((part.features or {}).get("image"), datasets.Image):
@@ -322,137 +293,6 @@ def list_class_folders(data: datasets.DatasetDict) -> ClassColumn | None:
     return ClassColumn(codes=codes, names=tuple(distinct.tolist()))
 
 
-def _is_picture(feature: Any) -> bool:
-    return isinstance(feature, datasets.Image) or (
-        isinstance(feature, Mapping) and set(feature) == _STORED and str(feature["bytes"].dtype).endswith("binary")
-    )
-
-
-def _cast_to_pictures(part: datasets.Dataset, column: str, split: str, folder: Path | None) -> datasets.Dataset:
-    """The split with a column of paths, bytes or records of both as images."""
-    feature = part.features[column]
-    kind = getattr(feature, "dtype", "")
-    if _is_picture(feature) or kind in ("binary", "large_binary"):
-        return part.cast_column(column, datasets.Image())
-    if kind not in ("string", "large_string"):
-        raise OochubError(f"Column {column!r} holds {feature}, not images or paths of image files.")
-    if folder is None:  # a file of somebody else does not say which images of this machine are opened
-        raise OochubError(
-            f"Column {column!r} holds text, and paths of images are read for data on this disk only: fetch the data "
-            "and their images into a folder, and give that folder."
-        )
-    names = get_column_array(part, column).to_pylist()
-    if None in names:
-        raise OochubError(
-            f"Column {column!r} holds text, which is read as paths of images, but row {names.index(None)} of split "
-            f"{split} has none. Fill it in, or name another column with {choose_wording('image=', '--image-column')}."
-        )
-    paths = [_find_spelled(folder, name) for name in names]
-    place = part.column_names.index(column)
-    stored = pa.table({column: pa.array([str(path) for path in paths], pa.string())})
-    opened = datasets.Dataset(stored).cast_column(column, datasets.Image())
-    joined = datasets.concatenate_datasets(
-        [part.remove_columns([column]), opened], info=_drop_features(part.info), split=part.split, axis=1
-    )
-    names = [name for name in part.column_names if name != column]
-    return joined.select_columns([*names[:place], column, *names[place:]])
-
-
-def _find_spelled(folder: Path, name: str) -> Path:
-    """The file of that name, also as Windows and macOS write it."""
-    path = folder / name
-    if (name.isascii() and "\\" not in name) or isfile(path):  # noqa: PTH113
-        return path
-    plain = name.replace("\\", "/")
-    others = (folder / each for each in (plain, *(unicodedata.normalize(form, plain) for form in ("NFC", "NFD"))))
-    return next((other for other in others if isfile(other)), path)  # noqa: PTH113
-
-
-def _check_files(part: datasets.Dataset, column: str, split: str) -> None:
-    """Refuses images whose bytes are not in the data, nor in a file."""
-    start = 0
-    for chunk in part.select_columns([column]).with_format("arrow")[:].column(column).chunks:
-        inside = chunk.field("bytes").is_valid().to_pylist()
-        for row, (has_bytes, path) in enumerate(zip(inside, chunk.field("path").to_pylist(), strict=True), start):
-            if not has_bytes and not (path and (isfile(path) or "://" in path or TarMember.of(path))):  # noqa: PTH113
-                where = f"no file at {path[:_SHOWN]}" if path else "neither bytes nor a path"
-                raise OochubError(
-                    f"The image {column!r} of row {row}, split {split}, has {where}. Correct its path or leave the "
-                    f"row out; to use another column, name it with {choose_wording('image=', '--image-column')}."
-                )
-        start += len(chunk)
-
-
-def _drop_features(info: Any) -> Any:
-    info = info.copy()
-    info.features = None
-    return info
-
-
-def find_example_ids(data: datasets.DatasetDict) -> dict[str, list[str]]:
-    """The ids of each split, each once in its split.
-
-    They are those of the column `example_id`; else the keys of a WebDataset; else the names of the images' files
-    without suffix; else the numbers of the rows, from 0. The second and third only where no two are alike.
-
-    Args:
-        data: The splits; images are not read.
-
-    Raises:
-        OochubError: A row without its example_id, or two rows of a split with one.
-
-    >>> data = datasets.DatasetDict(test=datasets.Dataset.from_dict({"n": [7, 8]}))
-    >>> find_example_ids(data)
-    {'test': ['0', '1']}
-    """
-    if all("example_id" in part.column_names for part in data.values()):
-        return {split: _check_ids(get_column_array(part, "example_id"), split) for split, part in data.items()}
-    if all("__key__" in part.column_names for part in data.values()):
-        names = {split: get_column_array(part, "__key__").to_pylist() for split, part in data.items()}
-    else:
-        names = {split: _list_stems(part) for split, part in data.items()}
-    if all(None not in each and len(set(each)) == len(each) for each in names.values()):
-        return {split: [str(name) for name in each] for split, each in names.items()}
-    return {split: [str(row) for row in range(len(part))] for split, part in data.items()}
-
-
-def _list_stems(part: datasets.Dataset) -> list[str | None]:
-    return [None if path is None else _get_stem(path) for path in list_picture_paths(part)]
-
-
-def _get_stem(path: str) -> str:
-    r"""The name of a file without its suffix, as `PurePosixPath` has it, in a fifth of its time.
-
-    >>> _get_stem("a/b.c.jpg"), _get_stem("a\\.b"), _get_stem("a/b/")
-    ('b.c', '.b', 'b')
-    """
-    name = path.replace("\\", "/").rpartition("/")[2]
-    stem, _, suffix = name.rpartition(".")
-    is_usual = bool(stem.strip(".") and suffix) or (name and "." not in name)
-    return (stem or name) if is_usual else PurePosixPath(path.replace("\\", "/")).stem
-
-
-def _check_ids(array: pa.Array, split: str) -> list[str]:
-    missing = np.asarray(pc.is_null(array, nan_is_null=True).to_numpy(zero_copy_only=False), bool)
-    if missing.any():
-        raise OochubError(
-            f"example_id has no value in {format_first_rows(missing)} of split {split}. Give each row one."
-        )
-    ids = [str(value) for value in array.to_pylist()]
-    seen: dict[str, int] = {}
-    for row, name in enumerate(ids):
-        if name in seen:
-            raise OochubError(
-                f"Rows {seen[name]} and {row} of split {split} have the same example_id, {name!r}. Give each row its "
-                "own, or leave the column out."
-            )
-        seen[name] = row
-    return ids
-
-
-_NEVER |= {"fold", "file_name", BUILD_COLUMN, CHOSEN_ON, CONTEXTS_COLUMN, "__key__", "__url__"}
-
-
 def list_candidates(data: _Parts, *, label: ClassColumn | None = None, besides: Collection[str] = ()) -> list[str]:
     """The columns that can hold the label, or the context if the label is known.
 
@@ -483,19 +323,14 @@ def list_candidates(data: _Parts, *, label: ClassColumn | None = None, besides: 
     ]
 
 
-def say_guess(role: str, column: str) -> str:
+def _say_guess(role: str, column: str) -> str:
     """The sentence that says which column was taken for a role, and how to name another.
 
-    >>> say_guess("context", "place")
+    >>> _say_guess("context", "place")
     "The context is read from the column 'place', the only one that can hold it. Name another with context=."
     """
     name = choose_wording(f"{role}=", f"--{role}-column")
     return f"The {role} is read from the column {column!r}, the only one that can hold it. Name another with {name}."
-
-
-def note_guess(role: str, column: str) -> str:
-    """What the build record, and so each report, says of a guess."""
-    return f"the {role} is the column {column!r}, guessed as the only one that can hold it"
 
 
 def _can_be_class(data: _Parts, name: str) -> bool:
@@ -525,13 +360,12 @@ def _crosses(column: ClassColumn, label: ClassColumn) -> bool:
     return pairs > max(len(np.unique(own)), len(np.unique(theirs)))
 
 
-def name_candidates(data: Any) -> str:
+def name_candidates(parts: Mapping[str, Any]) -> str:
     """The sentence of an error that lists the columns among which nothing was guessed; "" if there are none.
 
     Args:
-        data: A Dataset or DatasetDict in our row form, as `oochub.load` gives it, without a context.
+        parts: The splits in our row form, as `oochub.load` gives them, without a context.
     """
-    parts = dict(data) if isinstance(data, Mapping) else {"": data}
     first = next(iter(parts.values()))
     if any(not isinstance(part, datasets.Dataset) for part in parts.values()):
         return ""
@@ -546,3 +380,266 @@ def name_candidates(data: Any) -> str:
         return f" It may be {' or '.join(names)}: name the one that holds it with {context}."
     options = f"{choose_wording('label=', '--label-column')} and {context}"
     return f" Columns that may hold the label or the context: {listed}. Name them with {options}."
+
+
+def find_look_alikes(names: Sequence[str]) -> list[list[str]]:
+    """The names that differ by case, spaces or the form of Unicode alone, together.
+
+    >>> find_look_alikes(["Snow", "grass", "snow", "snow ", "sand  dune", "sand dune"])
+    [['Snow', 'snow', 'snow '], ['sand  dune', 'sand dune']]
+    """
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(_compare(name), []).append(name)
+    return [each for each in alike.values() if len(each) > 1]
+
+
+def _compare(name: str) -> str:
+    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+    return " ".join(folded.split())
+
+
+def _note_look_alikes(column: ClassColumn, role: str) -> list[str]:
+    """What a reader must know of names that look alike and are kept apart."""
+    alike = find_look_alikes(column.names)
+    if not alike:
+        return []
+    option = choose_wording("merge_names=True", "--merge-names")
+    return [f"some names of the {role} look alike and are kept apart: {_list(alike)}; {option} makes one of each"]
+
+
+def _merge_look_alikes(column: ClassColumn, role: str) -> tuple[ClassColumn, list[str]]:
+    """A column in which names that look alike are one, the one that most rows have, and a note of that.
+
+    Args:
+        column: A column.
+        role: What it is: "context".
+
+    >>> column = ClassColumn(codes={"train": np.array([0, 1, 1, 2, -1])}, names=("Snow", "snow", "wet"))
+    >>> merged, notes = _merge_look_alikes(column, "context")
+    >>> merged.names, merged.codes["train"].tolist(), notes
+    (('snow', 'wet'), [0, 0, 0, 1, -1], ["names of the context that look alike are one: 'Snow' and 'snow' as 'snow'"])
+    """
+    alike = find_look_alikes(column.names)
+    if not alike or column.numbers is not None:
+        return column, []
+    every = np.concatenate(list(column.codes.values()))
+    counts = np.bincount(every[every >= 0], minlength=len(column.names))
+    chosen = {name: name for name in column.names}
+    for names in alike:
+        best = max(names, key=lambda name: (counts[column.names.index(name)], name == name.strip(), name.islower()))
+        chosen |= dict.fromkeys(names, " ".join(unicodedata.normalize("NFC", best).split()))
+    merged = tuple(dict.fromkeys(chosen.values()))
+    place = np.array([merged.index(chosen[name]) for name in column.names], np.int64)
+    codes = {split: np.where(own < 0, own, place[own]) for split, own in column.codes.items()}
+    into = [chosen[names[0]] for names in alike]
+    return (
+        replace(column, codes=codes, names=merged),
+        [f"names of the {role} that look alike are one: {_list(alike, into)}"],
+    )
+
+
+def _list(alike: Sequence[Sequence[str]], into: Sequence[str] = ()) -> str:
+    said = [" and ".join(ascii(name) for name in names[:_SHOWN]) for names in alike]
+    said = [f"{each} as {name!a}" for each, name in zip(said, into, strict=True)] if into else said
+    return "; ".join(said[:_SHOWN]) + ("; ..." if len(said) > _SHOWN else "")
+
+
+def _has_truth(features: Mapping[str, Any]) -> bool:
+    """Whether the data have the truth of another kind of output, such as boxes."""
+    return any(catalog.get("output", name).label_column in features for name in catalog.names("output"))
+
+
+class MadeColumn(NamedTuple):
+    """A column of our row form: how `datasets` calls it, and its values by split."""
+
+    feature: Any
+    values: Mapping[str, Any]
+
+
+class UserColumns:
+    """What the columns of a user's data hold, read once: which is the label, the context, the group, and their classes.
+
+    Args:
+        data: The splits, their images in the column `image`, records flattened.
+        features: The columns that all splits have.
+        settings: Which columns are what.
+        guess: Which of "label" and "context" to take, if nothing says it, from the only column that can hold it.
+        is_own: Whether the rows are a user's own, not a benchmark's.
+
+    Attributes:
+        data: The splits; a column `answer` that is not the truth of questions is called `own_answer`.
+        label: The class of each row; None if there are no classes.
+        context: The context of each row, if a column holds it.
+        cluster: What rows share, if a column is named.
+        asks: Whether each row asks a question of its own.
+        challenge: The challenges that the data have already.
+        made: Columns of our row form that were read: label, options, context, group.
+        used: Columns that they stand in place of.
+        notes: Names that look alike.
+        guessed: Role to column, where it was guessed.
+
+    Raises:
+        OochubError: A column that holds what it cannot, or a value that is missing.
+    """
+
+    def __init__(
+        self,
+        data: datasets.DatasetDict,
+        features: Mapping[str, Any],
+        settings: DataSettings,
+        *,
+        guess: Collection[str],
+        is_own: bool,
+    ) -> None:
+        self.data, self._features, self._settings, self._is_own = data, features, settings, is_own
+        self._may_guess = guess if is_own else ()
+        is_shard = "cls" in features and "__key__" in features
+        self._label_name = settings.label or ("label" if "label" in features else "cls" if is_shard else None)
+        has_context = "context" in features and is_class_like(features["context"])
+        self._context_name = settings.context or ("context" if has_context else None)
+        self._group_name = settings.group or ("group" if "group" in features else None)
+        self.made: dict[str, MadeColumn] = {}
+        self.notes: list[str] = []
+        self.guessed: dict[str, str] = {}
+        self.asks = is_own and self._read_questions()
+        self.label = None if self.asks else self._read_label()
+        self.context = self._read_context()
+        self._read_group()
+        self.challenge = self._read_challenges() if "challenge" in features else None
+        self.cluster = self._read_shared("cluster")
+        self._read_shared("pair")
+
+    @property
+    def used(self) -> set[str | None]:
+        """Columns that those that were made stand in place of."""
+        context = self._context_name if self._is_own else "context"
+        used = {"challenge", self._label_name, self._group_name, context} - set(self.guessed.values())
+        return used | ({"label", OPTIONS} & self.made.keys() if self.asks else set())
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether a column says the group of each row, or is named so."""
+        return self._group_name is not None
+
+    def _read_label(self) -> ClassColumn | None:
+        """Classes, which the folders of images may name; None for numbers, or where nothing says them."""
+        label = list_class_folders(self.data) if self._label_name is None else None
+        if self._label_name is None and label is None and not _has_truth(self._features):
+            self._label_name = self._guess("label")
+        name = self._label_name
+        if name is not None:
+            feature = self._features[name]
+            if self._context_name is None and str(getattr(feature, "dtype", "")).startswith("float"):
+                self.made["label"] = MadeColumn(feature, _read_number_column(self.data, name, role="label"))
+            elif self._settings.label or self._context_name or is_class_like(feature):
+                label = read_class_column(self.data, name, role="label", named=False)
+        return None if label is None else self._make("label", label)
+
+    def _read_context(self) -> ClassColumn | None:
+        has_sides = self._context_name or self._group_name or any(each in self._features for each in CONTEXT_COLUMNS)
+        if self.label is not None and not has_sides:
+            self._context_name = self._guess("context", self.label)
+        name = self._context_name
+        return None if name is None else self._make("context", read_class_column(self.data, name, role="context"))
+
+    def _read_group(self) -> None:
+        name = self._group_name
+        if name is not None and (self._settings.group or is_class_like(self._features[name])):
+            self._make("group", read_class_column(self.data, name, role="group"))
+
+    def _read_shared(self, role: str) -> ClassColumn | None:
+        """The column that tells the rows that belong together; it has no other role.
+
+        Raises:
+            OochubError: It has one, or the rows are a benchmark's.
+        """
+        column = getattr(self._settings, role)
+        if column is None:
+            return None
+        named = choose_wording(f"{role}=", f"--{role}-column")
+        if not self._is_own:
+            raise OochubError(f"{named} is for own data, and a benchmark declares its own {role}s. Leave it out.")
+        roles = [other for other, name in self._settings.named.items() if name == column and other != role]
+        roles += [name for name in ("example_id", "image", "label", "context", "challenge") if name == column]
+        if roles:
+            what = "a patient or a video" if role == "cluster" else "a foreground that stands on two backgrounds"
+            raise OochubError(
+                f"{named} names the column {column!r}, which holds the {roles[0]}. Name a column of what rows share, "
+                f"such as {what}."
+            )
+        return read_class_column(self.data, column, role=role)
+
+    def _guess(self, role: str, label: ClassColumn | None = None) -> str | None:
+        """The only column that can hold a role, which is said; None if there is not one, or it may not be guessed."""
+        if role not in self._may_guess:
+            return None
+        taken = {*self._settings.named.values(), *filter(None, [self._label_name])}
+        candidates = list_candidates(self.data, label=label, besides=taken)
+        if len(candidates) != 1:
+            return None
+        warnings.warn(_say_guess(role, candidates[0]), OochubWarning, stacklevel=7)
+        self.guessed[role] = candidates[0]
+        return candidates[0]
+
+    def _read_questions(self) -> bool:
+        """Reads the number of each row's right option, of its number, letter or text, if each row asks a question.
+
+        A column `answer` that is not the truth becomes `own_answer`, as predictions have their own.
+
+        Raises:
+            OochubError: Options that are no list of texts, or an answer that is none of them; the row is named.
+        """
+        features, column = self._features, self._label_name or (ANSWER if ANSWER in self._features else None)
+        listed = dict(features)
+        if getattr(features.get(OPTIONS), "dtype", None) in _TEXTS:  # in a CSV, a list as text
+            listed[OPTIONS] = datasets.List(datasets.Value("string"))
+        if column is None or not ask_each_row(listed):
+            return False
+        options: dict[str, list[list[str]]] = {}
+        numbers: dict[str, list[int]] = {}
+        for split, part in self.data.items():
+            where = f"split {split}"
+            options[split] = parse_options(get_column_array(part, OPTIONS).to_pylist(), where)
+            answers = get_column_array(part, column).to_pylist()
+            if (names := getattr(features[column], "names", None)) is not None:
+                answers = [None if answer is None or answer < 0 else names[answer] for answer in answers]
+            numbers[split] = number_options(answers, options[split], where)
+        self.made["label"] = MadeColumn(datasets.Value("int64"), numbers)
+        if listed[OPTIONS] != features[OPTIONS]:
+            self.made[OPTIONS] = MadeColumn(listed[OPTIONS], options)
+        if ANSWER in features and column != ANSWER:
+            self.data = self.data.rename_columns({ANSWER: f"own_{ANSWER}"})
+        self._label_name = column
+        return True
+
+    def _read_challenges(self) -> MadeColumn:
+        """The challenges that the data have already, as class numbers."""
+        settings = self._settings
+        if settings.usual or (settings.context and not self._is_own):
+            what = choose_wording(*(("usual=", "--usual") if settings.usual else ("context=", "--context-column")))
+            raise OochubError(f"The data already have a column challenge, by their own criterion: leave out {what}.")
+        column = read_class_column(self.data, "challenge", role="challenge")
+        places = np.array([KINDS.index(name) if name in KINDS else -1 for name in column.names])
+        for split, codes in column.codes.items():
+            strange = (codes >= 0) & (places[codes] < 0)
+            if strange.any():
+                name = column.names[codes[np.argmax(strange)]]
+                same = format_first_rows(codes == column.names.index(name))
+                raise unknown_name(
+                    "challenge", name, KINDS, f"{same} of split {split}. Use one spelling for these, or rename yours."
+                )
+        return MadeColumn(
+            datasets.ClassLabel(names=list(KINDS)),
+            {split: np.where(codes < 0, codes, places[codes]) for split, codes in column.codes.items()},
+        )
+
+    def _make(self, role: str, column: ClassColumn) -> ClassColumn:
+        """Makes the column of a role; names that look alike are one if that was asked for, and a note says it."""
+        if self._settings.merge_names:
+            column, notes = _merge_look_alikes(column, role)
+        else:
+            notes = _note_look_alikes(column, role)
+        self.notes += notes
+        self.made[role] = MadeColumn(column.feature, {split: column.stored(split) for split in column.codes})
+        return column

@@ -4,133 +4,51 @@ Whether each row's context is usual for its class is counted or given, then judg
 usual contexts of a class are those that are clearly more frequent with it than without it, the unusual ones those that
 are clearly less frequent; rows in any other context are of no side.
 
-Own data whose rows ask a question of their own: which option is right, as a number, whatever the table calls it.
-
-Names of one column that look alike: "snow", "Snow", "snow ", and letters that Unicode writes in two ways.
+Images are found, opened from paths where they are paths, and named by their files. The id of each row is the data's
+own, else the name of its image's file, else its number.
 """
 
 import unicodedata
-import warnings
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from os.path import isfile  # of a name that no disk holds it says no; that of pathlib takes five times as long
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 import datasets
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import ArrayLike, NDArray
 
-from oochub import catalog
-from oochub.data.challenge import KINDS
+from oochub.data.challenge import KINDS, challenge
+from oochub.data.data_source import DataSource
 from oochub.data.folder_splits import WORDS
 from oochub.data.user_columns import (
     ClassColumn,
-    find_example_ids,
-    find_images,
+    MadeColumn,
+    UserColumns,
     format_first_rows,
     get_column_array,
-    is_class_like,
-    list_candidates,
-    list_class_folders,
+    list_picture_paths,
     make_columns,
-    name_candidates,
-    note_guess,
-    read_class_column,
-    read_number_column,
-    say_guess,
 )
-from oochub.data.usual_contexts import judge_contexts
-from oochub.errors import OochubError, OochubWarning, choose_wording, unknown_name
+from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.records.build_record import OWN, BuildFacts, BuildRecord
-from oochub.records.question_options import ANSWER, OPTIONS, ask_each_row, number_options, parse_options
-from oochub.records.sides import CHALLENGES
 from oochub.settings.data_settings import DataSettings
-
-_TEXTS = ("string", "large_string")
-
+from oochub.stats.estimate import Sampling
+from oochub.stats.lift import context_signs, lift
+from oochub.storage.reading import TarMember
 
 _FORM = ("example_id", "image", "label", "context", "group", "challenge")
 _PLACES = ("__key__", "__url__")  # of a WebDataset: the first becomes the ids, the second is a path of this machine
+_STORED = {"bytes", "path"}
+_SHOWN_PATH = 300  # characters
+_NO_CLASS = _NO_SIDE = -1
 
 
-_ANY = ("context", "contexts", "group", "groups", "challenge")
-
-
-_SHOWN = 4
-
-
-class QuestionRows(NamedTuple):
-    """Rows with options of their own.
-
-    Attributes:
-        data: The splits; a column `answer` that is not the truth is called `own_answer`, as predictions have their own.
-        column: The column that says the right option.
-        made: `label`, and `options` where they stood as text: how `datasets` calls the column, and its values by split.
-    """
-
-    data: datasets.DatasetDict
-    column: str
-    made: Mapping[str, tuple[object, Mapping[str, Sequence[object]]]]
-
-
-def _read_questions(
-    data: datasets.DatasetDict, features: Mapping[str, object], label: str | None
-) -> QuestionRows | None:
-    """The number of each row's right option, of its number, letter or text.
-
-    Args:
-        data: The splits.
-        features: The columns that all splits have.
-        label: The column of the truth; None takes `answer`.
-
-    Returns:
-        None for data without the columns `question`, `options` and an answer.
-
-    Raises:
-        OochubError: Options that are no list of texts, or an answer that is none of them; the row is named.
-
-    >>> rows = {"question": ["Day?"], "options": [["yes", "no"]], "answer": ["B"]}
-    >>> part = datasets.Dataset.from_dict(rows)
-    >>> _read_questions(datasets.DatasetDict(test=part), part.features, None).made["label"][1]["test"]
-    [1]
-    """
-    column = label or (ANSWER if ANSWER in features else None)
-    listed = dict(features)
-    if getattr(features.get(OPTIONS), "dtype", None) in _TEXTS:  # in a CSV, a list as text
-        listed[OPTIONS] = datasets.List(datasets.Value("string"))
-    if column is None or not ask_each_row(listed):
-        return None
-    options: dict[str, list[list[str]]] = {}
-    numbers: dict[str, list[int]] = {}
-    for split, part in data.items():
-        where = f"split {split}"
-        options[split] = parse_options(get_column_array(part, OPTIONS).to_pylist(), where)
-        answers = get_column_array(part, column).to_pylist()
-        if (names := getattr(features[column], "names", None)) is not None:
-            answers = [None if answer is None or answer < 0 else names[answer] for answer in answers]
-        numbers[split] = number_options(answers, options[split], where)
-    made: dict[str, tuple[object, Mapping[str, Sequence[object]]]] = {"label": (datasets.Value("int64"), numbers)}
-    if listed[OPTIONS] != features[OPTIONS]:
-        made[OPTIONS] = (listed[OPTIONS], options)
-    renamed = {ANSWER: f"own_{ANSWER}"} if ANSWER in features and column != ANSWER else {}
-    return QuestionRows(data.rename_columns(renamed), column, made)
-
-
-class _Made(NamedTuple):
-    """A column that was made: how `datasets` calls it, and its values by split."""
-
-    feature: Any
-    values: Mapping[str, Any]
-
-
-def make_user_data(
-    data: datasets.DatasetDict,
-    columns: DataSettings,
-    *,
-    name: str,
-    folder: Path | None = None,
-    guess: Collection[str] = (),
-) -> datasets.DatasetDict:
-    """The data with the columns of our row form first, and a build record.
+def make_user_data(source: DataSource, settings: DataSettings, *, guess: Collection[str] = ()) -> DataSource:
+    """A source whose rows have the columns of our row form first, and a build record.
 
     Rows that ask a question of their own (text `question`, lists of texts `options`) get `label`, the number of the
     right option, of the column `label` or `answer`, which holds its number, letter or text. Their groups are the
@@ -140,16 +58,15 @@ def make_user_data(
     `challenge`.
 
     Args:
-        data: The splits, as `open_source` gives them.
-        columns: Which columns are what.
-        name: The config of the record of the benchmark "custom": a folder's or repository's name.
+        source: The data; the config of the record of the benchmark "custom" is their name.
+        settings: Which columns are what.
         guess: Which of "label" and "context" to take, if nothing says it, from the only column that can hold it. The
             column itself stays; a warning and a note of the record say which it was.
-        folder: What paths of images are relative to; None where the data are not from this disk.
 
     Returns:
-        `example_id`, `image`, `label`, `context`, `group`, `challenge`, as far as they follow, then all others. A
-        column that has one of these names and another meaning gets the prefix `own_`.
+        The source with other rows. First come `example_id`, `image`, `label`, `context`, `group`, `challenge`, as far
+        as they follow, then all others. A column that has one of these names and another meaning gets the prefix
+        `own_`.
 
     Raises:
         OochubError: A column that is not there or holds what it cannot, a value that is missing, doubled ids, classes
@@ -157,123 +74,63 @@ def make_user_data(
 
     >>> rows = {"animal": ["cow"] * 9 + ["camel"] * 9, "ground": ["grass"] * 8 + ["sand"] * 10}
     >>> data = datasets.DatasetDict(train=datasets.Dataset.from_dict(rows))
-    >>> own = make_user_data(data, DataSettings(label="animal", context="ground"), name="desert")["train"]
+    >>> source, settings = DataSource(given=data, rows=data), DataSettings(label="animal", context="ground")
+    >>> own = make_user_data(source, settings).rows["train"]
     >>> own.column_names, own.features["group"].names
     (['example_id', 'label', 'context', 'group', 'challenge'], ['camel/sand', 'cow/grass', 'cow/sand'])
     >>> own.features["challenge"].int2str(own["challenge"][7:10])
     ['easy', 'hard_positive', 'easy']
     """
-    before = BuildRecord.of(next(iter(data.values())).info)
-    is_own = before is None or before.benchmark == OWN
-    data = find_images(data, columns.image, folder=folder)
+    is_own = source.record is None or source.record.benchmark == OWN
+    data = _find_images(source.rows, settings.image, folder=source.folder)
     data = datasets.DatasetDict({split: _flatten_split(part) for split, part in data.items()})
-    if columns.label is None and _holds_split_names(data):
+    if settings.label is None and _holds_split_names(data):
         data = data.remove_columns("label")
-    features = _list_common_columns(data)
-    columns.check([*features, *([columns.image] if columns.image else [])])
-    label_name, context_name = _find_label_column(features, columns), _find_context_column(features, columns)
-    group_name = columns.group or ("group" if "group" in features else None)
-    made = {"example_id": _Made(datasets.Value("string"), find_example_ids(data))}
-    asked = _read_questions(data, features, label_name) if is_own else None
-    if asked is not None:
-        data, label_name = asked.data, asked.column
-        made |= {name: _Made(feature, values) for name, (feature, values) in asked.made.items()}
-    folders = list_class_folders(data) if label_name is None else None
-    guessed: dict[str, str] = {}
-    if "label" in guess and is_own and label_name is None and folders is None and not _has_truth(features):
-        guessed |= _guess("label", list_candidates(data, besides=columns.named.values()))
-        label_name = guessed.get("label")
-    label = context = None
-    if asked is not None:
-        label = None  # the number of an option is no class: it means another thing in each row
-    elif label_name is None:
-        label = folders
-    elif context_name is None and str(getattr(features[label_name], "dtype", "")).startswith("float"):
-        made["label"] = _Made(features[label_name], read_number_column(data, label_name, role="label"))
-    elif columns.label or context_name or is_class_like(features[label_name]):
-        label = read_class_column(data, label_name, role="label", named=False)
-    said: list[str] = []
-    if label is not None:
-        label = _settle_names(label, "label", columns, said)
-        made["label"] = _Made(label.feature, {split: label.stored(split) for split in data})
-    has_sides = context_name or group_name or any(each in features for each in _ANY)
-    if "context" in guess and is_own and label is not None and not has_sides:
-        taken = {str(label_name), *columns.named.values()}
-        guessed |= _guess("context", list_candidates(data, label=label, besides=taken))
-        context_name = guessed.get("context")
-    if context_name is not None:
-        context = _settle_names(read_class_column(data, context_name, role="context"), "context", columns, said)
-        made["context"] = _Made(context.feature, context.codes)
-    if group_name is not None and (columns.group or is_class_like(features[group_name])):
-        group = _settle_names(read_class_column(data, group_name, role="group"), "group", columns, said)
-        made["group"] = _Made(group.feature, group.codes)
-    elif group_name is None and label is not None and context is not None:
-        made["group"] = _name_groups(label, context)
-    elif group_name is None and asked is not None and context is not None:
-        made["group"] = made["context"]
-    notes, facts = (before.notes, before.facts) if before else ((), BuildFacts())
-    if "challenge" in features:
-        made["challenge"] = _read_challenges(data, columns, is_own=is_own)
+    first, *others = data.values()
+    features = {name: kind for name, kind in first.features.items() if all(name in each.features for each in others)}
+    settings.check([*features, *([settings.image] if settings.image else [])])
+    made = {"example_id": MadeColumn(datasets.Value("string"), find_example_ids(data))}
+    columns = UserColumns(data, features, settings, guess=guess, is_own=is_own)
+    label, context = columns.label, columns.context
+    made |= columns.made
+    if not columns.is_grouped and context is not None and (columns.asks or label is not None):
+        made["group"] = made["context"] if label is None else _name_groups(label, context)
+    facts = source.record.facts if source.record else BuildFacts()
+    notes = source.record.notes if source.record else ()
+    if columns.challenge is not None:
+        made["challenge"] = columns.challenge
+        notes = (*notes, *columns.notes)
     elif label is not None and context is not None:
         _check_inside(context, "context")
-        said += _note_no_class(label)
-        shared = None if columns.cluster is None else read_class_column(data, columns.cluster, role="cluster").codes
-        judged = judge_contexts(label, context, given=columns.usual, cluster=shared)
-        made["challenge"] = _Made(datasets.ClassLabel(names=list(KINDS)), judged.challenge)
-        notes, facts = (*notes, *judged.notes), replace(facts, usual_contexts=judged.usual)
-    elif columns.usual:
-        raise _refuse_usual(has_options=asked is not None)
-    notes = (*notes, *said, *(note_guess(role, column) for role, column in guessed.items()))
-    used = {"challenge", label_name, group_name, context_name if is_own else "context"} - set(guessed.values())
-    used |= set(asked.made) if asked is not None else set()
-    description = _describe_rows(data, columns, before, facts, notes, name)
-    return datasets.DatasetDict(
-        {split: _join_split(part, made, split, used, description) for split, part in data.items()}
-    )
-
-
-def _refuse_usual(*, has_options: bool) -> OochubError:
-    """What is wrong where usual contexts are given without classes, or without contexts."""
-    usual = choose_wording("usual=", "--usual")
-    if not has_options:
-        return OochubError(f"{usual} needs a label and a context. Name their columns.")
-    return OochubError(
-        f"{usual} needs classes, but each row has options of its own. Name the contexts, which are then compared, with "
-        f"{choose_wording('context=', '--context-column')}."
-    )
-
-
-def _describe_rows(
-    data: datasets.DatasetDict,
-    columns: DataSettings,
-    before: BuildRecord | None,
-    facts: BuildFacts,
-    notes: tuple[str, ...],
-    name: str,
-) -> str:
-    """The build record of the rows, with what they share, as the description of a data set holds it."""
-    info = next(iter(data.values())).info
-    record = before or BuildRecord(benchmark=OWN, config=name, version=str(info.version or "0.0.0"))
-    is_own = record.benchmark == OWN
+        shared = None if columns.cluster is None else columns.cluster.codes
+        judged = _judge_contexts(label, context, given=settings.usual, cluster=shared)
+        made["challenge"] = MadeColumn(datasets.ClassLabel(names=list(KINDS)), judged.challenge)
+        facts = replace(facts, usual_contexts=judged.usual)
+        notes = (*notes, *judged.notes, *columns.notes, *_note_no_class(label))
+    elif settings.usual and columns.asks:
+        raise OochubError(
+            f"{choose_wording('usual=', '--usual')} needs classes, but each row has options of its own. Name the "
+            f"contexts, which are then compared, with {choose_wording('context=', '--context-column')}."
+        )
+    elif settings.usual:
+        raise OochubError(f"{choose_wording('usual=', '--usual')} needs a label and a context. Name their columns.")
+    else:
+        notes = (*notes, *columns.notes)
     if is_own:
         facts = replace(facts, rows=dict(data.num_rows))
-    if columns.cluster is not None:
-        _check_shared(data, columns, "cluster", columns.cluster, is_own=is_own)
-        facts = replace(facts, cluster=columns.cluster)
-    if columns.pair is not None:
-        _check_shared(data, columns, "pair", columns.pair, is_own=is_own)
-        facts = replace(facts, pair=columns.pair, cluster=columns.cluster or columns.pair)
-    return replace(record, notes=notes, facts=facts).describe(_write_summary(info.description, name))
-
-
-def _settle_names(column: ClassColumn, role: str, columns: DataSettings, said: list[str]) -> ClassColumn:
-    """The column with names that look alike merged, if that was asked for; a note of what was done, or might be."""
-    if not columns.merge_names:
-        said += _note_look_alikes(column, role)
-        return column
-    column, notes = _merge_look_alikes(column, role)
-    said += notes
-    return column
+    cluster = settings.cluster or settings.pair
+    if cluster is not None:
+        facts = replace(facts, cluster=cluster, pair=settings.pair or facts.pair)
+    guesses = [
+        f"the {role} is the column {column!r}, guessed as the only one that can hold it"
+        for role, column in columns.guessed.items()
+    ]
+    info = next(iter(columns.data.values())).info
+    record = source.record or BuildRecord(benchmark=OWN, config=source.name, version=str(info.version or "0.0.0"))
+    summary = (info.description or "").partition("\n")[0].strip() or f"{source.name}, own data."
+    description = replace(record, notes=(*notes, *guesses), facts=facts).describe(summary)
+    rows = {split: _join_split(part, made, split, columns.used, description) for split, part in columns.data.items()}
+    return replace(source, rows=datasets.DatasetDict(rows), guessed=columns.guessed)
 
 
 def _note_no_class(label: ClassColumn) -> list[str]:
@@ -283,79 +140,171 @@ def _note_no_class(label: ClassColumn) -> list[str]:
     return [f"the label is -1, no class, in {rows}: these rows have no group and no challenge"] if counts else []
 
 
-def _has_truth(features: Mapping[str, Any]) -> bool:
-    """Whether the data have the truth of another kind of output, such as boxes."""
-    return any(catalog.get("output", name).label_column in features for name in catalog.names("output"))
+def _find_images(data: datasets.DatasetDict, column: str | None, *, folder: Path | None) -> datasets.DatasetDict:
+    """The data with their images in the column `image`; data without any stay as they are.
 
-
-def _guess(role: str, candidates: Sequence[str]) -> dict[str, str]:
-    """The one candidate for a role, which is said; nothing of none or several."""
-    if len(candidates) != 1:
-        return {}
-    warnings.warn(say_guess(role, candidates[0]), OochubWarning, stacklevel=5)
-    return {role: candidates[0]}
-
-
-def check_context(dataset: Any) -> None:
-    """Checks that own data have a column of contexts, groups or challenges; a benchmark always passes.
+    Bytes and paths become images without being copied or decoded. A column `image` that is not the chosen one
+    becomes `own_image`.
 
     Args:
-        dataset: A Dataset or DatasetDict, as `oochub.load` gives it.
+        data: The splits.
+        column: The column that was named; None takes `image`, else the only column of images.
+        folder: What paths are relative to; None where the data are not from this disk.
 
     Raises:
-        OochubError: They have none; it says how to add one. A column challenge with another word than these.
-
-    >>> import datasets
-    >>> check_context(datasets.Dataset.from_dict({"label": [0, 1], "context": ["grass", "sand"]}))
+        OochubError: Several columns of images and none is named; a column of something else; files that are missing.
     """
-    for each in dataset.values() if isinstance(dataset, Mapping) else (dataset,):
-        _check_challenge(each)
-    part = next(iter(dataset.values())) if isinstance(dataset, Mapping) else dataset
-    columns = list(part.column_names or ())
-    record = BuildRecord.of(part.info)
-    known = (record.benchmark if record else part.info.dataset_name) in catalog.names("benchmark")
-    if known or any(column in _ANY for column in columns):
-        return
-    name = choose_wording("context='NAME'", "--context-column NAME")
-    found = choose_wording(
-        "oochub.contexts(data, by='properties')", "oochub contexts SOURCE --contexts properties --out DIR"
-    )
-    raise OochubError(
-        "The data do not say what surrounds each thing: there is no column context, group or challenge, only "
-        f"{', '.join(columns)}.{name_candidates(dataset)} If one of these holds it, name it with {name}. Otherwise "
-        "add a column `context`; for a folder of images, in its metadata.csv:\n  file_name,label,context\n  "
-        "1.jpg,dog,grass\n  2.jpg,dog,beach\nWhat is usual for a class is then counted, and images in another "
-        f"context are the hard ones. Or have contexts found: {found}."
+    features = next(iter(data.values())).features
+    pictures = [name for name, feature in features.items() if _is_picture(feature)]
+    if column is None and "image" not in features and len(pictures) > 1:
+        name = choose_wording("image=", "--image-column")
+        raise OochubError(f"There are several columns of images: {', '.join(pictures)}. Name one with {name}.")
+    chosen = column or ("image" if "image" in features else next(iter(pictures), None))
+    if chosen is None:
+        return data
+    if not isinstance(features[chosen], datasets.Image):
+        data = datasets.DatasetDict(
+            {split: _cast_to_pictures(part, chosen, split, folder) for split, part in data.items()}
+        )
+    for split, part in data.items():
+        _check_files(part, chosen, split)
+    if chosen == "image":
+        return data
+    return data.rename_columns({**({"image": "own_image"} if "image" in features else {}), chosen: "image"})
+
+
+def _is_picture(feature: Any) -> bool:
+    return isinstance(feature, datasets.Image) or (
+        isinstance(feature, Mapping) and set(feature) == _STORED and str(feature["bytes"].dtype).endswith("binary")
     )
 
 
-def _check_challenge(part: Any) -> None:
-    """That a column of challenges of a loaded data set holds the words that an evaluation reads."""
-    feature = (part.features or {}).get("challenge")
-    if feature is None or not hasattr(part, "unique"):
-        return
-    names = getattr(feature, "names", None)
-    words = part.unique("challenge") if names is None else names
-    for word in words:
-        if word not in (None, "", *CHALLENGES):
-            raise unknown_name("challenge", word, CHALLENGES, "The column challenge says it of each row.")
+def _cast_to_pictures(part: datasets.Dataset, column: str, split: str, folder: Path | None) -> datasets.Dataset:
+    """The split with a column of paths, bytes or records of both as images."""
+    feature = part.features[column]
+    kind = getattr(feature, "dtype", "")
+    if _is_picture(feature) or kind in ("binary", "large_binary"):
+        return part.cast_column(column, datasets.Image())
+    if kind not in ("string", "large_string"):
+        raise OochubError(f"Column {column!r} holds {feature}, not images or paths of image files.")
+    if folder is None:  # a file of somebody else does not say which images of this machine are opened
+        raise OochubError(
+            f"Column {column!r} holds text, and paths of images are read for data on this disk only: fetch the data "
+            "and their images into a folder, and give that folder."
+        )
+    names = get_column_array(part, column).to_pylist()
+    if None in names:
+        raise OochubError(
+            f"Column {column!r} holds text, which is read as paths of images, but row {names.index(None)} of split "
+            f"{split} has none. Fill it in, or name another column with {choose_wording('image=', '--image-column')}."
+        )
+    paths = [_find_spelled(folder, name) for name in names]
+    place = part.column_names.index(column)
+    stored = pa.table({column: pa.array([str(path) for path in paths], pa.string())})
+    opened = datasets.Dataset(stored).cast_column(column, datasets.Image())
+    joined = datasets.concatenate_datasets(
+        [part.remove_columns([column]), opened], info=drop_features(part.info), split=part.split, axis=1
+    )
+    names = [name for name in part.column_names if name != column]
+    return joined.select_columns([*names[:place], column, *names[place:]])
+
+
+def _find_spelled(folder: Path, name: str) -> Path:
+    """The file of that name, also as Windows and macOS write it."""
+    path = folder / name
+    if (name.isascii() and "\\" not in name) or isfile(path):  # noqa: PTH113
+        return path
+    plain = name.replace("\\", "/")
+    others = (folder / each for each in (plain, *(unicodedata.normalize(form, plain) for form in ("NFC", "NFD"))))
+    return next((other for other in others if isfile(other)), path)  # noqa: PTH113
+
+
+def _check_files(part: datasets.Dataset, column: str, split: str) -> None:
+    """Refuses images whose bytes are not in the data, nor in a file."""
+    start = 0
+    for chunk in part.select_columns([column]).with_format("arrow")[:].column(column).chunks:
+        inside = chunk.field("bytes").is_valid().to_pylist()
+        for row, (has_bytes, path) in enumerate(zip(inside, chunk.field("path").to_pylist(), strict=True), start):
+            if not has_bytes and not (path and (isfile(path) or "://" in path or TarMember.of(path))):  # noqa: PTH113
+                where = f"no file at {path[:_SHOWN_PATH]}" if path else "neither bytes nor a path"
+                raise OochubError(
+                    f"The image {column!r} of row {row}, split {split}, has {where}. Correct its path or leave the "
+                    f"row out; to use another column, name it with {choose_wording('image=', '--image-column')}."
+                )
+        start += len(chunk)
+
+
+def drop_features(info: Any) -> Any:
+    """The same information without the features, which `datasets` reads from a joined table."""
+    info = info.copy()
+    info.features = None
+    return info
+
+
+def find_example_ids(data: datasets.DatasetDict) -> dict[str, list[str]]:
+    """The ids of each split, each once in its split.
+
+    They are those of the column `example_id`; else the keys of a WebDataset; else the names of the images' files
+    without suffix; else the numbers of the rows, from 0. The second and third only where no two are alike.
+
+    Args:
+        data: The splits; images are not read.
+
+    Raises:
+        OochubError: A row without its example_id, or two rows of a split with one.
+
+    >>> data = datasets.DatasetDict(test=datasets.Dataset.from_dict({"n": [7, 8]}))
+    >>> find_example_ids(data)
+    {'test': ['0', '1']}
+    """
+    if all("example_id" in part.column_names for part in data.values()):
+        return {split: _check_ids(get_column_array(part, "example_id"), split) for split, part in data.items()}
+    if all("__key__" in part.column_names for part in data.values()):
+        names = {split: get_column_array(part, "__key__").to_pylist() for split, part in data.items()}
+    else:
+        names = {split: _list_stems(part) for split, part in data.items()}
+    if all(None not in each and len(set(each)) == len(each) for each in names.values()):
+        return {split: [str(name) for name in each] for split, each in names.items()}
+    return {split: [str(row) for row in range(len(part))] for split, part in data.items()}
+
+
+def _list_stems(part: datasets.Dataset) -> list[str | None]:
+    return [None if path is None else _get_stem(path) for path in list_picture_paths(part)]
+
+
+def _get_stem(path: str) -> str:
+    r"""The name of a file without its suffix, as `PurePosixPath` has it, in a fifth of its time.
+
+    >>> _get_stem("a/b.c.jpg"), _get_stem("a\\.b"), _get_stem("a/b/")
+    ('b.c', '.b', 'b')
+    """
+    name = path.replace("\\", "/").rpartition("/")[2]
+    stem, _, suffix = name.rpartition(".")
+    is_usual = bool(stem.strip(".") and suffix) or (name and "." not in name)
+    return (stem or name) if is_usual else PurePosixPath(path.replace("\\", "/")).stem
+
+
+def _check_ids(array: pa.Array, split: str) -> list[str]:
+    missing = np.asarray(pc.is_null(array, nan_is_null=True).to_numpy(zero_copy_only=False), bool)
+    if missing.any():
+        raise OochubError(
+            f"example_id has no value in {format_first_rows(missing)} of split {split}. Give each row one."
+        )
+    ids = [str(value) for value in array.to_pylist()]
+    seen: dict[str, int] = {}
+    for row, name in enumerate(ids):
+        if name in seen:
+            raise OochubError(
+                f"Rows {seen[name]} and {row} of split {split} have the same example_id, {name!r}. Give each row its "
+                "own, or leave the column out."
+            )
+        seen[name] = row
+    return ids
 
 
 def _flatten_split(part: datasets.Dataset) -> datasets.Dataset:
     """The split with a column for each field of a column of records: `json.context`."""
     return part.flatten() if any(isinstance(feature, dict) for feature in part.features.values()) else part
-
-
-def _list_common_columns(data: datasets.DatasetDict) -> dict[str, Any]:
-    """The columns that all splits have."""
-    first, *others = data.values()
-    return {name: feature for name, feature in first.features.items() if all(name in part.features for part in others)}
-
-
-def _find_label_column(features: Mapping[str, Any], columns: DataSettings) -> str | None:
-    if columns.label is not None or "label" in features:
-        return columns.label or "label"
-    return "cls" if "cls" in features and "__key__" in features else None
 
 
 def _holds_split_names(data: datasets.DatasetDict) -> bool:
@@ -369,12 +318,6 @@ def _holds_split_names(data: datasets.DatasetDict) -> bool:
     )
 
 
-def _find_context_column(features: Mapping[str, Any], columns: DataSettings) -> str | None:
-    if columns.context is not None:
-        return columns.context
-    return "context" if "context" in features and is_class_like(features["context"]) else None
-
-
 def _check_inside(column: ClassColumn, role: str) -> None:
     for split, codes in column.codes.items():
         if (codes < 0).any():
@@ -385,44 +328,7 @@ def _check_inside(column: ClassColumn, role: str) -> None:
             )
 
 
-def _check_shared(data: datasets.DatasetDict, columns: DataSettings, role: str, column: str, *, is_own: bool) -> None:
-    """Checks that the column of clusters or pairs can tell which rows belong together, and has no other role."""
-    named = choose_wording(f"{role}=", f"--{role}-column")
-    if not is_own:
-        raise OochubError(f"{named} is for own data, and a benchmark declares its own {role}s. Leave it out.")
-    roles = [other for other, name in columns.named.items() if name == column and other != role]
-    roles += [name for name in ("example_id", "image", "label", "context", "challenge") if name == column]
-    if roles:
-        what = "a patient or a video" if role == "cluster" else "a foreground that stands on two backgrounds"
-        raise OochubError(
-            f"{named} names the column {column!r}, which holds the {roles[0]}. Name a column of what rows share, such "
-            f"as {what}."
-        )
-    read_class_column(data, column, role=role)
-
-
-def _read_challenges(data: datasets.DatasetDict, columns: DataSettings, *, is_own: bool) -> _Made:
-    """The challenges that the data have already, as class numbers."""
-    if columns.usual or (columns.context and not is_own):
-        what = choose_wording("usual=", "--usual") if columns.usual else choose_wording("context=", "--context-column")
-        raise OochubError(f"The data already have a column challenge, by their own criterion: leave out {what}.")
-    column = read_class_column(data, "challenge", role="challenge")
-    places = np.array([KINDS.index(name) if name in KINDS else -1 for name in column.names])
-    for split, codes in column.codes.items():
-        strange = (codes >= 0) & (places[codes] < 0)
-        if strange.any():
-            name = column.names[codes[np.argmax(strange)]]
-            same = format_first_rows(codes == column.names.index(name))
-            raise unknown_name(
-                "challenge", name, KINDS, f"{same} of split {split}. Use one spelling for these, or rename yours."
-            )
-    return _Made(
-        datasets.ClassLabel(names=list(KINDS)),
-        {split: np.where(codes < 0, codes, places[codes]) for split, codes in column.codes.items()},
-    )
-
-
-def _name_groups(label: ClassColumn, context: ClassColumn) -> _Made:
+def _name_groups(label: ClassColumn, context: ClassColumn) -> MadeColumn:
     """label/context of each row, as far as they occur, in the order of the classes and contexts."""
     size = len(context.names)
     pairs = {
@@ -437,16 +343,11 @@ def _name_groups(label: ClassColumn, context: ClassColumn) -> _Made:
             "Two groups have the same name, because names of classes or contexts contain slashes. Rename these."
         )
     places = {split: np.where(each < 0, -1, np.searchsorted(occurring, each)) for split, each in pairs.items()}
-    return _Made(datasets.ClassLabel(names=names), places)
-
-
-def _write_summary(description: str | None, name: str) -> str:
-    """The first line of the earlier description, else a sentence; the record and its notes are written anew."""
-    return (description or "").partition("\n")[0].strip() or f"{name}, own data."
+    return MadeColumn(datasets.ClassLabel(names=names), places)
 
 
 def _join_split(
-    part: datasets.Dataset, made: Mapping[str, _Made], split: str, used: set[str | None], description: str
+    part: datasets.Dataset, made: Mapping[str, MadeColumn], split: str, used: set[str | None], description: str
 ) -> datasets.Dataset:
     """The split with the columns that were made in place of those that they were made of."""
     taken = {name: f"own_{name}" for name in made if name in part.column_names and name not in used}
@@ -458,73 +359,169 @@ def _join_split(
     rest = rest.rename_columns(taken)
     values = {name: each.values[split] for name, each in made.items()}
     own = make_columns(values, {name: each.feature for name, each in made.items()})
-    info = rest.info.copy()
-    info.features = None
-    joined = datasets.concatenate_datasets([rest, own], info=info, split=part.split, axis=1)
+    joined = datasets.concatenate_datasets([rest, own], info=drop_features(rest.info), split=part.split, axis=1)
     first = [name for name in _FORM if name in joined.column_names]
     joined = joined.select_columns([*first, *(name for name in joined.column_names if name not in first)])
     joined.info.description = description
     return joined
 
 
-def find_look_alikes(names: Sequence[str]) -> list[list[str]]:
-    """The names that differ by case, spaces or the form of Unicode alone, together.
+@dataclass(frozen=True, kw_only=True)
+class _JudgedContexts:
+    """What is usual, and what follows.
 
-    >>> find_look_alikes(["Snow", "grass", "snow", "snow ", "sand  dune", "sand dune"])
-    [['Snow', 'snow', 'snow '], ['sand  dune', 'sand dune']]
+    Attributes:
+        usual: Class to its usual contexts, none or more.
+        challenge: Place of each row's challenge in `oochub.data.challenge.KINDS` (n,), by split; -1 for a row whose
+            context is neither usual nor unusual for its class, and for one without a class.
+        notes: What a reader of the report must know of how that came about.
     """
-    alike: dict[str, list[str]] = {}
-    for name in names:
-        alike.setdefault(_compare(name), []).append(name)
-    return [each for each in alike.values() if len(each) > 1]
+
+    usual: Mapping[str, tuple[str, ...]]
+    challenge: Mapping[str, NDArray[np.int64]]
+    notes: tuple[str, ...]
 
 
-def _compare(name: str) -> str:
-    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
-    return " ".join(folded.split())
+def _judge_contexts(
+    label: ClassColumn,
+    context: ClassColumn,
+    *,
+    given: Mapping[str, Sequence[str]] | None = None,
+    cluster: Mapping[str, NDArray[np.int64]] | None = None,
+) -> _JudgedContexts:
+    """Counts the usual contexts of every class that has none given, and judges every row by them.
 
-
-def _note_look_alikes(column: ClassColumn, role: str) -> list[str]:
-    """What a reader must know of names that look alike and are kept apart."""
-    alike = find_look_alikes(column.names)
-    if not alike:
-        return []
-    option = choose_wording("merge_names=True", "--merge-names")
-    return [f"some names of the {role} look alike and are kept apart: {_list(alike)}; {option} makes one of each"]
-
-
-def _merge_look_alikes(column: ClassColumn, role: str) -> tuple[ClassColumn, list[str]]:
-    """A column in which names that look alike are one, the one that most rows have, and a note of that.
+    They are counted in the split train where there are others besides, else over all rows, which a note says. A context
+    is usual for a class if the interval of its lift lies above 1, and unusual if it lies below; what is given is no
+    estimate, so each other context is unusual. A row is easy where its context is usual for its class, hard where it is
+    unusual, and else neither; with two classes the second is the positive.
 
     Args:
-        column: A column.
-        role: What it is: "context".
+        label: Class of each row.
+        context: Context of each row.
+        given: Class to its usual contexts; the other classes' are counted.
+        cluster: What rows share, by split; None if they are independent.
 
-    >>> column = ClassColumn(codes={"train": np.array([0, 1, 1, 2, -1])}, names=("Snow", "snow", "wet"))
-    >>> merged, notes = _merge_look_alikes(column, "context")
-    >>> merged.names, merged.codes["train"].tolist(), notes
-    (('snow', 'wet'), [0, 0, 0, 1, -1], ["names of the context that look alike are one: 'Snow' and 'snow' as 'snow'"])
+    Raises:
+        OochubError: A class or a context that is given and is not in the data.
+
+    >>> label = ClassColumn(codes={"train": np.array([0] * 10 + [1] * 10)}, names=("cow", "camel"))
+    >>> context = ClassColumn(codes={"train": np.array([0] * 9 + [1] * 10 + [2])}, names=("grass", "sand", "road"))
+    >>> judged = _judge_contexts(label, context)
+    >>> judged.usual, judged.challenge["train"][[0, 9, 10, 19]].tolist()
+    ({'cow': ('grass',), 'camel': ('sand',)}, [0, 2, 0, -1])
     """
-    alike = find_look_alikes(column.names)
-    if not alike or column.numbers is not None:
-        return column, []
-    every = np.concatenate(list(column.codes.values()))
-    counts = np.bincount(every[every >= 0], minlength=len(column.names))
-    chosen = {name: name for name in column.names}
-    for names in alike:
-        best = max(names, key=lambda name: (counts[column.names.index(name)], name == name.strip(), name.islower()))
-        chosen |= dict.fromkeys(names, " ".join(unicodedata.normalize("NFC", best).split()))
-    merged = tuple(dict.fromkeys(chosen.values()))
-    place = np.array([merged.index(chosen[name]) for name in column.names], np.int64)
-    codes = {split: np.where(own < 0, own, place[own]) for split, own in column.codes.items()}
-    into = [chosen[names[0]] for names in alike]
+    chosen = _choose_usual(given or {}, label.names, context.names)
+    roles = np.array(
+        [[1 if each in chosen.get(name, ()) else -1 for each in context.names] for name in label.names], np.int8
+    ).reshape(len(label.names), len(context.names))
+    notes: list[str] = []
+    if set(chosen) < set(label.names):
+        has_train = "train" in label.codes and len(label.codes) > 1
+        counted = ["train"] if has_train else list(label.codes)
+        of_label, of_context = (
+            np.concatenate([column.codes[split] for split in counted]) for column in (label, context)
+        )
+        is_known = of_label != _NO_CLASS
+        columns = [of_label[is_known], of_context[is_known]]
+        shared = None if cluster is None else np.concatenate([cluster[split] for split in counted])[is_known]
+        by_count = _estimate_roles(*columns, size=roles.shape, cluster=shared)
+        counts = np.array([name not in chosen for name in label.names])
+        roles[counts] = by_count[counts]
+        if not has_train:
+            notes.append(f"usual contexts are counted on all {len(columns[0]):,} rows: there is no training split")
+    usual = {
+        name: tuple(each for each, role in zip(context.names, of_class, strict=True) if role > 0)
+        for name, of_class in zip(label.names, roles.tolist(), strict=True)
+    }
+    if chosen:
+        rest = "; those of the other classes are counted" if len(chosen) < len(label.names) else ""
+        notes.append(f"usual contexts of {_list_names(list(chosen))} are given{rest}")
+    reasons: dict[tuple[str, bool], list[str]] = {}
+    for name in (name for name, contexts_of in usual.items() if not contexts_of):
+        is_given = name in chosen
+        why = _explain_none_usual(label.names, context.names, is_given=is_given)
+        reasons.setdefault((why, is_given), []).append(name)
+    for (why, is_given), without in reasons.items():
+        rows = f", so that all {'its' if len(without) == 1 else 'their'} rows are hard" if is_given else ""
+        notes.append(f"no context is usual for {_list_names(without)}{rows}: {why}")
+    return _JudgedContexts(usual=usual, challenge=_judge_challenge(label, context, roles), notes=tuple(notes))
+
+
+def _explain_none_usual(classes: Sequence[str], contexts: Sequence[str], *, is_given: bool) -> str:
+    """Why no context is usual for a class, and what to do."""
+    if is_given:
+        return "none is given"
+    if len(classes) == 1:
+        return "there is only one class"
+    example = f"{classes[0]}={contexts[0]}"
     return (
-        replace(column, codes=codes, names=merged),
-        [f"names of the {role} that look alike are one: {_list(alike, into)}"],
+        "none is clearly more frequent with it than without it. "
+        f"--usual {example} (usual= in Python) names those of a class"
     )
 
 
-def _list(alike: Sequence[Sequence[str]], into: Sequence[str] = ()) -> str:
-    said = [" and ".join(ascii(name) for name in names[:_SHOWN]) for names in alike]
-    said = [f"{each} as {name!a}" for each, name in zip(said, into, strict=True)] if into else said
-    return "; ".join(said[:_SHOWN]) + ("; ..." if len(said) > _SHOWN else "")
+def _choose_usual(
+    given: Mapping[str, Sequence[str]], classes: Sequence[str], contexts: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    chosen = {
+        str(name): (names,) if isinstance(names, str) else tuple(map(str, names)) for name, names in given.items()
+    }
+    for name, names in chosen.items():
+        if name not in classes:
+            raise unknown_name("class with usual contexts", name, classes)
+        for each in names:
+            if each not in contexts:
+                raise unknown_name(f"context, usual for {name},", each, contexts)
+    return chosen
+
+
+def _judge_challenge(label: ClassColumn, context: ClassColumn, roles: NDArray[np.int8]) -> dict[str, NDArray[np.int64]]:
+    """The challenges by `mismatch`, to which a context is the class that it is usual for: the row's own, or none."""
+    features = {"label": datasets.ClassLabel(names=list(label.names)), "context": datasets.Value("int64")}
+    rows = {}
+    role_of = {}
+    for split, own in label.codes.items():
+        classes = np.maximum(own, 0)  # rows of no class are of no side
+        role_of[split] = np.where(own == _NO_CLASS, 0, roles[classes, context.codes[split]])
+        columns = {"label": classes, "context": np.where(role_of[split] > 0, classes, _NO_CLASS)}
+        rows[split] = make_columns(columns, features)
+    judged = challenge(datasets.DatasetDict(rows), "mismatch").dataset
+    found = {split: np.asarray(part["challenge"][:], np.int64) for split, part in judged.items()}
+    return {split: np.where(role_of[split] == 0, _NO_SIDE, own) for split, own in found.items()}
+
+
+def _list_names(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def _estimate_roles(
+    label: ArrayLike, context: ArrayLike, *, size: tuple[int, int], cluster: NDArray[np.int64] | None = None
+) -> NDArray[np.int8]:
+    """What each context is for each class: 1 usual, -1 unusual, 0 neither, by the interval of its lift.
+
+    If all rows are of one class, every context is neither.
+
+    Args:
+        label: Class number of each row (n,).
+        context: Context number of each row (n,).
+        size: How many classes and contexts there are (c, k).
+        cluster: What the rows share (n,); None if they are independent.
+
+    Returns:
+        The roles (c, k).
+
+    >>> _estimate_roles([0] * 20 + [1] * 20, [0] * 15 + [1] * 5 + [0] * 5 + [1] * 15, size=(2, 2))
+    array([[ 1, -1],
+           [-1,  1]], dtype=int8)
+    """
+    classes, contexts = np.asarray(label, np.int64), np.asarray(context, np.int64)
+    together = np.bincount(np.ravel_multi_index((classes, contexts), size), minlength=size[0] * size[1]).reshape(size)
+    signs = context_signs(together, together.sum(axis=1))
+    if cluster is None:
+        return signs
+    sampling = Sampling(cluster=cluster)
+    for y, k in np.argwhere(signs):  # rows that are alike leave more open, never less
+        found = lift(contexts == k, classes == y, sampling)
+        signs[y, k] = int(found.low > 1) - int(found.high < 1)
+    return signs

@@ -17,7 +17,7 @@ import yaml
 
 from oochub import catalog
 from oochub.benchmark import Benchmark, find_data_folder
-from oochub.data.build_file import RECORDS, RepositoryFiles, read_builds
+from oochub.data.build_file import RECORDS, BuildFile, RepositoryFiles
 from oochub.data.load import check_options, get_builder_class, is_benchmark, make_benchmark_builder, split_name
 from oochub.data.shards import INDEX
 from oochub.errors import OochubError, OochubWarning, choose_wording
@@ -196,7 +196,7 @@ def _stage_files(
                 card = _read_card(folder)
                 paths = _list_paths(folder, card)
             cards.append(card)
-            records |= {name: each for name, each in read_builds(folder).items() if name in card.files}
+            records |= {name: each for name, each in BuildFile.read(folder).content.items() if name in card.files}
             for path in paths:
                 link = staged / path
                 link.parent.mkdir(parents=True, exist_ok=True)

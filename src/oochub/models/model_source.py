@@ -30,6 +30,7 @@ from oochub.models.open_model import (
 from oochub.records.build_record import find_border
 from oochub.records.metadata import HeldOut, PredictedBy, Training
 from oochub.records.schema import from_json, optional, to_json
+from oochub.remote.check_source import check_source
 from oochub.remote.remote_repository import fetch_model_folder
 from oochub.storage.reading import read_bytes, read_json
 
@@ -49,6 +50,20 @@ class ModelSource:
     """
 
     given: Any
+
+    def check_place(self) -> None:
+        """Checks that the folder of a model is there, or that its id can be one of the Hub.
+
+        Raises:
+            OochubError: It is not, or cannot.
+        """
+        if isinstance(self.given, str | Path):
+            check_source(self.given, kind="model", hint="`oochub train` makes one.")
+
+    @property
+    def is_pretrained(self) -> bool:
+        """Whether it is a model of transformers, whose features and last layer can be found."""
+        return self.path is not None or (not isinstance(self.given, CallableModel) and hasattr(self.given, "config"))
 
     @cached_property
     def path(self) -> str | None:

@@ -1,6 +1,7 @@
-"""Images whose bytes are equal, by the digests that predictions carry: a copy in another split proves nothing."""
+"""Images whose bytes are equal: a copy in another split proves nothing to a model that saw the first one."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow.compute as pc
@@ -8,6 +9,53 @@ from numpy.typing import NDArray
 
 from oochub.prediction.predictions import Predictions
 from oochub.records.metadata import IMAGE_DIGEST
+
+if TYPE_CHECKING:
+    import datasets
+
+_TOGETHER = 256
+_known: dict[str, tuple[str, ...]] = {}  # of data that were read in this process: a sweep trains on them many times
+
+
+def find_copies(images: Mapping[str, Collection[object]]) -> Iterator[tuple[str, str, int]]:
+    """Each two splits that hold the same image, and how many rows of the second one hold an image of the first.
+
+    Args:
+        images: What stands for each image, such as a digest of its bytes, by split.
+
+    >>> list(find_copies({"train": ["ab", "cd"], "test": ["ab", "ab", "ef"]}))
+    [('train', 'test', 2)]
+    """
+    names = list(images)
+    for place, name in enumerate(names):
+        own = set(images[name])
+        for other in names[place + 1 :]:
+            copies = sum(each in own for each in images[other])
+            if copies:
+                yield name, other, copies
+
+
+def read_digests(part: "datasets.Dataset", num_workers: int | None = None) -> tuple[str, ...]:
+    """The digest of the bytes of each image that can be read; nothing is decoded.
+
+    Args:
+        part: A split with a column `image`.
+        num_workers: Threads that read; None for as many as there are cores.
+    """
+    from oochub.inputs.pictures.image_threads import map_images  # imports torch
+
+    key = str(part._fingerprint)
+    if key not in _known:
+        read = map_images(
+            part.select_columns(["image"]),
+            lambda data, where: None,
+            batch_size=_TOGETHER,
+            num_workers=num_workers,
+            broken=[],  # the first step that reads it says so
+            is_digested=True,
+        )
+        _known[key] = tuple(digest for batch in read for digest in batch.columns[IMAGE_DIGEST])
+    return _known[key]
 
 
 def number_images(predictions: Predictions) -> NDArray[np.int64] | None:
@@ -35,14 +83,9 @@ def describe_copies(predictions: Predictions) -> Iterator[str]:
     if image is None:
         return
     split = np.asarray(predictions.split)
-    names = list(dict.fromkeys(split.tolist()))
-    own = {name: image[(split == name) & (image >= 0)] for name in names}
-    for place, name in enumerate(names):
-        for other in names[place + 1 :]:
-            copies = int(np.isin(own[other], own[name]).sum())
-            if copies:
-                rows = int((split == other).sum())
-                yield (
-                    f"the images of {copies:,} of {rows:,} rows of {other} also stand in {name}, byte for byte, so "
-                    "they are not new to a model that saw these"
-                )
+    names = dict.fromkeys(split.tolist())
+    for name, other, copies in find_copies({each: image[(split == each) & (image >= 0)].tolist() for each in names}):
+        yield (
+            f"the images of {copies:,} of {int((split == other).sum()):,} rows of {other} also stand in {name}, byte "
+            "for byte, so they are not new to a model that saw these"
+        )

@@ -77,11 +77,12 @@ def predict(
             that cannot be written, a row that cannot be read (its split and id are named), an odin or zoom out of range
             or for a model that does not read images, a device that is not here, a dtype whose logits overflow.
     """
-    return predict_splits(model, dataset, replace(how, mode_options=settings), asked, out=out)
+    how = replace(how, mode_options=settings)
+    return predict_splits(ModelSource(wrap_callable(model, how, asked)), dataset, how, asked, out=out)
 
 
 def predict_splits(
-    model: Any,
+    source: ModelSource,
     dataset: Any,
     how: ModelSettings,
     asked: PredictionSettings,
@@ -92,8 +93,8 @@ def predict_splits(
     """What `oochub.predict` gives, with the options as records.
 
     Args:
-        model: See `predict`; so are the others.
-        dataset: What is predicted.
+        source: The model.
+        dataset: See `predict`; so are the other options.
         how: How the model answers.
         asked: The other options.
         out: The file to write.
@@ -116,7 +117,6 @@ def predict_splits(
         raise OochubError(
             "Ray reads rows by number, and rows of a stream have none. Leave the engine out for a stream."
         )
-    source = ModelSource(wrap_callable(model, how, asked))
     changes = {"odin": asked.odin, "zoom": asked.zoom, "skip_broken": asked.skip_broken or None}
     kinds = find_input_kinds(some)
     if len(kinds) == 1:  # said before the model is looked for
@@ -147,7 +147,7 @@ def predict_splits(
     found = kept.found(out) if ranks.is_first else None
     if ranks.values(found is not None)[0]:
         return found or Predictions.load(str(target))
-    with leave_as_it_was(model), leave_as_it_was(asked.features):
+    with leave_as_it_was(source.given), leave_as_it_was(asked.features):
         data = PredictedData(some, every, asked.device, asked.rows_a_pass, asked.cache, asked.skip_broken)
         opened, answered = _open_mode(chosen, source, inputs, data, how, asked, Splits(parts, sample.notes))
         probe = {name: values.to(asked.device) for name, values in inputs.probe().items()}

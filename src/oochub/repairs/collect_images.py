@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from oochub.data.load import load_columns
+from oochub.data.load import open_data
 from oochub.errors import OochubError, choose_wording
+from oochub.models.model_source import ModelSource
 from oochub.prediction.predict import predict_splits
 from oochub.prediction.predictions import Predictions
 from oochub.repairs.collection import CellGain, Collection
@@ -133,7 +134,7 @@ class UnlabeledImages:
         Raises:
             OochubError: Nothing is there, it cannot be read, or it has no images.
         """
-        loaded = load_columns(source, DataSettings())
+        loaded = open_data(source, DataSettings()).splits
         first = next(iter(loaded.values()))
         columns = [name for name, kind in (first.features or {}).items() if isinstance(kind, datasets.Image)]
         if len(columns) != 1:
@@ -206,7 +207,7 @@ def _divide(predictions: Predictions, settings: RepairSettings) -> tuple[RepairR
 
 
 def predict_unlabeled(
-    model: object,
+    model: ModelSource,
     images: UnlabeledImages,
     how: ModelSettings,
     asked: PredictionSettings,

@@ -89,7 +89,8 @@ def ask_folder(
     """
     own = replace(asked, features=False, splits=None, images=False, cache=False, limit=None)
     own = replace(own, engine="local", ray_address=None, actors=None)  # for few rows no cluster is started
-    logits: NDArray[np.float32] = predict_splits(folder, part.select(places), ModelSettings(mode="head"), own).logits
+    source, how = ModelSource(folder), ModelSettings(mode="head")
+    logits: NDArray[np.float32] = predict_splits(source, part.select(places), how, own).logits
     return logits
 
 

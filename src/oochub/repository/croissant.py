@@ -15,7 +15,7 @@ import datasets
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
-from oochub.data.build_file import ConfigFiles, read_all_builds
+from oochub.data.build_file import BuildFile, ConfigFiles
 from oochub.records.build_record import BUILD_COLUMN, BuildRecord
 from oochub.storage.files import write_whole
 
@@ -82,7 +82,8 @@ def write_croissant(folder: Path) -> None:
     Raises:
         OochubError: `build.json` is broken, or the file cannot be written.
     """
-    described = read_all_builds(folder)
+    builds = BuildFile.read(folder)
+    described = {config: (builds.record(config), builds.files(config)) for config in builds.configs}
     if not described:
         return
     with write_whole(folder / CROISSANT) as draft:

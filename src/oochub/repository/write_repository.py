@@ -27,10 +27,11 @@ from huggingface_hub import DatasetCardData
 from oochub.data.benchmark_file import BenchmarkFile
 from oochub.data.build_file import ConfigFiles, store_record
 from oochub.data.challenge import KINDS, Arguments, ChallengeSet, challenge, check_arguments, check_columns
-from oochub.data.load import is_benchmark, load_benchmark, load_columns
+from oochub.data.load import is_benchmark, load_benchmark, open_data
 from oochub.data.open_source import name_source, open_source
 from oochub.data.user_columns import list_picture_paths
 from oochub.errors import OochubError, OochubWarning, choose_wording
+from oochub.prediction.image_copies import find_copies
 from oochub.process.follow import follow
 from oochub.records.build_record import BUILD_COLUMN, OWN, BuildRecord, OwnDeclaration
 from oochub.repository.croissant import write_croissant
@@ -120,16 +121,12 @@ class EmbeddedImages:
 
     def describe_copies(self) -> Iterator[str]:
         """A sentence for each two splits that hold the same image."""
-        names = list(self._digests)
-        for number, name in enumerate(names):
-            own = set(self._digests[name].values())
-            for other in names[number + 1 :]:
-                copies = sum(each in own for each in self._digests[other].values())
-                if copies:
-                    yield (
-                        f"The images of {copies:,} of {len(self._digests[other]):,} rows of {other} also stand in "
-                        f"{name}, byte for byte: what is measured on these is not new to a model that saw {name}."
-                    )
+        digests = {split: own.values() for split, own in self._digests.items()}
+        for name, other, copies in find_copies(digests):
+            yield (
+                f"The images of {copies:,} of {len(digests[other]):,} rows of {other} also stand in {name}, byte for "
+                f"byte: what is measured on these is not new to a model that saw {name}."
+            )
 
 
 def write_repository(
@@ -312,7 +309,7 @@ def write_user_repository(
         check_shard_size(shard_size)
     target = check_replaceable(out, title=_OWN_TITLE, what="a repository of own data")
     with lock_target(target):
-        data = load_columns(source, settings or DataSettings(), num_proc=num_proc)
+        data = open_data(source, settings or DataSettings(), num_proc=num_proc).rows
         check_links(data, source, settings.options if settings else None)
         record = BuildRecord.of(next(iter(data.values())).info)
         if record is None:
@@ -435,9 +432,10 @@ def write_challenge_repository(
 def _open_data(source: str, settings: DataSettings, check: Callable[[Mapping[str, Any]], None]) -> datasets.DatasetDict:
     """The data as they are; where columns are named, in our row form, less the challenges that follow from these."""
     if not settings.named and not settings.usual:
-        where: dict[str, Any] = {"config": settings.config, "data_dir": settings.data_dir, "options": settings.options}
-        return (load_benchmark if is_benchmark(source) else open_source)(source, check=check, **where)
-    own = load_columns(source, settings)
+        if is_benchmark(source):
+            return load_benchmark(source, settings, check=check)
+        return open_source(source, settings, check=check).rows
+    own = open_data(source, settings).rows
     made = BuildRecord.of(next(iter(own.values())).info)
     is_made = made is not None and made.facts.usual_contexts is not None
     return own.remove_columns("challenge") if is_made and "challenge" in own[next(iter(own))].features else own

@@ -28,7 +28,7 @@ from oochub import catalog
 from oochub.builders.sources.gist_similarity import gist_similarity
 from oochub.builders.sources.sentence_embeddings import image_embeddings
 from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
-from oochub.context_finding.image_arrays import join_chunks, make_image_rows
+from oochub.context_finding.image_model import join_chunks, make_image_rows
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts, presence_class
 from oochub.stats.lift import context_signs

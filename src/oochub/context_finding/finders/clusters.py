@@ -29,13 +29,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
-from oochub.context_finding.image_arrays import find_middle, make_image_rows, mask_region
+from oochub.context_finding.image_model import ImageModel, find_middle, make_image_rows, mask_region
 from oochub.errors import OochubError, choose_wording
 
 if TYPE_CHECKING:
     import torch
 
-    from oochub.context_finding.image_model import ImageModel
     from oochub.input import Input
 
 _RIM = 1 / 6  # of the height at top and bottom, of the width left and right; from less, an encoder sees little
@@ -203,7 +202,6 @@ class Clusters(ContextWay):
     def _ready(self) -> "ImageModel[torch.Tensor]":
         """The encoder on its device, opened with the first images."""
         if self._opened is None:
-            from oochub.context_finding.image_model import ImageModel
             from oochub.models.acceleration import choose_device
             from oochub.models.encoder import Encoder
 

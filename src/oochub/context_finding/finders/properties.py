@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
-from oochub.context_finding.image_arrays import mask_region
+from oochub.context_finding.image_model import mask_region
 from oochub.errors import OochubError
 from oochub.storage.picture_file import open_picture, read_exif_value
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from oochub import catalog
 from oochub.builders.sources.context_table import ContextTable
 from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
-from oochub.context_finding.image_arrays import join_chunks, list_true_columns, make_image_rows
+from oochub.context_finding.image_model import ImageModel, join_chunks, list_true_columns, make_image_rows
 from oochub.errors import OochubError, unknown_name
 from oochub.models.class_map import list_class_words
 from oochub.records.build_record import BuildFacts, presence_class
@@ -32,7 +32,6 @@ from oochub.records.build_record import BuildFacts, presence_class
 if TYPE_CHECKING:
     import torch
 
-    from oochub.context_finding.image_model import ImageModel
     from oochub.input import Input
 
 _EDGE = 320  # pixels of the longer side at which classes are counted
@@ -239,7 +238,6 @@ class Segments(ContextWay):
     def _ready(self) -> "ImageModel[Any]":
         """The segmenter on its device, opened with the first images."""
         if self._opened is None:
-            from oochub.context_finding.image_model import ImageModel
             from oochub.models.acceleration import choose_device
 
             device, inputs = choose_device(self._device_name), self._inputs

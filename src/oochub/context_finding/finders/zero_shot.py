@@ -22,14 +22,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
-from oochub.context_finding.image_arrays import join_chunks, make_image_rows
+from oochub.context_finding.image_model import ImageModel, join_chunks, make_image_rows
 from oochub.errors import OochubError, choose_wording
 from oochub.models.class_map import list_class_words
 
 if TYPE_CHECKING:
     import torch
 
-    from oochub.context_finding.image_model import ImageModel
     from oochub.input import Input
     from oochub.models.dual_encoder import DualEncoder
 
@@ -168,7 +167,6 @@ class ZeroShot(ContextWay):
     def _ready(self) -> "tuple[ImageModel[torch.Tensor], DualEncoder]":
         """The model on its device, opened with the first images."""
         if self._opened is None:
-            from oochub.context_finding.image_model import ImageModel
             from oochub.models.acceleration import choose_device
             from oochub.models.dual_encoder import DualEncoder
 

@@ -1,0 +1,91 @@
+"""Data as they were opened: one record that later steps take, so that nobody asks the source again."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from oochub import catalog
+from oochub.data.user_columns import CONTEXT_COLUMNS, name_candidates
+from oochub.errors import OochubError, choose_wording, unknown_name
+from oochub.records.build_record import BuildRecord
+from oochub.records.sides import CHALLENGES
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSource:
+    """Data that were opened.
+
+    Attributes:
+        given: Name or path, or the data set that was loaded already.
+        rows: The splits by name; a data set that was given as one split stays one.
+        name: What the data are called without the place where they stand.
+        folder: What paths of images are relative to; None for data that are not from this disk.
+        guessed: Role to column, where the only column that can hold it was taken.
+    """
+
+    given: Any
+    rows: Any
+    name: str = "data"
+    folder: Path | None = None
+    guessed: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def splits(self) -> Mapping[str, Any]:
+        """The splits by name."""
+        return self.rows if isinstance(self.rows, Mapping) else {str(self.rows.split or "train"): self.rows}
+
+    @property
+    def first(self) -> Any:
+        """The first split, whose features and information stand for all."""
+        return next(iter(self.splits.values()))
+
+    @cached_property
+    def record(self) -> BuildRecord | None:
+        """The build record that the rows carry."""
+        return BuildRecord.of(self.first.info)
+
+    @property
+    def is_benchmark(self) -> bool:
+        """Whether the rows are those of a benchmark."""
+        return (self.record.benchmark if self.record else self.first.info.dataset_name) in catalog.names("benchmark")
+
+    def check_context(self) -> None:
+        """Checks that own data have a column of contexts, groups or challenges; a benchmark always passes.
+
+        Raises:
+            OochubError: They have none; it says how to add one. A column challenge with another word than these.
+
+        >>> import datasets
+        >>> rows = datasets.Dataset.from_dict({"label": [0, 1], "context": ["grass", "sand"]})
+        >>> DataSource(given=rows, rows=rows).check_context()
+        """
+        for part in self.splits.values():
+            _check_challenge(part)
+        columns: Sequence[str] = self.first.column_names or ()
+        if self.is_benchmark or any(column in CONTEXT_COLUMNS for column in columns):
+            return
+        name = choose_wording("context='NAME'", "--context-column NAME")
+        found = choose_wording(
+            "oochub.contexts(data, by='properties')", "oochub contexts SOURCE --contexts properties --out DIR"
+        )
+        raise OochubError(
+            "The data do not say what surrounds each thing: there is no column context, group or challenge, only "
+            f"{', '.join(columns)}.{name_candidates(self.splits)} If one of these holds it, name it with {name}. "
+            "Otherwise add a column `context`; for a folder of images, in its metadata.csv:\n  file_name,label,context"
+            "\n  1.jpg,dog,grass\n  2.jpg,dog,beach\nWhat is usual for a class is then counted, and images in another "
+            f"context are the hard ones. Or have contexts found: {found}."
+        )
+
+
+def _check_challenge(part: Any) -> None:
+    """That a column of challenges of a loaded data set holds the words that an evaluation reads."""
+    feature = (part.features or {}).get("challenge")
+    if feature is None or not hasattr(part, "unique"):
+        return
+    names = getattr(feature, "names", None)
+    words = part.unique("challenge") if names is None else names
+    for word in words:
+        if word not in (None, "", *CHALLENGES):
+            raise unknown_name("challenge", word, CHALLENGES, "The column challenge says it of each row.")
