@@ -6,9 +6,21 @@ import inspect
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Mapping
 
 import pytest
-from import_graph import PLUGIN_FOLDERS, ROOT, Graph, circles, files, import_graph, imported_names, trees
+from import_graph import (
+    PLUGIN_FOLDERS,
+    ROOT,
+    Graph,
+    circles,
+    code_lines,
+    files,
+    import_graph,
+    imported_names,
+    reach,
+    trees,
+)
 
 import oochub
 from oochub import catalog
@@ -50,6 +62,66 @@ ROOMS = (
 `oochub` is a room of its own, and `oochub` is the package itself, which names what users call."""
 BY_NAME = {"trainers": ("eval_modules", "builders"), "eval_modules": ("builders",)}
 """What a folder reaches only by the catalog, though it stands on an earlier line."""
+CODE_LINES = {
+    "app": 200,
+    "attention": 800,
+    "auditing": 150,
+    "benchmark": 200,
+    "browsing": 850,
+    "builder": 300,
+    "builders": 11150,
+    "catalog": 150,
+    "checking": 900,
+    "class_names": 450,
+    "cli": 100,
+    "commands": 2500,
+    "comparison": 2700,
+    "context_finder": 50,
+    "context_finding": 1550,
+    "data": 3700,
+    "dataset_cards": 250,
+    "detection": 700,
+    "detector": 350,
+    "errors": 50,
+    "eval_modules": 3300,
+    "evaluation": 2550,
+    "exchange": 1650,
+    "figures": 2500,
+    "hub": 1050,
+    "input": 150,
+    "inputs": 1900,
+    "leaderboard": 1500,
+    "loading_scripts": 350,
+    "metric": 250,
+    "models": 4800,
+    "oochub": 100,
+    "output": 200,
+    "outputs": 900,
+    "prediction": 2850,
+    "probing": 900,
+    "process": 300,
+    "records": 2300,
+    "registration": 150,
+    "remote": 500,
+    "repairing": 300,
+    "repairs": 2150,
+    "report": 1950,
+    "repository": 1150,
+    "reviewing": 600,
+    "section": 100,
+    "sections": 2800,
+    "settings": 1400,
+    "showing": 50,
+    "stats": 2900,
+    "storage": 1500,
+    "studies": 6050,
+    "sweep": 1750,
+    "trainers": 4500,
+    "training": 200,
+}
+"""The lines of code of each room, at most: whoever raises one says why in the same commit."""
+AUDIT_LINES = 25450
+"""Lines of code of `oochub.auditing` and all that it imports, at most; raised as `CODE_LINES` is."""
 HEAVY = ("datasets", "torch", "transformers", "evaluate", "pandas", "scipy.stats", "sklearn", "matplotlib")
 BUT_PANDAS = tuple(name for name in HEAVY if name != "pandas")  # pyarrow imports it where it is installed
 COMMAND = "import sys, oochub.cli\nsys.argv[1:] = {}\ntry:\n  oochub.cli.main()\nexcept SystemExit:\n  print()"
@@ -344,6 +416,38 @@ def test_files_are_short_and_say_what_they_are():
         assert len(file.read_text("utf-8").splitlines()) <= 700, file
     for module, tree in trees().items():
         assert ast.get_docstring(tree), module
+
+
+def _judge_sizes(sizes: Mapping[str, int]) -> list[str]:
+    """What CODE_LINES says that is not so."""
+    lines = [f"{room} is not in CODE_LINES" for room in sizes.keys() - CODE_LINES.keys()]
+    lines += [f"CODE_LINES names {room}, which is no room" for room in CODE_LINES.keys() - sizes.keys()]
+    for room, most in CODE_LINES.items():
+        n = sizes.get(room, most)
+        if n > most:
+            lines.append(f"{room} has {n} lines of code, {most} are allowed: find what it can replace, or say why not")
+        if n <= most - 100:
+            lines.append(f"{room} has {n} lines of code: let CODE_LINES hold it to that, not to {most}")
+    return lines
+
+
+def test_rooms_do_not_grow_by_themselves():
+    """Planted faults seen: a room with one line more than it may have, one that is 100 lines smaller, a new room."""
+    sizes: dict[str, int] = defaultdict(int)
+    for module, n in code_lines().items():
+        sizes[_room(module)] += n
+    wrong = _judge_sizes(sizes)
+    assert not wrong, "\n".join(wrong)
+    for fault in ({"stats": CODE_LINES["stats"] + 1}, {"stats": CODE_LINES["stats"] - 100}, {"attic": 1}):
+        assert _judge_sizes({**sizes, **fault})
+
+
+def test_what_an_audit_imports_does_not_grow_by_itself():
+    """Planted fault seen: an audit that imports the sweep."""
+    reached = reach("oochub.auditing")
+    n = sum(code_lines()[module] for module in reached)
+    assert AUDIT_LINES - 200 < n <= AUDIT_LINES, n
+    assert n + sum(code_lines()[module] for module in reach("oochub.sweep.sweep") - reached) > AUDIT_LINES
 
 
 def test_links_to_the_folders():

@@ -61,6 +61,39 @@ def import_graph(*, types: bool = True) -> Graph:
     return {module: _modules(imported_names(tree, types=types), known) - {module} for module, tree in known.items()}
 
 
+@cache
+def code_lines() -> Mapping[str, int]:
+    """How many lines of each module hold code: neither blank, nor a comment, nor part of a docstring."""
+    return {module_of(file): count_code(file.read_text("utf-8")) for file in files()}
+
+
+def count_code(text: str) -> int:
+    r"""The lines of a file that hold code.
+
+    >>> count_code("'What it is.'\n\nx = 1  # one\n# nothing")
+    1
+    """
+    said = {
+        line
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    lines = enumerate(map(str.strip, text.splitlines()), 1)
+    return sum(bool(line) and not line.startswith("#") and number not in said for number, line in lines)
+
+
+def reach(module: str) -> set[str]:
+    """A module with all that it imports, and what these import, as far as it runs."""
+    graph, reached, waiting = import_graph(types=False), set(), [module]
+    while waiting:
+        at = waiting.pop()
+        if at not in reached:
+            reached.add(at)
+            waiting += graph[at]
+    return reached
+
+
 def circles(graph: Graph) -> list[list[str]]:
     """Each set of modules that import each other in a circle, sorted (Tarjan 1972, SIAM J. Comput. 1:146-160)."""
     order: dict[str, int] = {}
