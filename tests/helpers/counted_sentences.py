@@ -311,7 +311,7 @@ _REASONS = (
     r"none of (?P<groups_in_all>\d+) groups has a value: .*",
     r"the gap could not be computed",
     r"no values differ within a class|no class has rows both with and against",
-    r"too few rows: even the largest gap that they could show has p = [\d.]+",
+    r"too few rows: even the largest gap that they could show has p = [\d.]+(?: to [\d.]+)?",
     r"too few (?:rows|clusters): they are equivalent to [\d.]+ of equal weight, and 10 are needed",
     r"every cluster adds the same to the gap, so its spread cannot be estimated",
 )
@@ -861,7 +861,13 @@ def _(c: Counts, n: str) -> str:
 
 @rule(r"(?:Note: |About these data: )?<n:K> rows? (?:is|are) in (?:a context that is|contexts that are) neither usual nor unusual for (?:its|their) class, and on no side(?:, so groups are compared; [^.;]+ names the usual contexts of a class)?[;.]?")  # fmt: skip  # noqa: E501
 def _(c: Counts, n: str) -> str:
-    missing = sum(value is None for value in c.rows.challenge)
+    missing = sum(a is None and b is not None for a, b in zip(c.rows.challenge, c.rows.place, strict=True))
+    return "" if int(n) == missing else f"there are {missing}"
+
+
+@rule(r"(?:Note: |About these data: )?<n:K> rows? (?:has|have) no context, and (?:is|are) on no side[;.]?")
+def _(c: Counts, n: str) -> str:
+    missing = sum(a is None and b is None for a, b in zip(c.rows.challenge, c.rows.place, strict=True))
     return "" if int(n) == missing else f"there are {missing}"
 
 

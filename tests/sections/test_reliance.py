@@ -107,6 +107,19 @@ def test_rows_of_no_side_are_counted():
     assert "80 rows are in a context that is neither" in report.to_markdown()
 
 
+def test_rows_without_a_context_are_not_in_one_that_is_neither():
+    """By hand: 7 + 1 rows without a context, 40 in one of no side. Planted fault seen: all are said to be in one."""
+    nowhere = {("dog", None): (5, 7), ("fox", None): (0, 1)}
+    report = own_report({**HARDER, **nowhere}, neither={*nowhere, ("dog", "house")})
+    assert report.notes == (
+        "8 rows have no context, and are on no side",
+        "40 rows are in contexts that are neither usual nor unusual for their class, and on no side",
+    )
+    assert found_of(report).n_neither == 40
+    one = own_report({**HARDER, ("dog", None): (1, 1)}, neither={("dog", None)})
+    assert one.notes == ("1 row has no context, and is on no side",)
+
+
 def test_rows_without_any_side_are_compared_by_groups():
     """Planted fault seen: both sides empty, and nothing said of what remains."""
     report = own_report(RELIES, neither=set(RELIES))

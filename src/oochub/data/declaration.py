@@ -309,13 +309,27 @@ def _check_words(predictions: Predictions, column: str, words: Sequence[str]) ->
         raise unknown_name(f"word of the column {column}", strange[0], words, said + others)
     missing = counts[None] + counts[""]
     if missing and column == "challenge":
-        yield _describe_no_side(missing, predictions.metadata.facts.usual_contexts is not None, missing == len(table))
+        yield from _describe_no_side(predictions, values, missing)
 
 
-def _describe_no_side(n: int, has_contexts: bool, is_every: bool) -> str:
-    """How many rows are of no side, and why."""
-    if not has_contexts:
-        return f"{n:,} rows have no value in challenge: they are neither easy nor hard"
+def _describe_no_side(predictions: Predictions, challenge: pa.ChunkedArray, n: int) -> Iterator[str]:
+    """How many rows are of no side, and why: they have no context, or one that is neither usual nor unusual."""
+    light = predictions.rows.light
+    if predictions.metadata.facts.usual_contexts is None:
+        yield f"{n:,} rows have no value in challenge: they are neither easy nor hard"
+        return
+    nowhere = 0
+    if "context" in light.column_names:
+        has_side = pc.fill_null(pc.not_equal(pc.cast(challenge, pa.string()), ""), False)
+        nowhere = pc.sum(pc.and_(pc.is_null(light.column("context")), pc.invert(has_side))).as_py() or 0
+    if nowhere:
+        have, are = ("row has", "is") if nowhere == 1 else ("rows have", "are")
+        yield f"{nowhere:,} {have} no context, and {are} on no side"
+    if n > nowhere:
+        yield _describe_neither(n - nowhere, is_every=n - nowhere == len(light))
+
+
+def _describe_neither(n: int, *, is_every: bool) -> str:
     rows = "1 row is in a context that is" if n == 1 else f"{n:,} rows are in contexts that are"
     said = f"{rows} neither usual nor unusual for {'its' if n == 1 else 'their'} class, and on no side"
     if not is_every:

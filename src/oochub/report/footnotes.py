@@ -14,6 +14,7 @@ from oochub.stats.estimate import Estimate
 
 _EVERY: tuple[str, ...] = (*MARKS, *map("".join, product(MARKS, repeat=2)))
 _LONGEST = 400  # of a reason
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 SIMULTANEOUS = "simultaneous"
 """How the method of an interval over several groups begins, see `oochub.stats.group_intervals`."""
 
@@ -119,6 +120,8 @@ def describe_reason(estimate: Estimate) -> str:
 
     >>> describe_reason(Estimate(0.5, n=9, method="", reason="only 3 clusters: careful; only 7 clusters: careful"))
     'only 3 to 7 clusters: careful'
+    >>> describe_reason(Estimate(0.5, n=9, method="", reason="p = 0.17; p = 0.5; p = 0.09"))
+    'p = 0.09 to 0.5'
     """
     return "; ".join(
         map(_join_reasons, *zip(*_group_alike((estimate.reason or "no interval").split("; ")).items(), strict=True))
@@ -133,12 +136,12 @@ def _group_alike(reasons: list[str]) -> dict[tuple[str, ...], list[list[str]]]:
     """Reasons by their text without its numbers, and the numbers of each."""
     alike: dict[tuple[str, ...], list[list[str]]] = {}
     for reason in (wording.name(each, _LONGEST) for each in reasons):
-        alike.setdefault(tuple(re.split(r"\d+", reason)), []).append(re.findall(r"\d+", reason))
+        alike.setdefault(tuple(_NUMBER.split(reason)), []).append(_NUMBER.findall(reason))
     return alike
 
 
 def _join_reasons(texts: tuple[str, ...], found: list[list[str]]) -> str:
     """The reasons of one mark in one: where their numbers differ, the least to the most."""
-    spans = (sorted(set(column), key=int) for column in zip(*found, strict=True))
+    spans = (sorted(set(column), key=lambda text: float(text.replace(",", ""))) for column in zip(*found, strict=True))
     words = [span[0] if len(span) == 1 else f"{span[0]} to {span[-1]}" for span in spans]
     return texts[0] + "".join(word + text for word, text in zip(words, texts[1:], strict=True))
