@@ -78,7 +78,6 @@ def predict(
             or for a model that does not read images, a device that is not here, a dtype whose logits overflow.
     """
     how = replace(how, mode_options=settings)
-    dataset = check_data_set(dataset)
     return predict_splits(ModelSource(wrap_callable(model, how, asked)), dataset, how, asked, out=out)
 
 
