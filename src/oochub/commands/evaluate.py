@@ -175,7 +175,7 @@ def _keep_predictions(answers: list[Path], keep: Path, source: Mapping[str, Any]
     from oochub.evaluation.evaluation_inputs import is_beside, open_parts
     from oochub.prediction.predictions import concatenate_predictions
 
-    if source["benchmark"] is None and not any(map(is_beside, answers)):
+    if source.get("benchmark") is None and not any(map(is_beside, answers)):
         raise OochubError(
             "--keep needs --benchmark, or a file of columns beside the predictions. Add one, or leave --keep out."
         )
