@@ -126,7 +126,7 @@ def test_near_names_and_what_to_write_are_said():
     with pytest.raises(OochubError, match="Did you mean 'accuracy'"):
         oochub.evaluate(ROWS, metrics=["Acuracy"])
     with pytest.raises(OochubError, match=r"Dataset\.from_list"):
-        oochub.predict(Network(), [{"array": [1.0]}], class_names=["cat", "dog"])
+        oochub.predict(Network(), [{"array": [1.0]}], class_names=["cat", "dog"], transform=len)
     with pytest.raises(OochubError, match="resamples must be 100 or more, a whole number up to 1,000,000"):
         oochub.evaluate(ROWS, resamples=10**10)
 
