@@ -350,7 +350,7 @@ class _Column:
                 self._add(value)
 
     def _add(self, value: str) -> None:
-        self.is_truth = self.is_truth and value in (("True", "False") if self.is_name else _TRUTHS)
+        self.is_truth = self.is_truth and value in _TRUTHS
         self.is_int = self.is_int and _INT.fullmatch(value) is not None
         self.is_whole = self.is_whole and _WHOLE.fullmatch(value) is not None
         self.is_float = self.is_float and _FLOAT.fullmatch(value) is not None
@@ -373,7 +373,7 @@ class _Column:
                 return pa.float64() if self.has_gaps else pa.int64()
             if is_number or (self.is_float and self.is_exact):
                 return pa.float64()
-            return pa.bool_() if self.is_truth and not self.has_gaps else pa.string()
+            return pa.string()
         if not self.has_values:
             return pa.string() if self.has_missing_words else pa.float64()
         has_gaps = self.has_gaps or self.has_missing_words
