@@ -17,7 +17,7 @@ OF_WORDS := $(wildcard tests/builders/test_criteri*.py) $(addprefix tests/builde
   test_context_table.py test_toy_pictures.py)
 MAIN_JOB := $(filter-out $(OF_WORDS),$(wildcard tests/builders/*.py)) tests/data tests/commands/test_command_line.py \
   tests/commands/test_command_contract.py tests/test_registration.py $(addprefix tests/prediction/,test_prediction.py \
-  test_predictions.py test_parts.py test_from_arrays.py test_casts.py test_stored_head.py test_rows_with_contexts.py)
+  test_predictions.py test_parts.py test_from_arrays.py test_casts.py test_stored_head.py test_context_roles.py)
 NO_TORCH := $(filter-out $(OF_WORDS) tests/builders/test_plugin_benchmark.py tests/builders/test_sentence_embeddings.py, \
   $(wildcard tests/builders/*.py)) tests/outputs tests/stats/test_statistics.py tests/stats/test_ranking.py \
   tests/storage/test_parquet_file.py tests/storage/test_picture_file.py tests/storage/test_reading.py \
