@@ -50,13 +50,13 @@ def _convolutions(model: nn.Module) -> list[nn.Conv2d]:
     return [each for each in model.modules() if isinstance(each, nn.Conv2d) and max(each.kernel_size) > 1]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign  # torch compiles
 @pytest.mark.parametrize("objective", ["erm", "coral"])
 def test_a_compiled_model_learns_what_an_uncompiled_one_does(objective, tmp_path):
     """The reference backend runs the traced graph as it is; coral also reads features, which hooks give.
 
-    In a process of its own: torch's tracer has ended one that had run a thousand tests, without a word. Planted fault
-    seen: `model.compile()` left out, so that nothing was traced.
+    In a process of its own, and no slow test: processes that had run a thousand tests have ended here, without a word.
+    Planted fault seen: `model.compile()` left out, so that nothing was traced.
     """
     process = get_context("spawn").Process(target=_compare_compiled, args=(objective, tmp_path))
     process.start()
