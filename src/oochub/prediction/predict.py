@@ -105,8 +105,8 @@ def predict_splits(
     """
     asked = replace(asked, device=choose_device(asked.device))
     ranks = Ranks.here()
-    _check_settings(asked, out, ranks)
     cluster = RayEngine.of(asked, ranks)
+    _check_settings(asked, out, ranks)
     dataset = drop_build_column(unpack_samples(check_data_set(dataset)))
     parts = choose_splits(dataset, None if asked.splits is None else list(asked.splits))
     sample = Splits(parts, ()) if asked.limit is None else draw_sample(parts, asked.limit)
