@@ -97,7 +97,7 @@ class RobustTrainingArguments:
 
     Model:
         affine_after_blocks: A scale and a shift of every channel, learned, after each block of a ResNet (NOOCH,
-            Appendix A, "adaptive parameters"); see `oochub.models.architectures.affine_resnet`.
+            Appendix A, "adaptive parameters"); see `oochub.models.affine_resnet`.
         auxiliary_column: What a second head is to predict from the features (NOOCH, Appendix A, "auxiliary
             prediction"): a column of names or whole numbers, each a class, or of numbers or lists of them, each present
             where it is above 0. "context_area.0" is the first of each list, NOOCH's context of the highest alpha. None

@@ -93,9 +93,7 @@ def _describe_special(arguments: Mapping[str, Any]) -> list[str]:
     """What a user of the folder must know of options that change the network."""
     notes = []
     if arguments.get("affine_after_blocks"):
-        notes += [
-            "The Auto classes of transformers open this model after `import oochub.models.architectures.affine_resnet`."
-        ]
+        notes += ["The Auto classes of transformers open this model after `import oochub.models.affine_resnet`."]
     if (column := arguments.get("auxiliary_column")) is not None:
         notes += [f"A second head learned to predict `{column}`; it is stored apart, in auxiliary_head.safetensors."]
     return notes

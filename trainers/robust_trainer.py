@@ -112,7 +112,7 @@ class RobustTrainer:
         _check_tracker(args.report_to)
         eval_dataset = _check_validation(args, eval_dataset, held_out)
         if args.affine_after_blocks:
-            from oochub.models.architectures.affine_resnet import add_affine
+            from oochub.models.affine_resnet import add_affine
 
             model = add_affine(model)
         self.model, self.args, self.objective, self._held_out = model, args, objective, held_out

@@ -29,7 +29,7 @@ from transformers import AutoModelForImageClassification, ResNetConfig, ResNetFo
 from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.inputs.pictures.preprocessing import Preprocessing, normalize
-from oochub.models.architectures.affine_resnet import AffineResNetForImageClassification, add_affine
+from oochub.models.affine_resnet import AffineResNetForImageClassification, add_affine
 from oochub.prediction.predict import predict
 from oochub.trainers.backbone import open_backbone
 from oochub.trainers.samplers import UniformSampler
@@ -158,7 +158,7 @@ def test_the_folder_opens_and_says_what_the_trainer_said(tmp_path: Path, splits:
     with torch.no_grad():
         wanted = trainer.model(normalize(pictures, Preprocessing.from_processor(trainer._inputs.processor))).logits
     assert np.allclose(found.logits, wanted.numpy(), atol=1e-5) and found.features is not None
-    assert "oochub.models.architectures.affine_resnet" in (folder / "README.md").read_text()
+    assert "oochub.models.affine_resnet" in (folder / "README.md").read_text()
     assert json.loads((folder / "recipe.json").read_text())["arguments"]["affine_after_blocks"] is True
     onward, _ = open_backbone(str(folder), class_names=CLASSES)  # one may train on from the folder
     assert torch.equal(onward.eval()(pixels).logits, trainer.model(pixels).logits)

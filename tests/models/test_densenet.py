@@ -13,7 +13,7 @@ from torch.nn import functional
 from transformers import ViTImageProcessorPil
 
 from oochub.errors import OochubError
-from oochub.models.architectures.densenet import (
+from oochub.models.densenet import (
     DenseNetConfig,
     DenseNetForImageClassification,
     convert_densenet_weights,

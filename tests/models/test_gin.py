@@ -8,7 +8,7 @@ from datasets import Dataset, load_dataset
 import oochub
 from oochub.inputs._stored_processors import GraphProcessor
 from oochub.inputs.graphs import Graphs
-from oochub.models.architectures.gin import GinConfig, GinForGraphClassification
+from oochub.models.gin import GinConfig, GinForGraphClassification
 
 
 def _model():

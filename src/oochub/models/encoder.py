@@ -8,7 +8,7 @@ from torch import nn
 
 from oochub.errors import OochubError, unknown_name
 from oochub.input import Input
-from oochub.models.architectures.encoder_classifier import FILM_TYPES, POOLED, embed_images
+from oochub.models.encoder_classifier import FILM_TYPES, POOLED, embed_images
 from oochub.models.extraction import Head, find_head
 from oochub.models.model_source import ModelSource
 from oochub.models.open_model import Answers

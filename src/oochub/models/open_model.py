@@ -293,10 +293,10 @@ def read_model_config(
     """
     import transformers
 
-    import oochub.models.architectures.affine_resnet  # makes its type known to the Auto classes
-    import oochub.models.architectures.densenet
-    import oochub.models.architectures.encoder_classifier
-    import oochub.models.architectures.gin  # noqa: F401
+    import oochub.models.affine_resnet  # makes its type known to the Auto classes
+    import oochub.models.densenet
+    import oochub.models.encoder_classifier
+    import oochub.models.gin  # noqa: F401
 
     folder = Path(source)
     check_source(source, kind="model", hint=hint or "`oochub train` makes one.")

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from oochub.errors import OochubError, OochubWarning
 from oochub.input import Input
-from oochub.models.architectures.encoder_classifier import EncoderClassifier, EncoderClassifierConfig
 from oochub.models.encoder import Encoder
+from oochub.models.encoder_classifier import EncoderClassifier, EncoderClassifierConfig
 from oochub.models.extraction import find_head, record_calls, take_features
 from oochub.models.model_source import ModelSource
 from oochub.models.open_model import open_pretrained

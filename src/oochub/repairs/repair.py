@@ -447,10 +447,7 @@ def write_repair_card(repair: Repair, *, class_names: Sequence[str], is_wrapper:
         if repair.chosen is not None and repair.chosen.is_fine_tuned
         else "All weights but those of the last layer are the given model's.",
         f"Classes: {escape_markdown(shown + more)}.",
-        *(
-            ["The Auto classes of transformers open it after `import oochub.models.architectures.encoder_classifier`."]
-            * is_wrapper
-        ),
+        *(["The Auto classes of transformers open it after `import oochub.models.encoder_classifier`."] * is_wrapper),
         "",
         "## What was done",
         describe_choice(repair),

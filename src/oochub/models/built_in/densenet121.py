@@ -17,6 +17,6 @@ class Densenet121(BuiltInModel):
     @classmethod
     def config(cls, said: Mapping[str, Any], *, processor: Any, dataset: Any) -> Any:
         """See `BuiltInModel.config`."""
-        from oochub.models.architectures.densenet import DenseNetConfig
+        from oochub.models.densenet import DenseNetConfig
 
         return DenseNetConfig(**said)

@@ -18,6 +18,6 @@ class GinVirtual(BuiltInModel):
     @classmethod
     def config(cls, said: Mapping[str, Any], *, processor: Any, dataset: Any) -> Any:
         """See `BuiltInModel.config`."""
-        from oochub.models.architectures.gin import GinConfig
+        from oochub.models.gin import GinConfig
 
         return GinConfig(**said)

@@ -1,1 +1,0 @@
-"""Networks that transformers does not have, and a layer on an encoder."""
