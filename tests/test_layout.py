@@ -114,7 +114,7 @@ CODE_LINES = {
     "showing": 50,
     "stats": 2900,
     "storage": 1500,
-    "studies": 6050,
+    "studies": 5227,
     "sweep": 1750,
     "trainers": 4500,
     "training": 200,

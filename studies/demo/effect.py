@@ -1,30 +1,25 @@
-"""Does it show what it says? ERM, GroupDRO and two controls on the toy worlds, as one table (docs/effect.md).
+"""The hub's own experiment, one training a row: ERM and GroupDRO on a toy world in which context misleads.
 
-The table is the hub's own experiment: a world in which context misleads, the same world without the correlation, and
-the same images without the object. Run it with `python -m oochub.studies.demo.effect`.
+`oochub demo` runs four of the rows; docs/effect.md shows more, with a world without the correlation and images without
+the object as controls.
 """
 
-import json
-from collections.abc import Iterable, Mapping
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
-from multiprocessing import get_context
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import typer
 
 from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
-from oochub.process.program import end_with_parent
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
 
-_BIASED, _CONTROL = "context misleads", "no correlation"
+_BIASED = "context misleads"
 SIZES: dict[str, str | int] = {"nooch": 8000, "spawrious": "medium"}
 """The size of the worlds of the table, by benchmark."""
-_CONFIG = {"nooch": "nooch/ce_car", "spawrious": "spawrious/o2o_hard"}
+CONFIGS = {"nooch": "nooch/ce_car", "spawrious": "spawrious/o2o_hard"}
 _OPTIONS: dict[str, dict[str, Any]] = {"nooch": {"contexts": ["road"]}, "spawrious": {}}
 _EPOCHS = {"nooch": 3, "spawrious": 14}
 
@@ -61,17 +56,6 @@ DEMO = (
     Row(benchmark="nooch", objective="group_dro"),
     Row(benchmark="spawrious"),
     Row(benchmark="spawrious", objective="group_dro", environments="group"),
-)
-TABLE = (
-    *DEMO[:2],
-    Row(benchmark="nooch", world=_CONTROL),
-    Row(benchmark="nooch", objects=False),
-    Row(benchmark="nooch", world=_CONTROL, objects=False),
-    *DEMO[2:],
-    Row(benchmark="spawrious", objective="group_dro", environments="environment"),
-    Row(benchmark="spawrious", world=_CONTROL),
-    Row(benchmark="spawrious", objects=False),
-    Row(benchmark="spawrious", world=_CONTROL, objects=False),
 )
 
 
@@ -175,7 +159,7 @@ def run(row: Row, folder: Path, *, seed: int, size: str | int | None = None) -> 
     stem = f"{world_of(row)}-{row.objective}-{row.environments or 'environment'}-seed{seed}"
     target = folder / "runs" / stem
     train(
-        _CONFIG[row.benchmark],
+        CONFIGS[row.benchmark],
         target,
         objective=row.objective,
         hyperparameters={"step_size": 0.05} if row.objective == "group_dro" else {},
@@ -184,105 +168,9 @@ def run(row: Row, folder: Path, *, seed: int, size: str | int | None = None) -> 
         data_dir=str(raw),
         options=_OPTIONS[row.benchmark],
     )
-    data = load(_CONFIG[row.benchmark], data_dir=str(raw), options=_OPTIONS[row.benchmark])
+    data = load(CONFIGS[row.benchmark], data_dir=str(raw), options=_OPTIONS[row.benchmark])
     predict(target, data, out=target / "predictions.parquet")
     report = evaluate(target / "predictions.parquet")
     report.save(target / "report.json")
     report.to_html(target / "report.html")
     return report
-
-
-def markdown(results: Mapping[Row, list[Report]]) -> str:
-    """The table as Markdown, a section a benchmark."""
-    lines: list[str] = []
-    for benchmark in dict.fromkeys(row.benchmark for row in results):
-        rows = {row: reports for row, reports in results.items() if row.benchmark == benchmark}
-        first = next(iter(rows.values()))[0]
-        unit = {"auc": "AUC", "accuracy": "Accuracy"}[first.benchmark.primary_metric]
-        lines += [
-            f"\n## {_CONFIG[benchmark]}, toy world\n",
-            f"| world | method | {unit} in context | {unit} out of context | gap | {unit}, whole test split "
-            "| accuracy out of context |",
-            "|---|---|---|---|---|---|---|",
-        ]
-        for row, reports in rows.items():
-            means = SideMeans.of(reports)
-            numbers = [means.inside.text(), means.outside.text(), means.gap.text(signed=True)]
-            numbers += [means.whole.text(), means.accuracy_out.text()]
-            lines.append(f"| {row.world} | {row.title} | {' | '.join(numbers)} |")
-        lines.append(f"\nn = {first.gap.n_in:,} in context, {first.gap.n_out:,} out of context.")
-    return "\n".join(lines) + "\n"
-
-
-def _convert_to_json(reports: list[Report]) -> dict[str, Any]:
-    means = SideMeans.of(reports)
-    names = ("in", "out", "gap", "all", "accuracy_in", "accuracy_out")
-    numbers = {name: mean._asdict() for name, mean in zip(names, means, strict=True)}
-    return {"metric": reports[0].benchmark.primary_metric, **numbers}
-
-
-_PREFACE = """# The effect, measured
-
-Made by `python -m oochub.studies.demo.effect`. The toy worlds of `oochub demo`, rendered in the real raw
-formats and built by the real builders; a small ResNet trained from scratch. All numbers times 100:
-the mean over seeds {seeds}, in brackets the 95% interval over test images (the mean of the seeds' intervals) and
-the standard deviation over seeds.
-
-Two controls stand beside the effect. Trained in the world *without* the correlation, the same network has no gap. And
-with the *object erased*, context alone predicts the label where context and label are correlated, and does not where
-they are not. (For NOOCH that is read off the whole test split: its easy rows are those where context and label agree,
-so on them a network that has learned nothing but happens to like roads is right, and out of context wrong.)
-
-GroupDRO on Spawrious is given the column `group` (label x background) as its environments. That departs from the
-paper's protocol, which has the two training environments; the row with `environment` is that protocol's form.
-"""
-
-
-def _render_row(row: Row, folder: Path) -> None:
-    render(row, folder / "raw")
-
-
-def _run_row(row: Row, seed: int, folder: Path) -> Report:
-    return run(row, folder, seed=seed)
-
-
-def _limit_to_one_thread() -> None:
-    end_with_parent()
-    import torch
-    from transformers.utils import logging
-
-    torch.set_num_threads(1)
-    logging.disable_progress_bar()
-
-
-def main(
-    out: Annotated[Path, typer.Option(help="The Markdown page.")] = Path("docs/effect.md"),
-    folder: Annotated[Path, typer.Option(help="Holds worlds, runs and reports.")] = Path("runs/effect"),
-    seeds: int = 3,
-    workers: Annotated[int, typer.Option(help="Trainings side by side.")] = 2,
-) -> None:
-    """Trains the whole table and writes the page."""
-    from oochub.process.follow import follow
-    from oochub.storage.files import write_whole
-
-    jobs = [(row, seed) for row in TABLE for seed in range(seeds)]
-    worlds = {world_of(row): row for row in TABLE}
-    results: dict[Row, list[Report]] = {}
-    # One thread each: two small trainings side by side are faster than one with two threads after the other.
-    with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_limit_to_one_thread) as pool:
-        renders = pool.map(_render_row, worlds.values(), [folder] * len(worlds))
-        list(follow(renders, total=len(worlds), desc="Worlds", unit="world", disable=None))
-        reports = pool.map(_run_row, *zip(*jobs, strict=True), [folder] * len(jobs))
-        for (row, _), report in zip(
-            jobs, follow(reports, total=len(jobs), desc="Trainings", disable=None), strict=True
-        ):
-            results.setdefault(row, []).append(report)
-    numbers = [{**asdict(row), "title": row.title, **_convert_to_json(reports)} for row, reports in results.items()]
-    with write_whole(out.with_suffix(".json")) as draft:
-        draft.write_text(json.dumps({"seeds": seeds, "rows": numbers}, indent=1) + "\n", "utf-8")
-    with write_whole(out) as draft:
-        draft.write_text(_PREFACE.format(seeds=", ".join(map(str, range(seeds)))) + markdown(results), "utf-8")
-
-
-if __name__ == "__main__":
-    typer.run(main)

@@ -5,8 +5,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
-
-from oochub.studies.demo.effect import main
+from effect_page import main
 
 pytestmark = pytest.mark.campaign  # trainings of minutes; one of them is in the test of the README's first result
 SEEDS = int(os.environ.get("OOCHUB_EFFECT_SEEDS", "3"))

@@ -11,15 +11,14 @@ import re
 from itertools import permutations
 from pathlib import Path
 
+import found_groups_runs
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from found_groups_runs import METHODS, SEEDS, TABLE, label_alone, render, rows_of, wrong_groups
+from found_groups_section import found_groups_section
 from scipy import stats
-
-from oochub.studies.demo import found_groups_runs
-from oochub.studies.demo.found_groups_runs import METHODS, SEEDS, TABLE, label_alone, render, rows_of, wrong_groups
-from oochub.studies.demo.found_groups_section import found_groups_section
 
 DOCS = Path(__file__).parents[2] / "docs"
 SAME = {  # on Spawrious o2o_hard, in docs/results/runs.parquet
@@ -145,7 +144,7 @@ def test_numbers_and_verdicts(runs, about, monkeypatch):
     changed.loc[changed.index[-1], "worst_group"] += 0.01
     with pytest.raises(AssertionError):
         check(text, changed)
-    monkeypatch.setattr("oochub.studies.demo.results_numbers.math.hypot", lambda seeds, pictures: pictures)
+    monkeypatch.setattr("results_numbers.math.hypot", lambda seeds, pictures: pictures)
     with pytest.raises(AssertionError):
         check(found_groups_section(runs, about), runs)
 

@@ -13,11 +13,10 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-
-from oochub.studies.demo import repeated_runs
-from oochub.studies.demo.repeated_runs import METHODS, PLACES, TABLE, RunPlace, row_of, runs_again
-from oochub.studies.demo.repeats_section import repeats_section, steps_sentence
-from oochub.studies.demo.results_runs import TABLE as RUNS
+import repeated_runs
+from repeated_runs import METHODS, PLACES, TABLE, RunPlace, row_of, runs_again
+from repeats_section import repeats_section, steps_sentence
+from results_runs import TABLE as RUNS
 
 DOCS = Path(__file__).parents[2] / "docs"
 WORLDS = {"nooch/ce_car": "NOOCH ce_car", "spawrious/o2o_hard": "Spawrious o2o_hard"}

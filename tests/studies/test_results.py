@@ -14,15 +14,17 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+import results_numbers
+import results_page as results
+import results_runs
+from found_groups_runs import TABLE as FOUND
+from found_groups_section import found_groups_section
+from repeated_runs import TABLE as REPEATS
+from repeats_section import repeats_section, steps_sentence
 from scipy import stats
 
 import oochub
 from oochub import catalog
-from oochub.studies.demo import results, results_numbers, results_runs
-from oochub.studies.demo.found_groups_runs import TABLE as FOUND
-from oochub.studies.demo.found_groups_section import found_groups_section
-from oochub.studies.demo.repeated_runs import TABLE as REPEATS
-from oochub.studies.demo.repeats_section import repeats_section, steps_sentence
 from oochub.sweep.measurement import measure
 from oochub.sweep.runs import plan_stages
 from oochub.sweep.sweep import sweep

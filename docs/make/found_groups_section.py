@@ -3,10 +3,10 @@
 from typing import Any
 
 import pandas as pd
+from found_groups_runs import METHODS
+from results_numbers import BEATS, against, interval
 
 from oochub.report import format_numbers
-from oochub.studies.demo.found_groups_runs import METHODS
-from oochub.studies.demo.results_numbers import BEATS, against, interval
 
 _WORLDS = {"waterbirds": "Waterbirds", "spawrious/o2o_hard": "Spawrious o2o_hard"}
 _GIVEN = {"none": "labels", "true": "true groups", "found": "found groups"}
@@ -75,7 +75,7 @@ the ERM model of the same seed sees in whole images (`region=picture`), less the
 al. 2020). The methods are then given class by cluster (`--environments label/contexts`) instead of class by context.
 Clusters are found on the training split alone.
 Made from `docs/results/found_groups.parquet`, the numbers of {runs} runs;
-`python -m oochub.studies.demo.found_groups_runs` does them again, some ten minutes on one core. {versions}.
+`python docs/make/found_groups_runs.py` does them again, some ten minutes on one core. {versions}.
 
 Settings, selection of the epoch and rule are those above, fixed before the runs; accuracies are times 100, and the rule
 is about the worst group of the test split. Waterbirds is trained for 4 epochs: after 7, ERM has almost no gap to close

@@ -1,6 +1,6 @@
 """Does single runs of docs/results.md again with other threads and instructions.
 
-Run by `python -m oochub.studies.demo.repeated_runs`. Their numbers are docs/results/repeats.parquet: what the
+Run by `python docs/make/repeated_runs.py`. Their numbers are docs/results/repeats.parquet: what the
 same row and the same seed give elsewhere. Goes on where it was stopped.
 """
 
@@ -15,11 +15,11 @@ from typing import Annotated, Any, NamedTuple
 import pandas as pd
 import pyarrow as pa
 import typer
+from results_runs import HERE, KEY, RECIPES, render
 
 from oochub.process.program import end_with_parent
 from oochub.storage.files import write_whole
 from oochub.storage.parquet_file import write_parquet
-from oochub.studies.demo.results_runs import HERE, KEY, RECIPES, render
 from oochub.sweep.measurement import measure
 from oochub.sweep.runs import Run, plan_stages
 from oochub.sweep.sweep_recipe import read_recipe

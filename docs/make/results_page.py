@@ -1,4 +1,4 @@
-"""Writes docs/results.md and its image from docs/results/runs.parquet: `python -m oochub.studies.demo.results`."""
+"""Writes docs/results.md and its image from docs/results/runs.parquet: `python docs/make/results_page.py`."""
 
 import json
 from collections.abc import Iterable
@@ -7,19 +7,19 @@ from typing import Annotated, Any
 
 import pandas as pd
 import typer
+from found_groups_runs import TABLE as FOUND
+from found_groups_section import found_groups_section
+from repeated_runs import TABLE as REPEATS
+from repeats_section import repeats_section, steps_sentence
+from results_numbers import BEATS, ORACLE, SAME, TASKS, WORSE, MethodResult, method_results
+from results_picture import draw
+from results_runs import KEY
 
 from oochub.report import format_numbers
 from oochub.storage.files import write_whole
 from oochub.storage.parquet_file import read_parquet
-from oochub.studies.demo.found_groups_runs import TABLE as FOUND
-from oochub.studies.demo.found_groups_section import found_groups_section
-from oochub.studies.demo.repeated_runs import TABLE as REPEATS
-from oochub.studies.demo.repeats_section import repeats_section, steps_sentence
-from oochub.studies.demo.results_numbers import BEATS, ORACLE, SAME, TASKS, WORSE, MethodResult, method_results
-from oochub.studies.demo.results_picture import draw
-from oochub.studies.demo.results_runs import KEY
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[1]
 TABLE, PAGE, PICTURE = DOCS / "results" / "runs.parquet", DOCS / "results.md", DOCS / "figures" / "results.png"
 
 LABEL_BASED = ("ERM", "CVaR", "Focal", "Reweight", "Undersample")
@@ -127,8 +127,8 @@ def _describe_settings(settings: dict[str, Any]) -> str:
 _ALT = "Out of context, each method with its interval; a line marks ERM."
 _PREFACE = """# Results: twenty objectives on the toy worlds
 
-Made by `python -m oochub.studies.demo.results` from `docs/results/runs.parquet`, the numbers of {runs} runs;
-`python -m oochub.studies.demo.results_runs` does the runs again, about half a minute each on one core.
+Made by `python docs/make/results_page.py` from `docs/results/runs.parquet`, the numbers of {runs} runs;
+`python docs/make/results_runs.py` does the runs again, about half a minute each on one core.
 The worlds are those of [effect.md](effect.md), the network its small ResNet, trained from scratch; {versions}.
 
 **What was fixed when.** One setting per method, fixed before the first of these runs, at the objective's default or the

@@ -2,7 +2,7 @@
 
 Each seed has its ERM run; `oochub.contexts` clusters the features of that very model, of whole images as GEORGE does,
 on the training split, and what it finds becomes the environments of the methods. Run by
-`python -m oochub.studies.demo.found_groups_runs`; it goes on where it was stopped.
+`python docs/make/found_groups_runs.py`; it goes on where it was stopped.
 """
 
 import json
@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import typer
 from numpy.typing import NDArray
+from results_runs import KEY
 from scipy.optimize import linear_sum_assignment
 
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
@@ -26,12 +27,11 @@ from oochub.data.load import load
 from oochub.records.build_record import BuildRecord
 from oochub.storage.files import write_whole
 from oochub.storage.parquet_file import write_parquet
-from oochub.studies.demo.results_runs import KEY
 from oochub.sweep.measurement import measure
 from oochub.sweep.runs import Run, RunResult
 from oochub.trainers.rows.context_environments import context_environments
 
-TABLE = Path(__file__).resolve().parents[2] / "docs" / "results" / "found_groups.parquet"
+TABLE = Path(__file__).resolve().parents[1] / "results" / "found_groups.parquet"
 SEEDS = (0, 1, 2)
 FOUND = "label/contexts"
 """The environments of the methods that are given found groups: each class by each cluster."""

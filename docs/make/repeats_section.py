@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from repeated_runs import SEED
+from results_numbers import TASKS
 
 from oochub.report import format_numbers
-from oochub.studies.demo.repeated_runs import SEED
-from oochub.studies.demo.results_numbers import TASKS
 
 _PLACE = ["threads", "instructions", "time"]
 
@@ -84,7 +84,7 @@ A seed fixes the first weights, the order of rows and the augmentation. It does 
 adds: that goes by the number of threads and by its instructions, and training makes a large difference of the last
 digit. These are runs of the table above, seed {seed}, done again on one machine: with one thread and with two, with all
 instructions of its processor and with AVX2 alone, as on an older one. Out of context, × 100, from
-`docs/results/repeats.parquet`, {runs} runs; `python -m oochub.studies.demo.repeated_runs` does them again. {versions}.
+`docs/results/repeats.parquet`, {runs} runs; `python docs/make/repeated_runs.py` does them again. {versions}.
 
 The same threads and instructions give the same number again ({same} of {of}); a dash was not run. The *range* is the
 largest minus the smallest, beside that of the seeds on one machine. If the first is as large as the second, naming

@@ -7,10 +7,10 @@ import pandas as pd
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from results_numbers import TASKS, MethodResult, method_results
 
 from oochub.report import theme
 from oochub.storage.files import write_whole
-from oochub.studies.demo.results_numbers import TASKS, MethodResult, method_results
 
 _OUT = {"nooch": "AUC-hard", "spawrious": "accuracy out of context"}
 _COLORS = {"labels": theme.LIGHT["ink"], "environments": theme.LIGHT["ink2"], "label x context": theme.LIGHT["h5"]}

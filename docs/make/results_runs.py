@@ -1,6 +1,6 @@
 """Does the runs of docs/results.md and keeps their numbers in docs/results/runs.parquet.
 
-Run by `python -m oochub.studies.demo.results_runs`. Renders the toy worlds, sweeps both recipes of docs/results,
+Run by `python docs/make/results_runs.py`. Renders the toy worlds, sweeps both recipes of docs/results,
 and goes on where it was stopped.
 """
 
@@ -26,7 +26,7 @@ from oochub.sweep.sweep import sweep
 from oochub.sweep.sweep_recipe import SweepRecipe, read_recipe
 from oochub.sweep.sweep_table import make_run_table
 
-HERE = Path(__file__).resolve().parents[2] / "docs" / "results"
+HERE = Path(__file__).resolve().parents[1] / "results"
 TABLE = HERE / "runs.parquet"
 RECIPES = {"nooch": HERE / "toy_nooch.toml", "spawrious": HERE / "toy_spawrious.toml"}
 KEY = b"oochub"
