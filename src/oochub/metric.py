@@ -161,7 +161,8 @@ class MetricShell(metaclass=_JoinsEvaluate):
         if _import_evaluate_metric() is None or not isinstance(self, _import_evaluate_metric()):
             raise OochubError(
                 f"{type(self).__name__} was imported without `evaluate`, so it is not an `evaluate` module. Load the "
-                "folder: evaluate.load(FOLDER). The metric itself is a function: oochub.get('metric', NAME)."
+                "folder: evaluate.load(FOLDER), after pip install 'oochub[evaluate]'. The metric itself is a "
+                "function: oochub.get('metric', NAME)."
             )
         if kwargs.get("num_process", 1) != 1:
             raise OochubError(
