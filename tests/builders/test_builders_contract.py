@@ -26,7 +26,7 @@ from datasets import (
 )
 from declared_in_tests import declared_in_tests
 from row_digest import row_digest
-from tried_configs import TRIED, tried_by_day
+from tried_configs import TRIED, tried_by_day, tried_few
 
 import oochub
 from oochub import catalog
@@ -59,6 +59,10 @@ _OF_COLLECTIONS = [  # the configs of a data set read its folder in ways of thei
 @pytest.fixture(params=tried_by_day())
 def tried(request):
     return request.param
+
+
+few = pytest.mark.parametrize("tried", tried_few(), indirect=True)
+"""Every day one config of each task; what takes longest is tried with the others by the slow tests."""
 
 
 @pytest.fixture
@@ -265,6 +269,7 @@ def test_pictures_are_the_source_bytes(tried, data, folder):
     assert found, f"{'/'.join(tried)}: no file holds the first image's bytes; builders never encode images anew"
 
 
+@few
 def test_no_link_leads_out_of_the_folder(tried, data, folder, tmp_path):
     """An image that lies elsewhere is refused, and read with follow_links=True; planted: a builder that reads it."""
     source = _source(data, folder) or _table(data, folder)
@@ -291,6 +296,7 @@ def test_environment_variable_gives_the_folder(tried, folder, monkeypatch, tmp_p
     assert all(len(part) for part in load_dataset(*tried).values())
 
 
+@few
 def test_changed_raw_data_are_built_again(tried, data, folder, tmp_path):
     """The trap of a cache keyed by path: a changed raw folder gives another cache folder; planted: no `_watched`."""
     copy = tmp_path / tried[0]
@@ -386,6 +392,7 @@ def without_oochub(tmp_path_factory):
         process.stdin.close()
 
 
+@few
 def test_parquet_repository_loads_without_oochub(tried, data, repository, without_oochub):
     """Planted faults seen: a script of ours in the folder, which imports oochub; another order of rows."""
     built = repository(*tried)
@@ -396,6 +403,7 @@ def test_parquet_repository_loads_without_oochub(tried, data, repository, withou
         assert again[split].features == part.features and row_digest(again[split]) == row_digest(part)
 
 
+@few
 def test_a_built_repository_says_what_it_is(tried, data, repository, tmp_path):
     """Wherever it lies and whatever reads it: each row, the features, build.json, the metadata of the Parquet files.
 

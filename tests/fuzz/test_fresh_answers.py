@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 from drawn_changes import bytes_of, cells_of, place_of
 from drawn_columns import Columns, Draw, cell, columns_of, retyped, rows
+from formats_answers import IDS, NAMES, WRITERS, answers, data
 from fresh_cases import Change, Reader, every_day, fresh
 from fuzz_case import Format, Used
 from fuzz_predictions import ROWS, arrays, evaluated, numbers_of
 from plain_counts import share
-from test_fuzz_answers import IDS, NAMES, WRITERS, answers, data
 
 _TRUTH = dict(zip(IDS, arrays()["label"].tolist(), strict=True))
 _GROUP = dict(zip(IDS, arrays()["group"].tolist(), strict=True))

@@ -15,16 +15,16 @@ import pytest
 from datasets import Image as ImageFeature
 from datasets import load_dataset
 from drawn_changes import bytes_of, cells_of, field_of, lines_of, place_of
+from formats_captions import CAPTIONS
+from formats_coco import COCO
+from formats_ids import IDS, SPLIT
+from formats_lists import DEVKIT, LISTS, SOLUTION
+from formats_metadata import CUB, FACES, METADATA
+from formats_spawrious import SPAWRIOUS
+from formats_tars import TARS
 from fresh_cases import Change, Reader, counted, every_day, fresh
 from fuzz_case import Format, Used
 from plain_counts import csv_rows, tallied
-from test_fuzz_captions import CAPTIONS
-from test_fuzz_coco import COCO
-from test_fuzz_ids import IDS, SPLIT
-from test_fuzz_lists import DEVKIT, LISTS, SOLUTION
-from test_fuzz_metadata import CUB, FACES, METADATA
-from test_fuzz_spawrious import SPAWRIOUS
-from test_fuzz_tars import TARS
 
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.class_names.imagenet_classes import IMAGENET_1K_WNIDS

@@ -211,7 +211,7 @@ def _count(config: str) -> Callable[[Path], Any]:
     return count
 
 
-def _format(config: str) -> Format:
+def wilds(config: str) -> Format:
     def make(folder: Path) -> None:
         oochub.get("benchmark", "wilds").of(config).render_toy_world(folder, size=_SETS[config][0])
 
@@ -267,7 +267,7 @@ def _change(config: str) -> dict[str, Change]:
     return {**own, **own, "bytes": bytes_of(*files), "place": place_of(*files)}
 
 
-READERS = tuple(Reader(kind=_format(config), changes=_change(config), share=0.5) for config in _SETS)
+READERS = tuple(Reader(kind=wilds(config), changes=_change(config), share=0.5) for config in _SETS)
 
 
 @pytest.mark.campaign

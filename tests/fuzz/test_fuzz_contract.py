@@ -1,9 +1,10 @@
-"""Contract of the campaign: every file that reads what users have is fuzzed, by a thousand cases and more in all."""
+"""Contract of the campaign: every file that reads what users have is fuzzed."""
 
 import ast
 import importlib
-from collections import Counter
 from pathlib import Path
+
+from fuzz_case import Format
 
 ROOT = Path(__file__).parents[2]
 _CALLS = {
@@ -76,7 +77,7 @@ FUZZED = {
     "studies/waterbirds/cub_images.py": "metadata",
     "studies/wilds/submission_file.py": "submissions",
 }
-"""A file that reads, and the fuzz file whose cases go through it."""
+"""A file that reads, and the format of tests/fuzz that goes through it: formats_<name>.py."""
 
 ELSEWHERE = {
     "builders/toy_worlds/_corruptions.py": "decodes what the toy world drew",
@@ -138,13 +139,27 @@ def test_every_reader_is_fuzzed():
     readers = _readers()
     assert len(readers) > 20
     unknown = sorted(readers - FUZZED.keys() - ELSEWHERE.keys())
-    assert not unknown, f"{unknown} read files: write cases in tests/fuzz and name them in FUZZED"
-    for name in set(FUZZED.values()):
-        assert (Path(__file__).parent / f"test_fuzz_{name}.py").is_file(), name
+    assert not unknown, f"{unknown} read files: write a format in tests/fuzz and name it in FUZZED"
 
 
-def test_there_are_a_thousand_cases():
-    counts: Counter[str] = Counter()
-    for file in sorted(Path(__file__).parent.glob("test_fuzz_*.py")):
-        counts[file.stem] = len(getattr(importlib.import_module(file.stem), "CASES", ()))
-    assert counts.total() >= 1_000 and all(counts[f"test_fuzz_{name}"] >= 40 for name in set(FUZZED.values())), counts
+def test_every_format_is_drawn():
+    """Fault planted: `REPAIRS` left out of the readers of test_fuzz_formats.py."""
+    here, drawn, formats = Path(__file__).parent, set(), {}
+    for file in sorted(here.glob("*.py")):
+        for name, value in vars(importlib.import_module(file.stem)).items():
+            if name.endswith("READERS"):
+                drawn |= {reader.kind.make for reader in value}
+            for each in value.values() if isinstance(value, dict) else [value]:
+                if isinstance(each, Format) and file.stem.startswith("formats_"):
+                    formats.setdefault(file.stem.removeprefix("formats_"), []).append(each)
+    left = {kind.name for kinds in formats.values() for kind in kinds if kind.make not in drawn}
+    assert not left, f"{left} are read by no `Reader` of tests/fuzz"
+    own = {
+        "answers",
+        "predictions",
+        "parts",
+        "entries",
+        "wilds",
+    }  # whose formats stand in a test_fresh file of that name
+    assert set(FUZZED.values()) <= {*formats, *own}
+    assert len(drawn) > 50

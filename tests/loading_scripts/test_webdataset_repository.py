@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from datasets import Dataset, DatasetDict, Image, load_dataset
-from tried_configs import TRIED, tried_by_day
+from tried_configs import TRIED, tried_few
 
 import oochub
 from oochub.loading_scripts.build_repository import build_parquet, build_webdataset
@@ -41,7 +41,7 @@ def test_every_benchmark_is_covered():
     assert {name for name, _ in TRIED} == set(oochub.names("benchmark"))
 
 
-@pytest.mark.parametrize("tried", tried_by_day(pytest.mark.campaign, each_benchmark=False))
+@pytest.mark.parametrize("tried", tried_few(pytest.mark.campaign))
 def test_three_readers_give_the_rows_of_parquet(raw, tmp_path, tried):
     """To the last bit; planted: floats of seven digits, class names for numbers, a shard without its last sample."""
     wds = pytest.importorskip("webdataset", reason="pip install 'oochub[webdataset]'")

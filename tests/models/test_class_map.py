@@ -9,6 +9,8 @@ from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES, IMAGENET_1K_W
 from oochub.class_names.wordnet import load_wordnet_facts
 from oochub.errors import OochubError, word_for_shell
 from oochub.models.class_map import ImagenetOutputs, match_classes, read_label_map
+from oochub.settings.model_settings import ModelSettings
+from oochub.settings.option import list_options
 
 HUB = ["crane" if name == "crane2" else name for name in IMAGENET_1K_NAMES]  # as models of the Hub call the machine
 WRITINGS = {
@@ -252,3 +254,10 @@ def test_outputs_without_names_take_the_sorted_order_and_say_so():
     order = "the outputs of the model have no names, and answer for the classes in their order: 0 for cat, 1 for dog"
     assert found.notes == (order,)
     assert match_classes(["LABEL_0", "LABEL_1"], ["LABEL_0", "LABEL_1"]).notes == ()
+
+
+@pytest.mark.parametrize("typed", ["cat,dog", ",".join(f"class {k}" for k in range(2_000)), "c" * 10_000])
+def test_names_are_typed_or_read_from_a_file(typed):
+    """Planted fault: a list that is too long for the name of a file."""
+    parse = list_options(ModelSettings)["class_names"].parse
+    assert parse is not None and parse(typed, "--class-names") == tuple(typed.split(","))

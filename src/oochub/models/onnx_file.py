@@ -112,6 +112,8 @@ class OnnxFile:
         proto = _parse(self._file)
         external = _check_external_data(proto, self._file)
         self.metadata: Mapping[str, str] = {each.key: each.value for each in proto.metadata_props}
+        if broken := [key for key, value in self.metadata.items() if not isinstance(value, str)]:
+            raise OochubError(f"{file}: its metadata {broken} are not UTF-8. Export the model again.")
         self._input = _find_input(proto, self._file)
         self._output, self.classes, is_skipped = _find_output(proto, self._file)
         self.__name__ = self._file.name

@@ -1,0 +1,45 @@
+"""Answers of another program with one thing wrong, joined to a benchmark: refused, or the same numbers."""
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
+from fuzz_predictions import ROWS, arrays
+
+NAMES = ["cat", "dog", "owl"]
+IDS = [f"id{number}" for number in range(ROWS)]
+
+
+@functools.cache
+def data() -> DatasetDict:
+    """The benchmark: ids, labels and groups."""
+    features = {"example_id": Value("string"), "label": ClassLabel(names=NAMES), "group": Value("string")}
+    rows = {"example_id": IDS, "label": arrays()["label"].tolist(), "group": arrays()["group"].tolist()}
+    return DatasetDict({"test": Dataset.from_dict(rows, Features(features))})
+
+
+def answers() -> dict[str, Any]:
+    """A column of logits a class, and the labels."""
+    logits = arrays()["logits"].astype(float)
+    columns = {f"logit_{name}": logits[:, number].tolist() for number, name in enumerate(NAMES)}
+    return {"example_id": IDS, **columns, "label": [NAMES[number] for number in arrays()["label"]]}
+
+
+def _write_csv(columns: dict[str, Any], file: Path) -> None:
+    pd.DataFrame(columns).to_csv(file, index=False)
+
+
+def _write_parquet(columns: dict[str, Any], file: Path) -> None:
+    pq.write_table(pa.table(columns), file)
+
+
+def _write_npz(columns: dict[str, Any], file: Path) -> None:
+    np.savez(file, **{name: np.asarray(values) for name, values in columns.items()})
+
+
+WRITERS = {"answers.csv": _write_csv, "answers.parquet": _write_parquet, "answers.npz": _write_npz}

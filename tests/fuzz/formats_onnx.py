@@ -1,0 +1,125 @@
+"""ONNX files and what lies beside them, one thing wrong: refused in one line, or the numbers of ONNX Runtime itself."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fuzz_case import Format, Used
+from PIL import Image
+
+import oochub
+from oochub.commands._options import check_models
+from oochub.settings.model_settings import ModelSettings
+
+_NET, _WEIGHTS, _PROCESSOR, _CONFIG = "net.onnx", "net.data", "preprocessor_config.json", "config.json"
+_NAMES = ["corgi", "labrador", "bulldog"]
+_SIZE = 16
+_found: dict[Path, Any] = {}
+
+
+def _beside() -> dict[str, Any]:
+    return {
+        "do_normalize": True, "do_rescale": True, "do_resize": True, "image_mean": [0.4, 0.4, 0.4],
+        "image_processor_type": "ViTImageProcessor", "image_std": [0.3, 0.3, 0.3], "resample": 2,
+        "rescale_factor": 1 / 255, "size": {"height": _SIZE, "width": _SIZE},
+    }  # fmt: skip
+
+
+_LABELS: dict[str, Any] = {"id2label": {str(k): name for k, name in enumerate(_NAMES)}}
+
+
+def _graph(shape: tuple[Any, ...] = ("n", 3, _SIZE, _SIZE), metadata: dict[str, str] | None = None) -> Any:
+    """A convolution, its mean and a linear layer, node by node."""
+    import onnx
+    from onnx import helper, numpy_helper
+
+    rng = np.random.default_rng(0)
+    weights = {"w": (4, 3, 3, 3), "b": (4,), "v": (4, 3), "c": (3,)}
+    stored = [numpy_helper.from_array(rng.normal(size=s).astype(np.float32), name) for name, s in weights.items()]
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["h"], strides=[2, 2], kernel_shape=[3, 3]),
+        helper.make_node("Relu", ["h"], ["r"]),
+        helper.make_node("GlobalAveragePool", ["r"], ["p"]),
+        helper.make_node("Flatten", ["p"], ["q"], axis=1),
+        helper.make_node("Gemm", ["q", "v", "c"], ["scores"]),
+    ]
+    kind = onnx.TensorProto.FLOAT
+    inputs = [helper.make_tensor_value_info("x", kind, list(shape))]
+    outputs = [helper.make_tensor_value_info("scores", kind, [shape[0], 3])]
+    graph = helper.make_graph(nodes, "net", inputs, outputs, stored)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    helper.set_model_props(model, metadata or {})
+    return model
+
+
+def _make(folder: Path) -> None:
+    (folder / _NET).write_bytes(_graph().SerializeToString())
+    (folder / _PROCESSOR).write_text(json.dumps(_beside()))
+    (folder / _CONFIG).write_text(json.dumps(_LABELS))
+
+
+def _make_with_metadata(folder: Path) -> None:
+    metadata = {"preprocessor_config": json.dumps(_beside()), "names": str(dict(enumerate(_NAMES)))}
+    (folder / _NET).write_bytes(_graph(metadata=metadata).SerializeToString())
+
+
+def _make_external(folder: Path) -> None:
+    import onnx
+
+    _make(folder)
+    onnx.save(_graph(), str(folder / _NET), save_as_external_data=True, location=_WEIGHTS, size_threshold=0)
+
+
+@cache
+def _data() -> Any:
+    from datasets import ClassLabel, Dataset, Features, Value
+    from datasets import Image as ImageFeature
+
+    rng = np.random.default_rng(1)
+    pictures = [Image.fromarray(rng.integers(0, 255, (20, 18, 3), np.uint8)) for _ in range(3)]
+    features = Features(example_id=Value("string"), image=ImageFeature(), label=ClassLabel(names=sorted(_NAMES)))
+    rows = {"example_id": ["a", "b", "c"], "image": pictures, "label": [0, 1, 2]}
+    return Dataset.from_dict(rows, features=features)
+
+
+def _use(folder: Path, out: Path) -> Used:
+    check_models(str(folder / _NET), how=ModelSettings())
+    made = oochub.predict(folder / _NET, _data(), out=out / "p.parquet", cache=False, batch_size=2)
+    assert np.isfinite(made.logits).all()
+    _found[folder] = made.logits
+    return Used(numbers=made.logits, notes=made.metadata.notes, counts={"agree": True})
+
+
+def _count(folder: Path) -> dict[str, bool]:
+    """What ONNX Runtime makes of the pixels that transformers gives, image by image, in the order of the data."""
+    import onnx
+    import onnxruntime
+    from transformers import AutoImageProcessor
+
+    proto = onnx.load(str(folder / _NET), load_external_data=False)
+    said = {each.key: each.value for each in proto.metadata_props}
+    processor, names = folder / _PROCESSOR, _NAMES
+    if "preprocessor_config" in said:
+        (folder.parent.parent / "said").mkdir(exist_ok=True)
+        processor = folder.parent.parent / "said" / _PROCESSOR
+        processor.write_text(said["preprocessor_config"])
+    elif (folder / _CONFIG).is_file():
+        labels = json.loads((folder / _CONFIG).read_text("utf-8-sig"))["id2label"]
+        names = [labels[str(k)] for k in range(3)]
+    opened, session = AutoImageProcessor.from_pretrained(processor.parent), onnxruntime.InferenceSession(folder / _NET)
+    (asked,) = session.get_inputs()
+    batch = asked.shape[0] if isinstance(asked.shape[0], int) else 1
+    made = []
+    for row in _data():
+        pixels = np.asarray(opened(row["image"], return_tensors="np")["pixel_values"], np.float32)
+        made.append(session.run(None, {asked.name: np.repeat(pixels, batch, axis=0)})[0][0])
+    right = np.stack(made)[:, [names.index(name) for name in sorted(_NAMES)]]
+    return {"agree": bool(np.allclose(right, _found[folder], rtol=1e-3, atol=1e-3))}
+
+
+_THINGS = ("image processor", "processor", "model", "ImageProcessor", "class_names", "class of the data set")
+NETS = Format(name="ONNX files", make=_make, use=_use, names=_THINGS, count=_count)
+METADATA = Format(name="ONNX metadata", make=_make_with_metadata, use=_use, names=_THINGS, count=_count)
+EXTERNAL = Format(name="ONNX external data", make=_make_external, use=_use, names=_THINGS, count=_count)
