@@ -10,23 +10,18 @@ VISION := $(VENV)/vision
 RAY := $(VENV)/ray
 BRIDGES := $(VENV)/bridges
 AXE := $(VENV)/axe/axe_playwright_python/axe.min.js
-# What versions of packages can break: reading and building, rows of every source, prediction, the command line. Not the
-# arithmetic, rules on words and counts that are plain Python: those are tested once, by `make test`.
-OF_WORDS := $(wildcard tests/builders/test_criteri*.py) $(addprefix tests/builders/,test_builder_options.py \
-  test_nooch_id_files.py test_read_only_cache.py test_small_tables.py test_spawrious_compositions.py \
-  test_context_table.py test_toy_pictures.py)
-MAIN_JOB := $(filter-out $(OF_WORDS),$(wildcard tests/builders/*.py)) tests/data tests/commands/test_command_line.py \
-  tests/commands/test_command_contract.py tests/test_registration.py $(addprefix tests/prediction/,test_prediction.py \
-  test_predictions.py test_parts.py test_from_arrays.py test_casts.py test_stored_head.py test_context_roles.py)
-NO_TORCH := $(filter-out $(OF_WORDS) tests/builders/test_plugin_benchmark.py tests/builders/test_sentence_embeddings.py, \
-  $(wildcard tests/builders/*.py)) tests/outputs tests/stats/test_statistics.py tests/stats/test_ranking.py \
-  tests/storage/test_parquet_file.py tests/storage/test_picture_file.py tests/storage/test_reading.py \
-  tests/test_registration.py
-WITH_TORCHVISION := $(addprefix tests/models/,test_vision.py test_supported_models.py test_every_classifier.py \
-  test_more_chat_models.py) \
-  tests/docs/test_model_types.py
-WITH_RAY := tests/prediction/test_ray_engine.py tests/context_finding/test_contexts_by_engines.py tests/test_repairing.py
+# What versions of packages can break: every import, a build of each benchmark, rows, one main job. What is plain Python is
+# tested once, by `make test`.
+BUILDS := $(addprefix tests/builders/test_builders_contract.py::,test_shared_columns test_the_record_says_what_was_built \
+  test_pictures_are_the_source_bytes)
 CANARY := tests/test_registration.py tests/data/test_load.py tests/eval_modules/test_metric_modules.py
+MAIN_JOB := $(BUILDS) $(CANARY) $(addprefix tests/prediction/,test_predictions.py test_parts.py) \
+  tests/commands/test_command_line.py tests/data/test_image_folder.py
+NO_TORCH := $(BUILDS) tests/test_registration.py tests/outputs tests/stats/test_ranking.py \
+  tests/storage/test_parquet_file.py tests/storage/test_picture_file.py tests/storage/test_reading.py
+WITH_TORCHVISION := tests/models/test_vision.py tests/docs/test_model_types.py tests/models/test_every_classifier.py \
+  $(addprefix tests/models/test_more_chat_models.py::test_a_type_answers_as_transformers_alone,[lfm2_vl] [llava_next])
+WITH_RAY := tests/prediction/test_ray_engine.py tests/context_finding/test_contexts_by_engines.py tests/test_repairing.py
 export OMP_NUM_THREADS ?= 2
 
 export PYTHONDONTWRITEBYTECODE :=  # what pytest makes of the tests is kept for the next run and stage
@@ -67,8 +62,9 @@ $(LOWEST)/.ready: pyproject.toml constraints-lowest.txt
 	$(LOWEST)/bin/python -m pip install --quiet torch==2.13.0 --constraint constraints-lowest.txt --editable ".[coco,plots,gist]" hypothesis pytest pytest-xdist
 	touch $@
 
-lowest: $(LOWEST)/.ready  ## the builders and the main job with the lowest versions that pyproject.toml allows
-	$(LOWEST)/bin/python -m pytest -m "not slow and not campaign" -n logical --dist loadfile $(MAIN_JOB)
+lowest: $(LOWEST)/.ready  ## imports, builds and the main job with the lowest versions that pyproject.toml allows
+	$(LOWEST)/bin/python tests/helpers/every_import.py
+	$(LOWEST)/bin/python -m pytest -m "not slow and not campaign" $(MAIN_JOB)
 
 $(NEWER)/.ready: pyproject.toml constraints.txt
 	test -x $(NEWER)/bin/python || $(PYTHON) -m venv $(NEWER)
@@ -79,7 +75,8 @@ $(NEWER)/.ready: pyproject.toml constraints.txt
 	touch $@
 
 newer: $(NEWER)/.ready  ## what needs no torch, with another Python: make newer PYTHON=python3.13
-	$(NEWER)/bin/python -m pytest -m "not slow and not campaign" -n logical --dist loadfile $(NO_TORCH)
+	$(NEWER)/bin/python tests/helpers/every_import.py torch accelerate
+	$(NEWER)/bin/python -m pytest -m "not slow and not campaign" $(NO_TORCH)
 
 $(NEWEST)/.ready: pyproject.toml constraints.txt
 	test -x $(NEWEST)/bin/python || $(PYTHON) -m venv $(NEWEST)
@@ -89,7 +86,7 @@ $(NEWEST)/.ready: pyproject.toml constraints.txt
 
 newest: $(NEWEST)/.ready  ## the canary: the newest `datasets` and `evaluate` that the registry has, whatever pyproject.toml allows
 	$(NEWEST)/bin/python -m pip install --quiet --upgrade datasets evaluate  # past the cap: pip says so and goes on
-	$(NEWEST)/bin/python -m pytest -m "not slow and not campaign" -n logical --dist loadfile $(CANARY)
+	$(NEWEST)/bin/python -m pytest -m "not slow and not campaign" $(CANARY)
 
 $(VISION)/.ready: constraints.txt | $(READY)
 	rm -rf $(VISION)

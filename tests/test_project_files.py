@@ -44,9 +44,17 @@ def _checked(schema: str, *files: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_the_workflow_runs_all_that_must_pass() -> None:
-    """It calls `.ci/run`, which anybody can run. Fault planted: `make test` in its place."""
-    assert "run: .ci/run\n" in (GITHUB / "workflows" / "ci.yml").read_text("utf-8")
+    """Its jobs are the stages of `.ci/run`, which anybody can run. Faults planted: a stage less; `make test` instead."""
+    workflow, run = (GITHUB / "workflows" / "ci.yml").read_text("utf-8"), (ROOT / ".ci" / "run").read_text("utf-8")
+    stages = re.findall(r"\w+", re.search(r"^ +stage: \[(.*?)\]", workflow, re.M)[1])  # type: ignore[index]
+    known = re.search(r"there are ([\w, ]+)\"", run)
+    assert known and {*stages, "docs"} == set(known[1].split(", "))
+    assert "run: .ci/run ${{ matrix.stage }}\n" in workflow
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o100
+    lanes = run.partition("first_lane() {")[2].partition("if [ $#")[0]
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    tested = set(re.findall(r"^(\w+):.*\n(?:\t.*\n)*?\t.*-m pytest", makefile, flags=re.M)) - {"campaign"}
+    assert tested == {*re.findall(r"make (\w+)", lanes), "test", "slow", "newer", "newest"}
 
 
 def test_make_alone_lists_every_target() -> None:
