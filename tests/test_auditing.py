@@ -33,6 +33,7 @@ def test_a_model_that_looks_at_the_background_relies_on_it(pictures):
     assert {row.group for row in report.group_rows} == {"light/red", "light/blue", "dark/red", "dark/blue"}
 
 
+@pytest.mark.slow
 def test_contexts_are_found_where_the_data_say_none(pictures, tmp_path):
     """The same by hand, with the background found by its hue: right as usual, wrong against, and nothing to test.
 

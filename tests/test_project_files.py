@@ -44,7 +44,7 @@ def _checked(schema: str, *files: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_the_workflow_runs_all_that_must_pass() -> None:
-    """Its jobs are the stages of `.ci/run`, which anybody can run. Faults planted: a stage less; `make test` instead."""
+    """Its jobs are the stages of `.ci/run`, which anybody can run. Faults planted: a stage less; `make test`."""
     workflow, run = (GITHUB / "workflows" / "ci.yml").read_text("utf-8"), (ROOT / ".ci" / "run").read_text("utf-8")
     stages = re.findall(r"\w+", re.search(r"^ +stage: \[(.*?)\]", workflow, re.M)[1])  # type: ignore[index]
     known = re.search(r"there are ([\w, ]+)\"", run)

@@ -97,12 +97,22 @@ def test_a_broken_block_is_not_excused():
         check_fence(Fence("python", "made = (\n", "it is slow", ""))
 
 
+_LONG = {
+    *("oochub.auditing", "oochub.repairing", "oochub.models.runtimes.exported_network", "oochub.evaluation.tasks"),
+    *("oochub.context_finding.context_columns", "oochub.trainers.rows.context_environments"),
+    *("oochub.builders.toy_worlds.toy_imagenet", "oochub.builders.toy_worlds.toy_wilds_poverty"),
+}
+"""Modules whose examples draw large worlds, train or export: slow tests."""
+
+
 def _modules() -> list[str]:
     """The modules that have an example in their text."""
     return [module_of(file) for file in files() if ">>>" in file.read_text("utf-8")]
 
 
-@pytest.mark.parametrize("name", _modules())
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in _LONG else ()) for name in _modules()]
+)
 def test_docstring_examples(name):
     """Planted fault seen: another number below an example of ece.py."""
     module = importlib.import_module(name)

@@ -115,6 +115,7 @@ oochub.cli.main()
     _check(_ended(code), number)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", _SIGNALS)
 @pytest.mark.parametrize("how", list(_STOPPED))
 def test_stopped_while_it_writes(how, number, tmp_path):

@@ -45,6 +45,7 @@ def test_no_rule_passes_or_fails_too_often():
     assert check_page.is_above(80, 1_000) and not check_page.is_above(30, 1_000)
 
 
+@pytest.mark.slow
 def test_the_truths_of_the_worlds():
     """NLL and AUC of normal margins by a million draws. Fault planted: the standard deviation of one model for both."""
     import numpy as np

@@ -10,6 +10,7 @@ from oochub.eval_modules.detectors import _bank_rows
 from oochub.eval_modules.detectors.nnguide import Nnguide
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 10, 300])
 def test_equals_the_definition(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of 64 of 300 rows. Planted faults seen: the k-th alone; guides without energies; the last block's."""

@@ -32,6 +32,7 @@ def test_states_of_batches_are_one():
     assert first.compute() == f1_macro(label=label, prediction=prediction)
 
 
+@pytest.mark.slow
 def test_resamples_are_those_of_scikit_learn():
     """The bootstrap by hand; classes far apart, answers into classes of nobody. Planted fault: a class left out."""
     rng = np.random.default_rng(1)

@@ -25,6 +25,7 @@ def _loaded(text: str, name: str, folder: Path) -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_every_metric_is_one_file(name: str, kind: str, tmp_path: Path) -> None:
     """It imports nothing of oochub, and gives the numbers and errors of the function that it was made of.

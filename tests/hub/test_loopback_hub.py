@@ -6,17 +6,14 @@ an upload kept whatever its digest or its size; a commit on any parent, or of a 
 its second page; a Range ignored; a pull request's commit on main; a card's YAML not read.
 """
 
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, hf_hub_download, snapshot_download
+from huggingface_hub import CommitOperationAdd, HfApi, hf_hub_download
 from huggingface_hub.errors import (
-    EntryNotFoundError,
     HfHubHTTPError,
     RepositoryNotFoundError,
-    RevisionNotFoundError,
 )
 from loopback_hub import Fault, LoopbackHub
 
@@ -37,37 +34,6 @@ def _status(call: Callable[[], object]) -> int:
 
 def _upload(api: HfApi, path: str = "notes.txt", content: bytes = b"text", to: str = "user/data") -> None:
     api.upload_file(path_or_fileobj=content, path_in_repo=path, repo_id=to, repo_type="dataset")
-
-
-def test_a_data_set_that_was_pushed_loads_and_streams(hub: LoopbackHub) -> None:
-    """Both with the library's own functions, which ask the endpoints that the Hub has."""
-    from datasets import Dataset, DatasetDict, load_dataset
-
-    rows = Dataset.from_dict({"label": list(range(7)), "name": [f"row {number}" for number in range(7)]})
-    both = DatasetDict(train=rows, test=rows.select([1, 3]))
-    both.push_to_hub("user/data", "first", num_shards={"train": 3, "test": 1})
-    rows.push_to_hub("user/data", "second", split="test")
-    assert len([name for name in hub.files("datasets/user/data") if name.endswith(".parquet")]) == 5
-    loaded = load_dataset("user/data", "first")
-    assert loaded["train"].to_list() == rows.to_list()
-    assert loaded["test"].to_list() == rows.select([1, 3]).to_list()
-    assert list(load_dataset("user/data", "second", split="test", streaming=True)) == rows.to_list()
-    assert any(seen.status == 206 for seen in hub.requests), "streaming asks for ranges"
-
-
-@pytest.mark.parametrize("kind", ["model", "dataset", "space"])
-def test_repositories_of_each_type_are_made_found_and_deleted(api: HfApi, kind: str) -> None:
-    """A second one of the same name is refused unless that is said to be right."""
-    sdk = {"space_sdk": "static"} if kind == "space" else {}
-    address = api.create_repo("user/thing", repo_type=kind, private=True, **sdk)
-    assert (address.repo_id, address.repo_type) == ("user/thing", kind)
-    assert api.repo_info("user/thing", repo_type=kind).private
-    assert _status(lambda: api.create_repo("user/thing", repo_type=kind, **sdk)) == 409
-    api.create_repo("user/thing", repo_type=kind, exist_ok=True, **sdk)
-    api.delete_repo("user/thing", repo_type=kind)
-    assert not api.repo_exists("user/thing", repo_type=kind)
-    with pytest.raises(RepositoryNotFoundError):
-        api.delete_repo("user/thing", repo_type=kind)
 
 
 def test_nothing_is_written_without_a_token(api: HfApi, hub: LoopbackHub) -> None:
@@ -180,16 +146,6 @@ def test_an_upload_must_be_what_was_announced(api: HfApi, hub: LoopbackHub) -> N
     assert not [seen for seen in hub.requests[sent:] if seen.method == "PUT"], "it has the blob"
 
 
-def test_a_large_upload_comes_in_parts(api: HfApi, hub: LoopbackHub) -> None:
-    """The last part is smaller."""
-    hub.endpoints.part = 3_000
-    api.create_repo("user/data", repo_type="dataset")
-    _upload(api, "rows.parquet", _BINARY)
-    assert len([seen for seen in hub.requests if seen.method == "PUT"]) == 4
-    assert hub.content("datasets/user/data", "rows.parquet") == _BINARY
-    assert not list(hub.store.folder.glob("*.part"))
-
-
 def test_a_commit_names_only_blobs_that_are_there(api: HfApi, hub: LoopbackHub) -> None:
     """A client that says it has uploaded is not believed."""
     api.create_repo("user/data", repo_type="dataset")
@@ -214,23 +170,6 @@ def test_a_commit_on_a_parent_that_moved_is_refused(api: HfApi, hub: LoopbackHub
     assert "more.txt" in hub.files("datasets/user/data")
 
 
-def test_files_and_folders_are_deleted_and_what_is_not_there_is_refused(api: HfApi, hub: LoopbackHub) -> None:
-    """What is deleted and added in one commit is there."""
-    api.create_repo("user/data", repo_type="dataset")
-    to = {"repo_id": "user/data", "repo_type": "dataset", "commit_message": "Change"}
-    names = ["one/a.txt", "one/b.txt", "two/c.txt"]
-    api.create_commit(operations=[CommitOperationAdd(name, b"old") for name in names], **to)
-    assert _status(lambda: api.delete_file("nope.txt", "user/data", repo_type="dataset")) == 404
-    changes = [
-        CommitOperationAdd("one/a.txt", b"new"),
-        CommitOperationDelete("one/"),
-        CommitOperationDelete("two/c.txt"),
-    ]
-    api.create_commit(operations=changes, **to)
-    assert hub.files("datasets/user/data") == [".gitattributes", "one/a.txt"]
-    assert hub.content("datasets/user/data", "one/a.txt") == b"new"
-
-
 def test_lists_come_in_pages_of_two(api: HfApi, hub: LoopbackHub) -> None:
     """The client follows to the last page; another page size gives one."""
     api.create_repo("user/data", repo_type="dataset")
@@ -246,23 +185,6 @@ def test_lists_come_in_pages_of_two(api: HfApi, hub: LoopbackHub) -> None:
     assert api.list_repo_files("user/data", repo_type="dataset") == [".gitattributes", *names]
     known = api.get_paths_info("user/data", ["deep", "deep/a.txt", "nope"], repo_type="dataset")
     assert [one.path for one in known] == ["deep", "deep/a.txt"]
-
-
-def test_what_is_not_there_is_said_by_its_code(api: HfApi, hub: LoopbackHub) -> None:
-    """The client makes an exception of its own of each."""
-    api.create_repo("user/model")
-    with pytest.raises(RepositoryNotFoundError):
-        api.model_info("user/other")
-    with pytest.raises(RepositoryNotFoundError):
-        api.model_info("other")
-    with pytest.raises(RevisionNotFoundError):
-        api.model_info("user/model", revision="other")
-    with pytest.raises(EntryNotFoundError):
-        hf_hub_download("user/model", "config.json")
-    with pytest.raises(RevisionNotFoundError):
-        hf_hub_download("user/model", "config.json", revision="other")
-    with pytest.raises(EntryNotFoundError):
-        list(api.list_repo_tree("user/model", "folder"))
 
 
 def test_a_part_of_a_file_is_read(api: HfApi, hub: LoopbackHub) -> None:
@@ -281,31 +203,6 @@ def test_a_part_of_a_file_is_read(api: HfApi, hub: LoopbackHub) -> None:
     assert (beyond.status_code, beyond.headers["Content-Range"]) == (416, f"bytes */{size}")
 
 
-def test_each_revision_keeps_its_files(api: HfApi, hub: LoopbackHub) -> None:
-    """A branch, a tag and each commit; the history is that of the branch."""
-    api.create_repo("user/model")
-
-    def put(text: str, revision: str = "main") -> str:
-        to = {"repo_id": "user/model", "path_in_repo": "a.txt", "revision": revision}
-        return str(api.upload_file(path_or_fileobj=text.encode(), commit_message=text, **to).oid)
-
-    first = put("first")
-    api.create_tag("user/model", tag="v1")
-    api.create_branch("user/model", branch="try/this", revision=first)
-    put("second")
-    put("tried", revision="try/this")
-    expected = {"main": b"second", "v1": b"first", first: b"first", "try/this": b"tried"}
-    for revision, text in expected.items():
-        assert Path(hf_hub_download("user/model", "a.txt", revision=revision)).read_bytes() == text
-    titles = [one.title for one in api.list_repo_commits("user/model")]
-    assert titles == ["second", "first", "initial commit"]
-    assert {one.name for one in api.list_repo_refs("user/model").branches} == {"main", "try/this"}
-    assert _status(lambda: api.create_branch("user/model", branch="try/this")) == 409
-    api.delete_branch("user/model", branch="try/this")
-    with pytest.raises(RevisionNotFoundError):
-        hf_hub_download("user/model", "a.txt", revision="try/this")
-
-
 def test_a_card_with_wrong_metadata_is_refused(api: HfApi) -> None:
     """Before it is uploaded, by the client."""
     api.create_repo("user/data", repo_type="dataset")
@@ -313,73 +210,6 @@ def test_a_card_with_wrong_metadata_is_refused(api: HfApi) -> None:
         _upload(api, "README.md", b"---\nconfigs: [a\n---\n")
     _upload(api, "README.md", b"---\nlicense: other\n---\n")
     assert api.dataset_info("user/data").card_data.license == "other"
-
-
-def test_results_of_models_are_read_where_the_client_reads_them(api: HfApi) -> None:
-    """Of a model, and of all models on a data set."""
-    api.create_repo("user/data", repo_type="dataset")
-    for name, value in (("low", 0.2), ("high", 0.8)):
-        api.create_repo(f"user/{name}")
-        text = f"- dataset: {{id: user/data, task_id: hard}}\n  value: {value}\n".encode()
-        api.upload_file(path_or_fileobj=text, path_in_repo=".eval_results/data.yaml", repo_id=f"user/{name}")
-    found = api.model_info("user/low", expand=["evalResults"]).eval_results
-    assert [(one.dataset_id, one.task_id, one.value) for one in found] == [("user/data", "hard", 0.2)]
-    board = api.get_dataset_leaderboard("user/data")
-    assert [(one.rank, one.model_id, one.value) for one in board] == [(1, "user/high", 0.8), (2, "user/low", 0.2)]
-
-
-def test_a_folder_that_was_uploaded_is_the_snapshot(api: HfApi, tmp_path: Path) -> None:
-    """Byte for byte, empty files as well."""
-    files = {"a.txt": b"a", "deep/er/b.bin": _BINARY, "empty.txt": b""}
-    for name, content in files.items():
-        (tmp_path / "given" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "given" / name).write_bytes(content)
-    api.create_repo("user/model")
-    api.upload_folder(folder_path=tmp_path / "given", repo_id="user/model")
-    got = Path(snapshot_download("user/model"))
-    assert {name: (got / name).read_bytes() for name in files} == files
-    before = api.model_info("user/model").sha
-    api.upload_folder(folder_path=tmp_path / "given", repo_id="user/model")
-    assert api.model_info("user/model").sha == before, "nothing changed, no commit"
-
-
-def test_a_model_that_was_pushed_is_opened_by_its_name(hub: LoopbackHub) -> None:
-    """By transformers' own functions."""
-    import torch
-    from transformers import AutoModelForImageClassification, ResNetConfig, ResNetForImageClassification
-
-    config = ResNetConfig(embedding_size=8, hidden_sizes=[8, 8], depths=[1, 1], num_labels=3)
-    model = ResNetForImageClassification(config).eval()
-    model.push_to_hub("user/model")
-    assert "model.safetensors" in hub.files("user/model")
-    opened = AutoModelForImageClassification.from_pretrained("user/model").eval()
-    pixels = torch.rand(2, 3, 16, 16, generator=torch.Generator().manual_seed(0))
-    assert torch.equal(opened(pixels).logits, model(pixels).logits)
-    with pytest.raises(OSError, match="user/other"):
-        AutoModelForImageClassification.from_pretrained("user/other")
-
-
-def test_a_metric_of_a_space_is_loaded(api: HfApi) -> None:
-    """By `evaluate`, which runs the file of the Space's name."""
-    import evaluate
-    from hub_client import point_evaluate
-
-    text = (
-        b"import evaluate\n"
-        b"from datasets import Features, Value\n"
-        b"class Half(evaluate.Metric):\n"
-        b"    def _info(self):\n"
-        b"        of = Features({'predictions': Value('float32'), 'references': Value('float32')})\n"
-        b"        return evaluate.MetricInfo(description='', citation='', features=of)\n"
-        b"    def _compute(self, predictions, references):\n"
-        b"        return {'half': 0.5 * len(predictions)}\n"
-    )
-    point_evaluate(api.endpoint)  # it may have been imported by this test
-    api.create_repo("user/half", repo_type="space", space_sdk="static")
-    api.upload_file(path_or_fileobj=text, path_in_repo="half.py", repo_id="user/half", repo_type="space")
-    assert evaluate.load("user/half").compute(predictions=[1, 2, 3], references=[1, 2, 3]) == {"half": 1.5}
-    with pytest.raises(FileNotFoundError):
-        evaluate.load("user/other")
 
 
 @pytest.mark.parametrize("kind", ["error", "cut", "hang"])
@@ -395,24 +225,6 @@ def test_faults_come_where_asked(api: HfApi, hub: LoopbackHub, kind: Fault) -> N
     assert api.model_info("user/model", timeout=5.0).id == "user/model"
 
 
-@pytest.mark.slow
-def test_clients_that_try_again_come_through_faults(api: HfApi, hub: LoopbackHub) -> None:
-    """With a third of all requests failing, what is downloaded in the end is right."""
-    api.create_repo("user/model")
-    api.upload_file(path_or_fileobj=_BINARY, path_in_repo="a.bin", repo_id="user/model")
-    hub.faults(rate=0.3, seed=5, kinds=("error", "cut"))
-    came = 0
-    for _ in range(12):
-        try:
-            path = hf_hub_download("user/model", "a.bin", force_download=True)
-        except (OSError, ValueError, HfHubHTTPError.__bases__[0]):  # it asks for the name only once
-            continue
-        came += 1
-        assert Path(path).read_bytes() == _BINARY
-    assert came > 3
-    assert {seen.status for seen in hub.requests} >= {0, 200, 500}
-
-
 def test_the_same_seed_gives_the_same_faults(hub: LoopbackHub) -> None:
     """At the rate asked for."""
     drawn = []
@@ -423,19 +235,6 @@ def test_the_same_seed_gives_the_same_faults(hub: LoopbackHub) -> None:
     failed = [one for one in drawn[0] if one]
     assert 150 < len(failed) < 250
     assert set(failed) == {"error", "cut", "hang"}
-
-
-def test_a_request_is_held_until_it_is_released(api: HfApi, hub: LoopbackHub) -> None:
-    """Before it does anything, so what a test sees then is what was there before."""
-    api.create_repo("user/data", repo_type="dataset")
-    with hub.pause_at("POST .*/commit/") as pause:
-        upload = threading.Thread(target=_upload, args=(api,))
-        upload.start()
-        pause.wait()
-        assert hub.files("datasets/user/data") == [".gitattributes"]
-        pause.release()
-        upload.join()
-    assert "notes.txt" in hub.files("datasets/user/data")
 
 
 def test_what_was_pushed_is_there_after_a_restart(api: HfApi, hub: LoopbackHub) -> None:

@@ -35,8 +35,7 @@ def slow_first(data: bytes, where: str) -> int:
 
 
 @pytest.mark.parametrize("form", ["data set", "chosen rows", "stream", "stream of shards"])
-@pytest.mark.parametrize("workers", [0, 1, 5, None])
-@pytest.mark.parametrize("batch_size", [1, 7, 20, 300])
+@pytest.mark.parametrize(("workers", "batch_size"), [(0, 7), (1, 20), (5, 1), (5, 300), (None, 7)])
 def test_rows_are_in_order(form: str, workers: int | None, batch_size: int) -> None:
     """Reference: counting. Planted fault seen: tasks taken as they end."""
     found = list(map_images(rows(101, form=form), slow_first, batch_size=batch_size, num_workers=workers))

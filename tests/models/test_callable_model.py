@@ -91,6 +91,7 @@ def test_a_function_may_return_an_array_or_an_object_with_logits(net, data):
         assert np.abs(made.logits - expected).max() < 1e-5
 
 
+@pytest.mark.slow
 def test_the_module_is_left_as_it_was(net, data, monkeypatch):
     """Also after an error. Planted fault: evaluation mode stays."""
     net.top.eval()

@@ -116,6 +116,7 @@ def test_yes_and_no() -> None:
     assert [matcher.find(text) for text in texts] == [1, 0, 1, 0, 1, -1, -1]
 
 
+@pytest.mark.slow
 def test_words_of_imagenet() -> None:
     """By WordNet: a synonym is the class; a word for many classes is none of them."""
     matcher = AnswerMatcher(IMAGENET_1K_NAMES, IMAGENET_1K_NAMES)

@@ -267,6 +267,7 @@ def test_every_detector_and_odin_run(data, tmp_path):
             assert np.isfinite(fitted.score(features=test.features, logits=test.logits)).all(), (name, detector)
 
 
+@pytest.mark.slow
 def test_a_toy_world_is_told_apart(spawrious, tmp_path):
     """By a tiny encoder with random weights: dogs in their usual places; chance is 1 of 4."""
     torch.manual_seed(0)

@@ -76,6 +76,7 @@ def test_auto_is_multiple_choice(folder: Any) -> None:
         assert predictions.metadata.model.mode == "multiple_choice"
 
 
+@pytest.mark.slow
 def test_a_type_that_cannot_share_its_prompt_is_scored_apart(folder: Any, monkeypatch: Any) -> None:
     """The measured difference decides; the numbers stay the same."""
     together = oochub.predict(str(folder("llava")), rows(), cache=False)
@@ -170,6 +171,7 @@ def test_what_is_asked(folder: Any) -> None:
     np.testing.assert_allclose(logits(again), logits(listed)[:3], atol=1e-5)  # whatever else is predicted
 
 
+@pytest.mark.slow
 def test_a_prompt_without_a_template(folder: Any) -> None:
     """It is read as it is, which a note says; {class} says where the answer stands, and what follows is not read."""
     where = folder("blip_2")

@@ -86,6 +86,7 @@ def test_equals_the_loop_in_float64(kind):
     assert (torch.log_softmax(model(pixel_values=perturbed).logits, 1).max(1).values > before).all()  # surer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", list(_CONFIGS))
 @pytest.mark.parametrize("preprocessing", ["fused", "processor"])
 def test_predict_stores_the_logits_of_the_perturbed_pictures(kind, preprocessing):

@@ -231,6 +231,7 @@ ENCODERS = sorted(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_type", ENCODERS)
 def test_an_encoder_that_is_served_gives_a_vector_a_picture(model_type: str) -> None:
     """The same for one image alone; those with a classifier are tried in `test_linear_probe`.

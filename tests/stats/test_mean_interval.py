@@ -91,6 +91,7 @@ def test_no_more_rows_count_than_there_are() -> None:
     assert (found.low, found.high) == pytest.approx((rows.low, rows.high))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("clusters", "rows", "share", "alike"),
     [
@@ -127,6 +128,7 @@ def too_sure(rng: np.random.Generator, rows: int, spread: float = 0.0, clusters:
     return 4 * (3 + spread * np.repeat(rng.normal(size=clusters), rows // clusters) + 2 * rng.normal(size=rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "clusters"), [(10, None), (30, None), (100, None), (40, 5), (200, 20)])
 @pytest.mark.parametrize("what", ["nll", "overconfidence"])
 def test_a_mean_that_depends_on_right_answers_covers(rows: int, clusters: int | None, what: str) -> None:

@@ -42,6 +42,7 @@ def areas_of_rows(truth: np.ndarray, score: np.ndarray, resamples: int) -> list[
     return areas
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("positive", ["id", "ood"])
 @pytest.mark.parametrize("case", _ROWS)
 def test_ends_are_those_of_resampled_rows(case: str, positive: str) -> None:

@@ -147,6 +147,7 @@ def test_p_value_is_uniform_where_there_is_no_difference() -> None:
     assert abs(below / 400 - 0.05) < 3 * math.sqrt(0.05 * 0.95 / 400)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "n", "truth"), [(5, 5, 0.76), (10, 20, 0.95), (50, 50, 0.95), (50, 50, 0.76)])
 def test_delong_covers(m: int, n: int, truth: float) -> None:
     """Planted fault: the plain A +- 1.96 se, 0.87 at 5 + 5 rows (the next test holds that)."""
@@ -199,6 +200,7 @@ def test_clusters_of_one_row_are_no_clusters() -> None:
     np.testing.assert_allclose(alone, delong_covariance(label, [score]).covariance, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constant", [True, False])
 def test_clustered_delong_covers(constant: bool) -> None:
     """30 clusters of 20 rows, intraclass correlation 0.3, label constant in a cluster or mixed.
@@ -252,6 +254,7 @@ def test_binary_mean_covers_from_few_to_many() -> None:
         assert covered >= 0.92, (n, p)  # Wilson's own is 0.9245 at n = 20, p = 0.05
 
 
+@pytest.mark.slow
 def test_mean_estimate_is_the_studentized_bootstrap() -> None:
     """Hall's transformation takes off what the bootstrap of the studentized mean does, here by a loop.
 
@@ -474,6 +477,7 @@ def test_worst_group_covers(sizes: list[int], rates: list[float]) -> None:
     assert coverage(interval, min(rates)) >= lowest(0.95)
 
 
+@pytest.mark.slow
 def test_a_bootstrap_of_the_minimum_does_not_cover() -> None:
     """The planted fault of the test above: 0.68 with 4 equal groups, 0.00 with 16 (method_facts, section 12)."""
 
@@ -497,6 +501,7 @@ def test_worst_loss_covers(count: int) -> None:
     assert coverage(interval, 1.0) >= lowest(0.95)
 
 
+@pytest.mark.slow
 def test_worst_group_with_clusters_covers() -> None:
     """4 groups of 20 clusters of 10 rows, rates of the clusters beta(9, 1): groups are all 0.9.
 
@@ -569,6 +574,7 @@ def test_difference_keeps_reasons() -> None:
 AUC_GAPS = [((20, 20, 0.7), (200, 200, 0.95)), ((40, 60, 0.9), (500, 500, 0.9)), ((10, 30, 0.6), (50, 50, 0.99))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("outside", "inside"), AUC_GAPS)
 def test_gap_of_auc_covers(outside: tuple[int, int, float], inside: tuple[int, int, float]) -> None:
     """Small and skewed hard sets against large easy ones. Planted fault: the interval of the larger set alone."""
@@ -581,6 +587,7 @@ def test_gap_of_auc_covers(outside: tuple[int, int, float], inside: tuple[int, i
     assert result >= lowest(0.94)
 
 
+@pytest.mark.slow
 def test_gap_of_accuracy_covers() -> None:
     """0.55 of 60 rows against 0.98 of 800."""
 

@@ -169,6 +169,7 @@ def test_the_cluster_test_is_students_where_clusters_are_alike():
     assert (found.estimate.low, found.estimate.high) == pytest.approx((interval.low, interval.high))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "gap", "share"), [(200, 0.1, 0.5), (400, 0.3, 0.1), (400, 0.0, 0.3)])
 def test_the_interval_of_shares_covers(n, gap, share):
     """400 draws; 0.917 to 0.983 is within three errors of 0.95. Planted fault: as many rows as in both sides."""

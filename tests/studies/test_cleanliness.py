@@ -187,6 +187,7 @@ def _by_transformers(clip, part):
     return best
 
 
+@pytest.mark.slow
 def test_the_best_description_as_by_transformers(clip, data):
     """Breed, background and both by a plain loop. Planted faults seen: texts in another order than the groups."""
     from oochub.studies.spawrious.cleanliness.description_match import description_match

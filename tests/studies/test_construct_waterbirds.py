@@ -37,6 +37,7 @@ def _digests(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
+@pytest.mark.slow
 def test_the_toy_of_cub_and_places(birds, tmp_path):
     """The same bytes for the same arguments, another world for another seed, a mask a bird."""
     assert _digests(toy_cub(tmp_path / "again", size=10)) == _digests(birds)
@@ -125,6 +126,7 @@ def test_a_pasted_bird_by_hand():
         pasted_bird(bird, Image.new("L", (4, 3)), place)
 
 
+@pytest.mark.slow
 def test_from_the_shell_to_rows(birds, tmp_path, monkeypatch, capsys):
     """The command, the builder that reads what it wrote, and the same bytes again."""
     cub, places, out = *_folders(birds).values(), tmp_path / "made"
@@ -158,6 +160,7 @@ def test_from_the_shell_to_rows(birds, tmp_path, monkeypatch, capsys):
     assert _digests(out) == before
 
 
+@pytest.mark.slow
 def test_masks_may_lie_beside_cub(birds, tmp_path):
     """segmentations.tgz is an archive of its own, which unpacks beside CUB_200_2011."""
     shutil.copytree(birds, tmp_path / "raw")

@@ -1,14 +1,11 @@
 """`oochub imagenet_ood detect` on a toy ImageNet: tables by scikit-learn over stored predictions; nothing twice."""
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 from sklearn.metrics import roc_auc_score
@@ -512,39 +509,3 @@ def test_two_studies_in_one_folder_notice_each_other(models, options, tmp_path):
     """Planted fault: the study without the lock."""
     with lock_target(tmp_path / "s"), pytest.raises(oochub.OochubError, match="Another process writes"):
         study(models, tmp_path / "s", **options)
-
-
-@pytest.mark.campaign
-def test_processes_of_torchrun_make_one_study(models, imagenet, options, tmp_path):
-    """Two real processes: the numbers of one, each file written once, said once; a model that fails does not hang them.
-
-    Planted faults: both processes take the lock of the study; the error of the first is not told to the second.
-    """
-    broken = tmp_path / "broken"
-    shutil.copytree(models.parent / "first", broken)
-    (broken / "model.safetensors").write_bytes(b"cut")
-    listed = tmp_path / "models.txt"
-    listed.write_text(f"{broken}\n{models.parent / 'second'}\n")
-    detectors = ("msp", "mahalanobis", "knn:k=20")
-    one = study(models.parent / "second", tmp_path / "one", **{**options, "detectors": detectors}, tables=["1"])
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", "-m", "oochub.cli"]
-    words = [
-        "imagenet_ood",
-        "detect",
-        str(listed),
-        "--data-dir",
-        str(imagenet),
-        "--out",
-        str(tmp_path / "two"),
-        "--table",
-        "1",
-    ]
-    words += [word for name in detectors for word in ("--detector", name)]
-    words += [word for name in SETS for word in ("--image-set", name)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([*launch, *words], env=environment, capture_output=True, text=True, timeout=300)
-    assert "broken failed" in done.stdout and done.stdout.count("files of predictions made") == 1, done.stderr[-3000:]
-    two = pd.read_csv(tmp_path / "two" / "numbers.csv")
-    assert set(two["model"]) == {"second"} and len(two) == len(one.frame)
-    np.testing.assert_allclose(two["value"], one.frame["value"].astype(float), rtol=1e-9)
-    assert len(Predictions.load(tmp_path / "two" / "predictions" / "second" / "train.parquet")) == 300

@@ -3,7 +3,6 @@
 import json
 import pickle
 import shutil
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
@@ -17,8 +16,6 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file, save_file
 
-import oochub
-from oochub.builders.sources.spawrious_compositions import TABLE_2
 from oochub.errors import OochubError
 from oochub.storage.ownership import MANIFEST, FolderManifest
 from oochub.storage.parquet_file import read_parquet
@@ -122,6 +119,7 @@ def test_each_picture_is_that_of_its_seed(made: Path, models: dict[str, str]) ->
             assert kept.shape == (224, 224, 3) and np.abs(kept - expected).max() <= 1
 
 
+@pytest.mark.slow
 def test_the_layout_and_the_record(made: Path, small: GenerationPlan) -> None:
     """Numbers 1 to 4 in each folder, prompts in turn. Planted fault: numbers that count one prompt after the other."""
     for breed in ("corgi", "labrador"):
@@ -215,6 +213,7 @@ def test_stopped_anywhere_it_goes_on(made: Path, small: GenerationPlan, tmp_path
     assert files(folder) == files(made) and rows(folder) == rows(made)
 
 
+@pytest.mark.slow
 def test_deleted_pictures_come_back(made: Path, small: GenerationPlan, tmp_path: Path) -> None:
     """Planted fault: only the number of lines counted."""
     shutil.copytree(made, tmp_path / "dogs")
@@ -224,6 +223,7 @@ def test_deleted_pictures_come_back(made: Path, small: GenerationPlan, tmp_path:
     assert pictures == {name: content for name, content in files(made).items() if name.startswith("spawrious")}
 
 
+@pytest.mark.slow
 def test_the_released_form_drops_minibatches(small: GenerationPlan, tmp_path: Path) -> None:
     """Planted faults seen: the fit ones of a bad minibatch kept; no negative prompt."""
     plan = replace(small, form="released", prompts=1, images_per_prompt=8, breeds=("corgi",))
@@ -287,6 +287,7 @@ def test_a_wrong_plan(setting: dict[str, Any], words: str) -> None:
         GenerationPlan(**setting)
 
 
+@pytest.mark.slow
 def test_another_folder_or_other_settings(made: Path, small: GenerationPlan, tmp_path: Path) -> None:
     """Planted faults: settings that are not compared; weights that are not; a line of a list that is skipped."""
     before = files(made)
@@ -320,6 +321,7 @@ def test_another_folder_or_other_settings(made: Path, small: GenerationPlan, tmp
         generate_spawrious(tmp_path / "dogs", small, device="cpu")
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_said_first(small: GenerationPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted faults: each check left out in turn."""
     out = tmp_path / "dogs"
@@ -388,37 +390,10 @@ def test_a_pipeline_runs_no_code(models: dict[str, str], tmp_path: Path, part: s
     assert not ran.exists()
 
 
+@pytest.mark.slow
 def test_too_few_are_fit(small: GenerationPlan, tmp_path: Path) -> None:
     """A checker that flags everything. Planted fault: no bound, and the run never ends."""
     strict = str(tiny_generators.pipeline(tmp_path / "strict", strictness=-1.0))
     with pytest.raises(OochubError, match=r"0 of 10 images .* are fit \(10 flagged by the safety checker\)"):
         generate_spawrious(tmp_path / "dogs", replace(small, model=strict, most_tries=10), device="cpu")
     assert not list((tmp_path / "dogs").rglob("*.png"))
-
-
-@pytest.mark.campaign
-def test_what_is_made_is_loaded_trained_on_and_reported(models: dict[str, str], tmp_path: Path) -> None:
-    """All 48 folders of ten images: a challenge, then a composition that is trained on and reported.
-
-    Counts worked by hand: 9 and 1 of each breed in environment 1, 8 and 2 in environment 2, their last fifth, rounded
-    down, for validation.
-    """
-    plan = GenerationPlan(**models, prompts=2, images_per_prompt=5, steps=1, batch_size=10)
-    generate_spawrious(tmp_path / "dogs", plan, device="cpu")
-    place = str(tmp_path / "dogs")
-    everything = oochub.load("spawrious/all", data_dir=place)["full"]
-    assert len(everything) == 480 and Counter(everything["repeat"]) == {0: 240, 1: 240}
-    data = oochub.load("spawrious/o2o_hard", data_dir=place)
-    assert {name: len(part) for name, part in data.items()} == {"train": 72, "validation": 8, "test": 80}
-    (tmp_path / "own.toml").write_text(TABLE_2["m2m_easy"].toml)
-    options = {"composition": str(tmp_path / "own.toml")}
-    run = {"arguments": {"num_train_epochs": 1}, "image_size": 24, "data_dir": place, "options": options}
-    oochub.train("spawrious/composed", tmp_path / "run", **run)
-    rows_to_predict = oochub.load("spawrious/composed", data_dir=place, options=options)
-    predictions = oochub.predict(str(tmp_path / "run"), rows_to_predict, splits=["validation", "test"], cache=False)
-    report = oochub.evaluate(predictions)
-    accuracy = report.slice("out_of_context").metrics["accuracy"]
-    assert accuracy.n == 80
-    file = tmp_path / "report.html"
-    report.to_html(file)
-    assert "Spawrious" in file.read_text()

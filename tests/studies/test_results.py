@@ -219,6 +219,7 @@ def test_the_runs_are_whole(runs, about):
     assert not [column for column in runs.columns if runs[column].astype(str).str.contains(r"/\w+/").any()]
 
 
+@pytest.mark.slow
 def test_what_each_method_is_given_is_that_of_the_recipes(runs):
     """Environments, groups and settings of the table, read off the TOML files."""
     raw = {name: tomllib.loads(file.read_text("utf-8")) for name, file in results_runs.RECIPES.items()}

@@ -89,6 +89,7 @@ def test_page_renders_in_silence_and_fits(pair, width, scheme):
     assert seen.evaluate("document.getElementById('count').value") == "0 of 5 decided: 0 kept, 0 dropped"
 
 
+@pytest.mark.slow
 def test_marks_stay_and_are_taken_back(pair):
     seen, opened = pair
     opened()
@@ -144,6 +145,7 @@ def test_the_saved_file_is_what_the_command_takes(pair, tmp_path):
     assert dropped == ["n02666943_0"] and sorted([*kept, *dropped]) == sorted(ood.column("example_id"))
 
 
+@pytest.mark.slow
 def test_earlier_decisions_are_shown_and_the_later_holds(pair):
     """In a browser that never saw the page; then beside a mark in the browser that is later, or earlier."""
     seen, opened = pair
