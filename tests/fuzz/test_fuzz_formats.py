@@ -5,6 +5,7 @@ import json
 import math
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,21 @@ from drawn_columns import cell, columns_of, retyped, rows
 from formats_benchmark_file import BENCHMARK_FILE
 from formats_boxes_and_tokens import ANSWERS, CHECKED, GRAPHS, PADDING
 from formats_bridges import CLEANLAB, EVAL, FIFTYONE, INSPECT, LMMS
+from formats_captions import CAPTIONS
 from formats_chat_models import CHAT
 from formats_check_rules import CHECK_RULES
 from formats_class_files import CSV_MAP, JSON_MAP, OUTPUTS, PROMPTS, TEMPLATES
+from formats_coco import COCO
 from formats_decisions import DECISIONS
 from formats_detections import LABELS, RESULTS
 from formats_detectors import DETECTORS, HEADS
 from formats_exif import EXIF
-from formats_lists import LABELLED, PAIRS
+from formats_ids import IDS, SPLIT
+from formats_lists import DEVKIT, LABELLED, LISTS, PAIRS, SOLUTION
 from formats_lists import MODELS as MODEL_LISTS
 from formats_masks import MASKS, OUTLINES, UNION
+from formats_metadata import CUB, FACES
+from formats_metadata import METADATA as TABLE
 from formats_models import MODELS, PICTURES
 from formats_object_areas import BOXES, PNG
 from formats_objectnet import OBJECTNET
@@ -33,7 +39,9 @@ from formats_repairs import REPAIRS
 from formats_reports import REPORTS
 from formats_row_files import ROW_FILES
 from formats_shards import SHARDS
+from formats_spawrious import SPAWRIOUS
 from formats_submissions import LINES, SUBMITTED
+from formats_tars import TARS
 from fresh_cases import Change, Reader, every_day, fresh
 from fuzz_case import Case, Format
 from test_fresh_wilds import wilds
@@ -64,8 +72,21 @@ def _columns(kind: str, file: str) -> dict[str, Change]:
     return {**{word: columns_of(file, draw, sealed=False) for word, draw in draws.items()}, **_changes(file)}
 
 
+_PNG = "spawrious224/[01]/*/*/*_[123].png"
 _ANNOTATIONS = "annotations/instances_train2017.json"
 READERS = (
+    Reader(kind=COCO, changes=_changes("annotations/instances_*.json", "annotations/stuff_*.json")),
+    Reader(kind=CAPTIONS, changes=_changes("annotations/captions_*.json"), share=0.5),
+    Reader(kind=replace(SPAWRIOUS, names=("desert", "spawrious")), changes=_changes(_PNG), share=0.5),
+    Reader(kind=TABLE, changes=_changes("metadata.csv")),
+    Reader(kind=FACES, changes=_changes("list_*.txt")),
+    Reader(kind=CUB, changes=_changes("*.txt"), share=0.5),
+    Reader(kind=LISTS, changes=_changes("list.txt"), share=0.5),
+    Reader(kind=SOLUTION, changes=_changes("imagenet/*.csv"), share=0.5),
+    Reader(kind=DEVKIT, changes=_changes("imagenet/*/data/*.txt"), share=0.5),
+    Reader(kind=TARS, changes=_changes("pictures/*.tar")),
+    Reader(kind=IDS, changes=_changes("*.npy"), share=0.5),
+    Reader(kind=replace(SPLIT, names=("split",)), changes=_changes("*.npz"), share=0.5),
     Reader(kind=BENCHMARK_FILE, changes=_changes("benchmark.toml")),
     *(Reader(kind=ANSWERS[kind], changes=_columns(kind, "answers.parquet"), share=0.5) for kind in ANSWERS),
     *(Reader(kind=CHECKED[kind], changes=_columns(kind, "predictions.parquet"), share=0.5) for kind in CHECKED),
