@@ -2,14 +2,13 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 from case_record import SEED
-from fuzz_case import CHANGED, SAFE, Case, Format, Used
+from fuzz_case import CHANGED, SAFE, Case, Format
 
 Change = Callable[[Path, Random], str]
 """Draws one change, makes it in the artifact's folder and says what it did."""
@@ -67,13 +66,3 @@ def _case(reader: Reader, number: int, seed: str) -> Case:
         change=change,
         seed=seed,
     )
-
-
-def counted(kind: Format, count: Callable[[Path], Any], of: Callable[[Any], Any] = lambda numbers: numbers) -> Format:
-    """A format whose numbers, or what is made `of` them, are held against a plain count."""
-
-    def use(folder: Path, out: Path) -> Used:
-        used = kind.use(folder, out)
-        return replace(used, counts=of(used.numbers))
-
-    return replace(kind, use=use, count=count)
