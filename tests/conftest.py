@@ -19,6 +19,7 @@ from filelock import FileLock
 
 if TYPE_CHECKING:
     from loopback_hub import LoopbackHub
+    from typed_commands import Ended
 
 os.environ["OMP_NUM_THREADS"] = "1"  # some tests fork, and OpenMP does not survive a fork with threads
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -195,6 +196,25 @@ def real_classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from real_classifier import real_classifier
 
     return real_classifier(tmp_path_factory.mktemp("models") / "efficientnet_lite0")
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., "Ended"]:
+    """Runs a command of words in this process; gives its exit code, what it prints, and what it says of errors."""
+    from typed_commands import Ended
+
+    from oochub.cli import main
+
+    def call(*words: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["oochub", *map(str, words)])
+        code = 0
+        try:
+            main()
+        except SystemExit as stopped:
+            code = int(stopped.code or 0)
+        return Ended(code, *capsys.readouterr())
+
+    return call
 
 
 @pytest.fixture

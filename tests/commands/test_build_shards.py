@@ -1,11 +1,9 @@
 """Shards from the shell: built, trained on and predicted; one process or several give what Parquet gives."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from oochub.cli import main
 from oochub.prediction.predictions import Predictions
 
 _TASK = "nooch/ce_car"
@@ -13,17 +11,10 @@ _SETTINGS = ("--num-train-epochs", "1", "--image-size", "16", "--argument", "cac
 
 
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Runs a command in an empty folder; returns (exit code, standard error)."""
+def run(run, monkeypatch, tmp_path):
+    """In an empty folder; returns (exit code, standard error)."""
     monkeypatch.chdir(tmp_path)
-
-    def call(*words: object) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["oochub", *map(str, words)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return int(stopped.value.code or 0), capsys.readouterr().err
-
-    return call
+    return lambda *words: run(*words)[::2]
 
 
 @pytest.mark.slow

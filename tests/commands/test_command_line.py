@@ -9,25 +9,7 @@ from pathlib import Path
 import pytest
 
 import oochub
-from oochub.cli import main
 from oochub.records.schema import to_json
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Runs one command in this process; returns (exit code, standard output, standard error)."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["oochub", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as stopped:
-            code = int(stopped.code or 0)
-        output = capsys.readouterr()
-        return code, output.out, output.err
-
-    return call
 
 
 def test_from_raw_folder_to_page(run, spawrious, tmp_path):

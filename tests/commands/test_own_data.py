@@ -1,29 +1,19 @@
 """Own data by every command that takes a source: built, predicted, scored and trained on from the shell."""
 
-import sys
-
 import pytest
 from own_data import picture_folder, shard
 
 import oochub
-from oochub.cli import main
 from oochub.prediction.predictions import Predictions
 
 COLUMNS = ("--label-column", "species", "--context-column", "place")
 
 
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Runs a command in an empty folder; returns (exit code, standard error)."""
+def run(run, monkeypatch, tmp_path):
+    """In an empty folder; returns (exit code, standard error)."""
     monkeypatch.chdir(tmp_path)
-
-    def call(*words: object) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["oochub", *map(str, words)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return int(stopped.value.code or 0), capsys.readouterr().err
-
-    return call
+    return lambda *words: run(*words)[::2]
 
 
 @pytest.fixture(scope="module")

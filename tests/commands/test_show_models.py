@@ -1,27 +1,17 @@
 """What `oochub show models` says, against the lists of transformers itself."""
 
 import json
-import sys
 
 import pytest
 from transformers.models.auto import modeling_auto
 
 import oochub
-from oochub.cli import main
 
 
 @pytest.fixture
-def shown(monkeypatch, capsys):
-    """Runs `oochub show` with these words; returns the exit code, what it printed and what it said is wrong."""
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["oochub", "show", *words])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        printed = capsys.readouterr()
-        return stopped.value.code, printed.out, printed.err
-
-    return call
+def shown(run):
+    """Runs `oochub show` with these words."""
+    return lambda *words: run("show", *words)
 
 
 def test_every_classifier_of_transformers_is_served_or_said_why_not(shown):

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from PIL import Image as Pictures
 
 import oochub
 from oochub import catalog
-from oochub.cli import main
 from oochub.data.challenge import KINDS, challenge
 from oochub.errors import OochubError
 from oochub.loading_scripts.build_repository import build_parquet
@@ -258,20 +256,9 @@ def test_what_is_no_whole_data_set_is_said():
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """Runs `oochub challenge`; returns (exit code, standard output, standard error)."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["oochub", "challenge", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as stopped:
-            code = int(stopped.code or 0)
-        output = capsys.readouterr()
-        return code, output.out, output.err
-
-    return call
+def run(run):
+    """Runs `oochub challenge`."""
+    return lambda *words: run("challenge", *words)
 
 
 @pytest.fixture

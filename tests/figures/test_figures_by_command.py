@@ -15,27 +15,11 @@ from tiny_encoder import tiny_encoder
 
 import oochub
 from oochub import OochubError
-from oochub.cli import main
 from oochub.commands._drawing import Plot, Sources
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildRecord
 
 mpl.use("Agg")
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["oochub", *map(str, words)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stopped:
-            code = int(stopped.code or 0)
-        shown = capsys.readouterr()
-        return code, shown.out, shown.err
-
-    return call
 
 
 @pytest.fixture(scope="module")

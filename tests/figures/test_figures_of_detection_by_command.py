@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 
 import matplotlib as mpl
 import numpy as np
@@ -16,7 +15,6 @@ from safetensors.numpy import save_file
 from scipy import stats
 from test_figures_of_detection import numbers
 
-from oochub.cli import main
 from oochub.commands._drawing import Plot, Sources, draw
 from oochub.detection.detector_scores import score_sets
 from oochub.detection.image_sets import find_nearest_inside
@@ -25,21 +23,6 @@ from oochub.prediction.predictions import Predictions
 
 mpl.use("Agg")
 SETS = ("imagenet_1k", "imagenet_r", "imagenet_ood")
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["oochub", *map(str, words)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stopped:
-            code = int(stopped.code or 0)
-        shown = capsys.readouterr()
-        return code, shown.out, shown.err
-
-    return call
 
 
 def predicted(data, config, seed, model="net", width=6):

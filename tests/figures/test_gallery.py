@@ -3,7 +3,6 @@
 import itertools
 import json
 import math
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from matplotlib.transforms import Bbox
 
 from oochub import OochubError
 from oochub.builders.sources.coco_outlines import outlines
-from oochub.cli import main
 from oochub.figures._chosen_examples import KINDS, choose_examples
 from oochub.figures._picture_grid import LINES
 from oochub.figures.gallery import gallery
@@ -401,18 +399,8 @@ def test_an_export_is_whole_or_not_there(run, cars, coco, tmp_path, monkeypatch)
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["oochub", "report", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as stopped:
-            code = int(stopped.code or 0)
-        output = capsys.readouterr()
-        return code, output.out, output.err
-
-    return call
+def run(run):
+    return lambda *words: run("report", *words)
 
 
 @pytest.mark.slow

@@ -2,13 +2,12 @@
 
 import json
 import re
-import sys
 from collections import Counter
 
 import datasets
 import pytest
+from typed_commands import in_one_line
 
-from oochub.cli import main
 from oochub.data.load import load
 from oochub.errors import OochubError
 from oochub.reviewing.decisions import Decision, write_decisions
@@ -24,20 +23,9 @@ def data(spawrious):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """Runs a command of words; its exit code, output and errors."""
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["oochub", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as stopped:
-            code = int(stopped.code or 0)
-        output, error = capsys.readouterr()
-        return code, output, " ".join(error.split())
-
-    return call
+def run(run):
+    """Runs a command of words; its exit code, output and errors on one line."""
+    return lambda *words: in_one_line(*run(*words))
 
 
 def test_a_sample_is_dealt_out_once(data):

@@ -1,33 +1,21 @@
 """The command: a composition checked, built and loaded; what a search leaves is composed; wrong words and files."""
 
 import json
-import sys
 
 import datasets
 import pandas as pd
 import pytest
+from typed_commands import in_one_line
 
 from oochub.builders.sources.spawrious_compositions import BREEDS, TABLE_2, read_composition
-from oochub.cli import main
 from oochub.storage.ownership import MANIFEST
 
 
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Runs a command of words in an empty folder; its exit code, output and errors."""
+def run(run, monkeypatch, tmp_path):
+    """Runs a command of words in an empty folder; its exit code, output and errors on one line."""
     monkeypatch.chdir(tmp_path)
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["oochub", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as stopped:
-            code = int(stopped.code or 0)
-        output, error = capsys.readouterr()
-        return code, output, " ".join(error.split())
-
-    return call
+    return lambda *words: in_one_line(*run(*words))
 
 
 @pytest.fixture

@@ -2,16 +2,15 @@
 
 import math
 import statistics
-import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import f1_score
+from typed_commands import in_one_line
 
 from oochub.builders.toy_worlds.toy_wilds_iwildcam import toy_wilds_iwildcam
-from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.evaluation.evaluate import evaluate
 from oochub.prediction.predictions import Predictions
@@ -30,18 +29,10 @@ def raw(tmp_path_factory):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Runs a command of words in an empty folder; its exit code, output and errors."""
+def run(run, monkeypatch, tmp_path):
+    """Runs `oochub wilds submission` in an empty folder; its exit code, output and errors on one line."""
     monkeypatch.chdir(tmp_path)
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["oochub", "wilds", "submission", *map(str, words)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        output, error = capsys.readouterr()
-        return int(stopped.value.code or 0), output, " ".join(error.split())
-
-    return call
+    return lambda *words: in_one_line(*run("wilds", "submission", *words))
 
 
 def _file(folder: Path, split: str, replicate: str, lines) -> Path:

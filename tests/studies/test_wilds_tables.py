@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,6 @@ from numpy.testing import assert_allclose
 
 import oochub
 from oochub import Predictions, catalog
-from oochub.cli import main
 from oochub.comparison.comparison import comparison
 from oochub.comparison.comparison_table import AVERAGE, Column
 from oochub.errors import OochubError
@@ -69,15 +67,12 @@ def test_wrong_reports_are_said():
 
 
 @pytest.fixture
-def shell(monkeypatch, capsys):
-    """Runs a command in this process: its exit code, and what it printed."""
+def shell(run):
+    """Runs `oochub wilds tables`: its exit code, and what it printed."""
 
     def call(*words):
-        monkeypatch.setattr(sys, "argv", ["oochub", "wilds", "tables", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return ended.value.code or 0, printed.out + printed.err
+        code, printed, error = run("wilds", "tables", *words)
+        return code, printed + error
 
     return call
 

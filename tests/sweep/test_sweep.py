@@ -262,23 +262,6 @@ def test_settings_of_any_type_stand_in_the_table(tuned):
     )
 
 
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Runs one command in this process; returns (exit code, standard output, standard error)."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["oochub", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as stopped:
-            code = int(stopped.code or 0)
-        output = capsys.readouterr()
-        return code, output.out, output.err
-
-    return call
-
-
 def test_dry_run_lists_and_does_nothing(run, tmp_path):
     (tmp_path / "tuned.toml").write_text(TUNED)
     code, output, _ = run("sweep", tmp_path / "tuned.toml", "--dry-run")
