@@ -15,8 +15,8 @@ AXE := $(VENV)/axe/axe_playwright_python/axe.min.js
 BUILDS := $(addprefix tests/builders/test_builders_contract.py::,test_shared_columns test_the_record_says_what_was_built \
   test_pictures_are_the_source_bytes)
 CANARY := tests/test_registration.py tests/data/test_load.py tests/eval_modules/test_metric_modules.py
-MAIN_JOB := $(BUILDS) $(CANARY) $(addprefix tests/prediction/,test_predictions.py test_parts.py) \
-  tests/commands/test_command_line.py tests/data/test_image_folder.py
+MAIN_JOB := $(BUILDS) tests/test_registration.py tests/data/test_load.py tests/data/test_image_folder.py \
+  tests/commands/test_command_line.py $(addprefix tests/prediction/,test_predictions.py test_parts.py)
 NO_TORCH := $(BUILDS) tests/test_registration.py tests/outputs tests/stats/test_ranking.py \
   tests/storage/test_parquet_file.py tests/storage/test_picture_file.py tests/storage/test_reading.py
 WITH_TORCHVISION := tests/models/test_vision.py tests/docs/test_model_types.py tests/models/test_every_classifier.py \

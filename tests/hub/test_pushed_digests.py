@@ -7,6 +7,7 @@ from pathlib import Path
 import datasets
 import pyarrow.parquet as pq
 import pytest
+from few_of import few_of
 from huggingface_hub import HfApi, hf_hub_download
 
 import oochub
@@ -115,7 +116,7 @@ def test_pictures_that_are_left_out_leave_digests_that_fit(hub, raw):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", ["[]", "3", "null", "{", '{"o2o_easy": 3}', '{"o2o_easy": {}}', "\x00"])
+@pytest.mark.parametrize("text", few_of(['{"o2o_easy": {}}', "{", "[]", "3", "null", '{"o2o_easy": 3}', "\x00"]))
 def test_an_odd_build_json_is_named(hub, built, text):
     """When it is pushed, and when it is loaded from the Hub."""
     oochub.push(built, "user/data")

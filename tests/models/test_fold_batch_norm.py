@@ -124,7 +124,7 @@ def test_a_layer_that_does_more_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "model_type", [pytest.param(name, marks=() if name in _FOLDED else pytest.mark.slow) for name in TINY]
+    "model_type", [pytest.param(name, marks=() if name in _FOLDED else pytest.mark.campaign) for name in TINY]
 )
 def test_types_of_transformers(model_type: str, tmp_path: Path) -> None:
     """Logits and ODIN's gradient are those of the unfolded network in float64, within float32 rounding.

@@ -10,6 +10,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from few_of import few_of
 from scipy import stats
 
 import oochub
@@ -140,8 +141,9 @@ def world(rng, rows, classes, *, harder=0.0, reliance=0.0):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("classes", [2, 3, 9])
-@pytest.mark.parametrize("harder", [0.0, 1.0, 2.5])
+@pytest.mark.parametrize(
+    ("harder", "classes"), few_of([(2.5, 2), (1.0, 9), (0.0, 3), (2.5, 9), (1.0, 2), (0.0, 2), (0.0, 9)])
+)
 def test_harder_pictures_are_no_reliance_at_the_level(classes, harder):
     """400 worlds of 400 rows: 0.05 and three errors; the test of the gap alone fails in hundreds of them."""
     rng = np.random.default_rng(classes)

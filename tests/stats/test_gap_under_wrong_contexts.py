@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from few_of import few_of
 from scipy import stats
 
 import oochub
@@ -80,8 +81,9 @@ def test_the_worst_case_is_the_worst_of_all_rates_that_may_be(means):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("judged", [40, 2000])
-@pytest.mark.parametrize("depends", [None, "against", "with"])
+@pytest.mark.parametrize(
+    ("depends", "judged"), few_of([("with", 40), (None, 2000), ("against", 40), ("with", 2000), ("against", 2000)])
+)
 def test_the_bounds_hold_the_truth(depends, judged):
     """2,000 draws at a true gap of 0.25; labels wrong by chance, or only those that make the gap larger, or smaller.
 
@@ -108,9 +110,15 @@ def test_the_bounds_hold_the_truth(depends, judged):
 
 
 @pytest.mark.slow  # 24,000 draws
-@pytest.mark.parametrize("judged", [5, 10, 20])
-@pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("given", ["what is said", "the truth"])
+@pytest.mark.parametrize(
+    ("given", "turned", "judged"),
+    few_of(
+        (given, turned, judged)
+        for judged in (5, 20)
+        for given in ("what is said", "the truth")
+        for turned in (True, False)
+    ),
+)
 def test_the_bounds_hold_the_truth_with_few_labels_checked(given, turned, judged):
     """2,000 draws: three classes of differing prevalence, rows to check drawn from the rows themselves, a gap of 0.25.
 
