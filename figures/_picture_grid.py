@@ -13,7 +13,7 @@ from PIL import Image
 from oochub.detection.detector_scores import ScoredSet
 from oochub.errors import OochubError, unknown_name
 from oochub.figures._style import INK, INK2, make_axes
-from oochub.report import wording
+from oochub.report import theme, wording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,12 +21,10 @@ if TYPE_CHECKING:
 _CELL, _GAP, _LINE, _HEAD_LINE = 2.5, 0.12, 0.155, 0.2  # inches: an image's width, its margin, lines of text
 _SMALL, _LARGE = 8, 10  # points
 _LETTER = {_SMALL: 0.56, _LARGE: 0.67}  # width of a letter, as a part of its size; the large ones are bold
-# Two colors that the color-blind tell apart (yellow and a lighter purple of Okabe and Ito), rare in skies, seas, roads
-# and grass, on a dark seam; and two kinds of line. Not those of the charts, which mean in and out of context.
 LINES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
-        "context": {"color": "#ee9cc7", "linestyle": (0, (3, 1.5)), "linewidth": 1.6},
-        "object": {"color": "#f0e442", "linestyle": "-", "linewidth": 1.6},
+        "context": {"color": theme.OUTLINES["context"], "linestyle": (0, (3, 1.5)), "linewidth": 1.6},
+        "object": {"color": theme.OUTLINES["object"], "linestyle": "-", "linewidth": 1.6},
     }
 )
 

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oochub.comparison.model_line import ModelLine, line_across, make_line_axes, model_lines
+from oochub.comparison.model_line import ModelLine, line_across, make_line_chart, model_lines
 from oochub.errors import OochubError, choose_wording, unknown_name
-from oochub.figures._style import GRID, INK, INK2, OUT, hide_frame, label_points, make_axes
-from oochub.report import format_numbers, theme, wording
+from oochub.figures._charts import draw_plane
+from oochub.figures._style import INK, label_points, make_axes
+from oochub.report import format_numbers, wording
 from oochub.report.report import Report
 
 if TYPE_CHECKING:
@@ -63,42 +64,18 @@ def accuracy_on_the_line(
     ['50', '60', '70', '80', '90', '95', '98']
     """
     line = _choose_line(reports, metric, config, against, baseline)
-    x, y = make_line_axes(line)
+    chart = make_line_chart(line)
     ax = make_axes(ax, 5.4, 5.2)
-    across = np.array(x.across())
-    ax.plot(*(line.place(across),) * 2, color=INK2, linewidth=1, linestyle=":", zorder=1)
-    if line.fit is not None:
-        middle, low, high = (line.place(end) for end in line.at(across))
-        ax.plot(line.place(across), middle, color=INK, linewidth=1.5, zorder=2)
-        ax.fill_between(line.place(across), low, high, color=OUT, alpha=0.15, linewidth=0, zorder=1)
-    points = []
-    for point in line.points:
-        here = [float(line.place(line.shown(each))) for each in (point.inside, point.outside)]
-        for estimate, draw, at in ((point.inside, ax.hlines, here[1]), (point.outside, ax.vlines, here[0])):
-            if format_numbers.has_interval(estimate):
-                ends = [float(line.place(line.shown(estimate, end))) for end in (estimate.low, estimate.high)]
-                draw(at, ends[0], ends[1], color=OUT, linewidth=1, alpha=0.5, zorder=2)
-        points.append(here)
-    ax.plot(*np.transpose(points), theme.MARKERS["out"], color=OUT, markersize=5, zorder=3)
-    scale = format_numbers.SCALES.get(line.described.unit, 1)
-    for axis, which in ((x, ax.xaxis), (y, ax.yaxis)):
-        which.set_ticks(
-            [float(line.place(tick)) for tick in axis.ticks], [f"{scale * tick:.4g}" for tick in axis.ticks]
-        )
-    ax.set_xlim(*x.ends)
-    ax.set_ylim(*y.ends)
-    described = line.described
-    words = (wording.name(described.title, 40), format_numbers.unit_of(line.metric, described.unit))
-    title = " ".join(filter(None, (*words, format_numbers.arrow(described.direction))))
+    draw_plane(ax, chart)
     n = format_numbers.span(each.n for point in line.points for each in (point.inside, point.outside))
-    ax.set_xlabel(f"{title}, {line.titles[0]}\nlines and band: 95% intervals; n = {n} rows")
+    title = wording.title_metric(line.metric, line.described)
     ax.set_ylabel(f"{title}, {line.titles[1]}")
+    ax.set_xlabel(f"{title}, {line.titles[0]}\nlines and band: 95% intervals; n = {n} rows")
     ax.set_title(f"{wording.name(line.benchmark)}/{wording.name(line.config)}: {line.sentence}", loc="left", color=INK,
                  fontsize="medium", wrap=True)  # fmt: skip
-    ax.grid(color=GRID)
-    hide_frame(ax)
-    above = sorted(range(len(points)), key=lambda k: -line.points[k].robustness if line.fit else 0.0)
-    label_points(ax, np.array(points)[above], [line.points[k].model for k in above[:_NAMED]])
+    above = sorted(range(len(chart.dots)), key=lambda k: -line.points[k].robustness if line.fit else 0.0)
+    points = np.array([(chart.dots[k].x, chart.dots[k].y) for k in above])
+    label_points(ax, points, [line.points[k].model for k in above[:_NAMED]])
     return ax
 
 

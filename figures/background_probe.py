@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.figures._report_rows import draw_rows
+from oochub.figures._charts import draw_rows
 from oochub.figures._style import INK, make_axes
 from oochub.report import format_numbers, wording
 from oochub.report.report import Report

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from oochub.comparison.comparison_page import GAP, make_gap_matrix
-from oochub.figures._style import INK, INK2, draw_title, hide_frame, make_axes
+from oochub.figures._charts import Cell, draw_matrix
+from oochub.figures._style import INK2, draw_title, make_axes
 from oochub.report import format_numbers, theme, wording
 from oochub.report.report import Report
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT, _LETTER = 1.7, 0.62, 0.09  # inches of a cell, and of a letter beside it
 _LONGEST = 18  # letters above a cell
-_STRONG = 4  # the heat step from which on text is light
 
 
 def benchmark_matrix(reports: Sequence[Report], *, number: str = GAP, ax: "Axes | None" = None) -> "Axes":
@@ -43,40 +43,34 @@ def benchmark_matrix(reports: Sequence[Report], *, number: str = GAP, ax: "Axes 
     >>> [text.get_text().split("\n")[0] for text in benchmark_matrix([oochub.evaluate(predictions)]).texts]
     ['−25.0']
     """
-    from matplotlib.patches import Rectangle
-
     matrix = make_gap_matrix(list(reports), number=number)
     rows, columns = matrix.models, matrix.benchmarks
     longest = max(len(wording.name(model, 40)) for model in rows)
     ax = make_axes(ax, 0.3 + _LETTER * longest + _WIDTH * len(columns), 1.0 + _HEIGHT * len(rows))
     width = theme.heat_width(cell.lost for cell in matrix.cells.values())
-    for y, model in enumerate(rows):
-        for x, column in enumerate(columns):
-            cell = matrix.cells.get((model, column))
-            if cell is None:
-                ax.text(x, y, format_numbers.ABSENT, ha="center", va="center", color=INK2)
-                continue
-            step = None if format_numbers.is_undefined(cell.lost) else theme.heat_step(cell.lost, width)
-            back = theme.LIGHT["surface"] if step is None else theme.LIGHT[f"h{step}"]
-            ax.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, color=back, linewidth=0))
-            ink = theme.LIGHT["hstrong"] if step is not None and step >= _STRONG else INK
-            is_gap = number == GAP
-            value = (format_numbers.points if is_gap else format_numbers.quantity)(cell.estimate, cell.unit)
-            interval = (format_numbers.interval_points if is_gap else format_numbers.interval)(cell.estimate, cell.unit)
-            below = interval or wording.name(cell.estimate.reason or "no interval", 24)
-            n = format_numbers.count(cell.estimate.n)
-            ax.text(x, y, f"{value}\n{below}\nn {n}", ha="center", va="center", color=ink,
-                    fontsize="small", linespacing=1.25)  # fmt: skip
-    ax.set_xlim(-0.5, len(columns) - 0.5)
-    ax.set_ylim(len(rows) - 0.5, -0.5)
     heads = [(*name.partition("/")[::2], matrix.metrics[name]) for name in columns]
-    ax.set_xticks(range(len(columns)), ["\n".join(wording.name(word, _LONGEST) for word in head) for head in heads])
-    ax.xaxis.tick_top()
-    ax.set_yticks(range(len(rows)), [wording.name(model, 40) for model in rows])
+    draw_matrix(
+        ax,
+        [wording.name(model, 40) for model in rows],
+        ["\n".join(wording.name(word, _LONGEST) for word in head) for head in heads],
+        [[_fill(matrix.cells.get((model, column)), number == GAP, width) for column in columns] for model in rows],
+        fontsize="small",
+        linespacing=1.25,
+    )
     draw_title(ax, f"{'Gap' if number == GAP else wording.name(number)} of each model")
+    ax.xaxis.set_label_position("bottom")
     ax.set_xlabel("with 95% interval and n", color=INK2)
-    hide_frame(ax, keep=())
     return ax
+
+
+def _fill(cell: Any, is_gap: bool, width: float) -> Cell:
+    if cell is None:
+        return Cell(format_numbers.ABSENT, is_quiet=True)
+    value = (format_numbers.points if is_gap else format_numbers.quantity)(cell.estimate, cell.unit)
+    interval = (format_numbers.interval_points if is_gap else format_numbers.interval)(cell.estimate, cell.unit)
+    below = interval or wording.name(cell.estimate.reason or "no interval", 24)
+    step = None if format_numbers.is_undefined(cell.lost) else theme.heat_step(cell.lost, width)
+    return Cell(f"{value}\n{below}\nn {format_numbers.count(cell.estimate.n)}", step)
 
 
 def _table(reports: Sequence[Report], *, number: str = GAP, **_: Any) -> "pd.DataFrame":

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.figures._style import INK, INK2, draw_title, hide_frame, make_axes
+from oochub.figures._charts import Cell, draw_matrix
+from oochub.figures._style import INK2, draw_title, make_axes
 from oochub.report import format_numbers, theme, wording
 from oochub.report.report import Report
 from oochub.stats.proportion import wilson
@@ -56,35 +57,22 @@ def confusion_by_context(
             f"A matrix of {len(rows)} rows and {len(classes)} classes would be unreadable; at most {_ROWS} and "
             f"{_CLASSES} are drawn. report.json holds the counts."
         )
-    from matplotlib.patches import Rectangle
-
     ax = make_axes(ax, 3.2 + 0.85 * len(classes), 1.3 + 0.36 * len(rows))
     width = theme.heat_width(share for row in rows for share in row.wrong_shares)
-    for y, row in enumerate(rows):
-        for x, share in enumerate(row.shares):
-            right, step = x == row.label, theme.heat_step(share, width)
-            face = theme.LIGHT["surface"] if right else theme.LIGHT[f"h{step}"]
-            ax.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=face, edgecolor="none"))
-            ink = INK2 if right else theme.LIGHT["hstrong"] if step > 3 else INK
-            own = by == "context" and row.is_trained[x]
-            ax.text(
-                x,
-                y,
+    cells = [
+        [
+            Cell(
                 format_numbers.fraction(share),
-                ha="center",
-                va="center",
-                color=ink,
-                weight="bold" if own else None,
+                None if x == row.label else theme.heat_step(share, width),
+                by == "context" and row.is_trained[x],
+                is_quiet=x == row.label,
             )
-            if own:
-                corner = (x - 0.46, y - 0.43)
-                ax.add_patch(Rectangle(corner, 0.92, 0.86, facecolor="none", edgecolor=INK, linewidth=1.6))
-    ax.set_xlim(-0.5, len(classes) - 0.5)
-    ax.set_ylim(len(rows) - 0.5, -0.5)
-    ax.set_xticks(range(len(classes)), [wording.words(name) for name in classes])
-    ax.set_yticks(range(len(rows)), [f"{row.title} (n = {format_numbers.count(row.n)})" for row in rows])
-    ax.xaxis.tick_top()
-    ax.xaxis.set_label_position("top")
+            for x, share in enumerate(row.shares)
+        ]
+        for row in rows
+    ]
+    titles = [f"{row.title} (n = {format_numbers.count(row.n)})" for row in rows]
+    draw_matrix(ax, titles, [wording.words(name) for name in classes], cells)
     draw_title(ax, "Answers to each class in each context" if by == "context" else "Answers to each class")
     fewest = min(row.n for row in rows)
     widest = wilson(fewest / 2, fewest)
@@ -97,7 +85,6 @@ def confusion_by_context(
             f"outlined: {what}", (0, 0), (0, -6), xycoords="axes fraction", textcoords="offset points", va="top",
             color=INK2, fontsize="small",
         )  # fmt: skip
-    hide_frame(ax, keep=())
     return ax
 
 

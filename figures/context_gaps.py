@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.figures._report_rows import draw_point
-from oochub.figures._style import GRID, INK, INK2, draw_legend, hide_frame, make_axes
+from oochub.figures._charts import draw_rows
+from oochub.figures._style import INK, INK2, draw_legend, make_axes
 from oochub.report import format_numbers, theme, wording
 from oochub.report.report import Report
+from oochub.section import ChartRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,27 +53,19 @@ def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
             "No context is usual for a class here, so there is no gap to draw. Find contexts by another method."
         )
     ax = make_axes(ax, 7.4, 1.6 + 0.5 * len(chart.rows))
-    titles = []
-    for y, (each, role) in enumerate(chart.rows):
+    rows = []
+    for each, role in chart.rows:
         alike = f", {each.status}" if each.is_alike else ""
-        titles.append(
+        title = (
             f"{wording.words(each.name)}, {role if role.startswith('unusual') else f'usual for {role}'}{alike}\n"
             f"n = {format_numbers.count(each.n_usual)} + {format_numbers.count(each.n_against)}"
         )
+        is_untested = each.status in ("too few", "no direction") or format_numbers.is_undefined(each.gap)
+        why = "too few rows to test" if each.status == "too few" else each.status
         is_shown = each.status == "shown"
-        if each.status in ("too few", "no direction") or format_numbers.is_undefined(each.gap):
-            why = "too few rows to test" if each.status == "too few" else each.status
-            ax.annotate(why, (0, y), (4, 0), textcoords="offset points", va="center", color=INK2)
-            continue
-        draw_point(ax, y, each.gap, "out" if is_shown else None, size=7, hollow=not is_shown)
-        end = each.gap.high if format_numbers.has_interval(each.gap) else each.gap
-        text = format_numbers.points(each.gap)
-        ax.annotate(text, (100 * end, y), (7, 0), textcoords="offset points", va="center", color=INK)
+        rows.append(ChartRow(title, each.gap, "out" if is_shown else None, 0, not is_shown, why if is_untested else ""))
+    draw_rows(ax, rows, {}, signed=True)
     ax.axvline(0, color=INK2, linewidth=1)
-    ax.set_yticks(range(len(chart.rows)), titles)
-    ax.set_ylim(len(chart.rows) - 0.4, -0.6)
-    ax.margins(x=0.12)
-    ax.grid(axis="x", color=GRID, linewidth=1)
     ends: dict[str, tuple[str, str]] = {"shown": (theme.LIGHT["out"], theme.LIGHT["out"]), "not shown": (INK2, "none")}
     for status, (color, face) in ends.items():
         if any(each.status == status for each, _ in chart.rows):
@@ -87,5 +80,4 @@ def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
         f"n = rows as usual + against, of {format_numbers.count(found.n_tested)} that played no part in any choice\n"
         f"shown: p at most {found.level:g} after {chart.correction} over {found.n_tests}"
     )
-    hide_frame(ax, keep=("bottom",))
     return ax

@@ -7,13 +7,13 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.evaluation.scenes import Scenes
 from oochub.figures._style import GRID, INK2, draw_title, hide_frame, make_axes
+from oochub.report import theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ALPHAS = np.arange(61) / 200
 _MARKERS = "osD^v"
-_SHADES = ("#14181d", "#39424c", "#5f6a76", "#8a949e", "#b3bac1")
 
 
 def contexts_over_alpha(scenes: Scenes, *, ax: "Axes | None" = None) -> "Axes":
@@ -50,7 +50,7 @@ def contexts_over_alpha(scenes: Scenes, *, ax: "Axes | None" = None) -> "Axes":
 
     counts = np.stack([scenes.contexts(alpha).sum(axis=1) for alpha in _ALPHAS])
     own = scenes.contexts(scenes.alpha).sum(axis=1)
-    for least, (color, marker) in enumerate(zip(_SHADES, _MARKERS, strict=True), start=1):
+    for least, (color, marker) in enumerate(zip(theme.SHADES, _MARKERS, strict=True), start=1):
         tasks = (counts >= least).sum(axis=1)
         label = f"{least}: {tasks[0]} at α = 0, {(own >= least).sum()} at {scenes.alpha:g}"
         drawn = slice(np.count_nonzero(tasks) + 1)  # down to the first zero

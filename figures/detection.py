@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from oochub import catalog
 from oochub.errors import OochubError, choose_wording
+from oochub.figures._charts import COLORS, draw_point, note
 from oochub.figures._style import GRID, INK, INK2, draw_legend, draw_title, hide_frame, make_axes
 from oochub.report import format_numbers, theme, wording
 from oochub.report.report import Report
-from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +56,12 @@ def detection(report: Report, *, ax: "Axes | None" = None) -> "Axes":
             y += 1
             names[y] = wording.name(row.detector, 40)
             for goal, offset in zip(theme.GOALS, (-_OFFSET, _OFFSET), strict=True):
-                _mark(ax, row.auroc(goal), y + offset, goal)
+                auroc = row.auroc(goal)
+                if format_numbers.is_undefined(auroc):
+                    note(ax, y + offset, f"n/a, {wording.name(auroc.reason or 'no value')}", at=50)
+                    continue
+                end = draw_point(ax, y + offset, auroc, goal, size=6)
+                note(ax, y + offset, format_numbers.fraction(auroc), at=end, right=6, color=INK, fontsize="small")
         y += 1
     ax.set_yticks(list(names), list(names.values()))
     ax.set_ylim(y - 0.4, -0.6)
@@ -64,25 +69,9 @@ def detection(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     ax.grid(axis="x", color=GRID, linewidth=1)
     ax.margins(x=0.1)
     ax.set_xlabel("AUROC × 100 ↑ (higher is better), with 95% interval; 50 is chance")
-    for goal, color in theme.GOALS.items():
-        marker, label = theme.GOAL_MARKERS[goal], theme.GOAL_WORDS[goal]
-        ax.plot([], [], color=theme.LIGHT[color], marker=marker, linestyle="", label=label)
+    for goal, marker in theme.GOAL_MARKERS.items():
+        ax.plot([], [], color=COLORS[goal], marker=marker, linestyle="", label=theme.GOAL_WORDS[goal])
     draw_legend(ax, ncols=2)
     draw_title(ax, "How well each detector ranks", legend_rows=1)
     hide_frame(ax, keep=("bottom",))
     return ax
-
-
-def _mark(ax: "Axes", estimate: Estimate, y: float, goal: str) -> None:
-    color = theme.LIGHT[theme.GOALS[goal]]
-    if format_numbers.is_undefined(estimate):
-        reason = wording.name(estimate.reason or "no value")
-        ax.annotate(f"n/a, {reason}", (50, y), (4, 0), textcoords="offset points", va="center", color=INK2)
-        return
-    high = value = 100 * estimate
-    if format_numbers.has_interval(estimate):
-        high = 100 * estimate.high
-        ax.plot([100 * estimate.low, high], [y, y], color=color, linewidth=2, zorder=2)
-    ax.plot([value], [y], marker=theme.GOAL_MARKERS[goal], markersize=6, color=color, linestyle="", zorder=3)
-    text = format_numbers.fraction(estimate)
-    ax.annotate(text, (high, y), (6, 0), textcoords="offset points", va="center", color=INK, fontsize="small")

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from oochub import catalog
-from oochub.figures._report_rows import draw_point, label_metric
+from oochub.figures._charts import draw_point, label_metric
 from oochub.figures._style import INK, INK2, hide_frame, make_axes
 from oochub.report import format_numbers, theme
 from oochub.report.group_findings import count_out

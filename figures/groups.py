@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.figures._report_rows import LISTED_GROUPS, draw_rows, label_metric, title_sides
+from oochub.figures._charts import LISTED_GROUPS, draw_rows, label_metric, title_sides
 from oochub.figures._style import draw_title, make_axes
 from oochub.report import wording
 from oochub.report.report import Report

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from oochub.errors import OochubError, unknown_name
-from oochub.figures._report_rows import label_metric, title_sides
+from oochub.figures._charts import label_metric, title_sides
 from oochub.figures._style import GRID, INK, INK2, OUT, draw_legend, draw_title, hide_frame, make_axes
 from oochub.records.report_records import Role
 from oochub.report import format_numbers, theme, wording

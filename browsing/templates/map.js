@@ -10,8 +10,6 @@ oochubBrowse.views.push(
     const SMALLEST = 0.01; // side of a rectangle; less is a click
     const NEAR = 12; // pixels from a point that is opened
     const MOST_COLORS = 8;
-    const LIGHT = ["#0b62a4", "#c2410c", "#0f766e", "#9333ea", "#a16207", "#be185d", "#4d7c0f", "#475569"];
-    const DARK = ["#6cb6ff", "#ff9b66", "#4fd1c5", "#c79bff", "#e3b341", "#ff8ac0", "#a3d977", "#a8b3c4"];
     const WHOLE = [0, 0, 1, 1];
     let about = null;
     let found = new Uint32Array(0);
@@ -26,13 +24,14 @@ oochubBrowse.views.push(
       if (kind) made.className = kind;
       return made;
     };
-    const isDark = () => matchMedia("(prefers-color-scheme: dark)").matches;
+    const paint = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
     const count = (n) => n.toLocaleString("en").replaceAll(",", "\u202f");
     const percent = (share) => `${(100 * share).toFixed(1)}%`;
 
     // The color of each value: the most frequent have their own, the others share gray.
     const colors = () => {
-      const [palette, rest] = isDark() ? [DARK, "#8b949e"] : [LIGHT, "#6b7280"];
+      const palette = Array.from({ length: MOST_COLORS }, (_, place) => paint(`v${place}`));
+      const rest = paint("vrest");
       const counts = new Uint32Array(field.values.length);
       for (const code of rows.columns[`field ${field.name}`]) counts[code] += 1;
       const order = [...counts.keys()].sort((a, b) => counts[b] - counts[a] || a - b);
@@ -62,7 +61,7 @@ oochubBrowse.views.push(
       const { "map x": x, "map y": y } = rows.columns;
       const isChosen = new Uint8Array(about.rows);
       for (const row of found) isChosen[row] = 1;
-      pen.fillStyle = isDark() ? "#3a4149" : "#d5d9df";
+      pen.fillStyle = paint("vother");
       for (let row = 0; row < about.rows; row++) {
         if (!isChosen[row] && x[row] === x[row]) pen.fillRect(px(x[row]) - 1, py(y[row]) - 1, 2, 2);
       }
@@ -77,7 +76,7 @@ oochubBrowse.views.push(
         shown += 1;
       }
       const size = shown > 20000 ? 2 : shown > 4000 || side < 450 ? 3 : 5;
-      const first = isDark() ? "#8b949e" : "#6b7280"; // gray below the others
+      const first = paint("vrest"); // gray below the others
       const last = field.name === "outcome" ? of[field.values.indexOf("wrong")] : null;
       const rank = (color) => (color === first ? 0 : color === last ? 2 : 1);
       for (const [color, some] of [...lines].sort((a, b) => rank(a[0]) - rank(b[0]))) {

@@ -41,12 +41,23 @@ class NamedNumber(NamedTuple):
 
 
 class ChartRow(NamedTuple):
-    """One row of a chart: what it is, its number, the side that gives its color and mark, and how many rows it has."""
+    """One row of a chart.
+
+    Attributes:
+        title: What it is.
+        estimate: Its number.
+        side: The side that gives its color and mark.
+        n: How many rows it has; 0 if its title says that.
+        is_hollow: Whether its mark is hollow.
+        note: What stands in place of the number; "" for none.
+    """
 
     title: str
     estimate: Estimate
     side: Side | None
     n: int
+    is_hollow: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from scipy import stats
 
 import oochub
 from oochub.comparison.comparison_page import format_matrix, lay_out_matrix, make_gap_matrix
-from oochub.comparison.model_line import draw_line_chart, make_line_axes, model_lines
+from oochub.comparison.model_line import draw_line_chart, make_line_chart, model_lines
 from oochub.stats.estimate import Estimate
 
 mpl.use("Agg")
@@ -106,7 +106,8 @@ def test_a_share_of_one_has_a_place():
     assert line.fit.slope == pytest.approx(stats.linregress(stats.norm.ppf(x), stats.norm.ppf(y)).slope)
     chart = draw_line_chart(line, number=3)
     assert "nan" not in chart and "inf" not in chart and 'id="line-3"' in chart
-    assert all(0 < axis.at(0.999) < 1 for axis in make_line_axes(line))
+    chart = make_line_chart(line)
+    assert all(axis.low < line.place(0.999) < axis.high for axis in (chart.x, chart.y))
 
 
 def test_seeds_and_configs_tell_reports_apart():

@@ -16,7 +16,7 @@ from oochub.checking.rules import RuleCorrection, RuleOutcome, State, is_gap
 from oochub.records.document import Block, Document
 from oochub.records.schema import to_json
 from oochub.records.table import Table
-from oochub.report import format_numbers, wording
+from oochub.report import format_numbers, theme, wording
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -33,8 +33,7 @@ _HEADS = ("Rule", "State", "Value", "95% interval", "Bound", "n")
 _SIGNS = {"pass": "\u2705 pass", "fail": "\u274c fail", "undecided": "\u2754 undecided"}
 
 
-_COLORS: dict[State, str] = {"pass": "#1a7f37", "fail": "#c2202c", "undecided": "#57606a"}
-_LABEL, _DARK = "oochub check", "#24292f"
+_LABEL = "oochub check"
 _CHARACTER, _PAD, _HEIGHT = 6.6, 8, 20  # pixels, for a sans-serif of 11
 
 
@@ -261,7 +260,7 @@ def _draw_badge(check: "Check") -> str:
         "undecided": f"{counts['undecided']} of {n} undecided",
     }[check.state]
     left, right = (round(len(text) * _CHARACTER) + 2 * _PAD for text in (_LABEL, shown))
-    width, color = left + right, _COLORS[check.state]
+    width, color, dark = left + right, theme.STATES[check.state], theme.STATES["label"]
 
     def draw_text(text: str, start: int, room: int) -> str:
         middle, length = start + room / 2, room - 2 * _PAD
@@ -274,7 +273,7 @@ def _draw_badge(check: "Check") -> str:
         f'role="img" aria-label="{escape(f"{_LABEL}: {shown}")}">\n'
         f"<title>{escape(f'{_LABEL}: {shown}')}</title>\n"
         f'<clipPath id="round"><rect width="{width}" height="{_HEIGHT}" rx="3"/></clipPath>\n'
-        f'<g clip-path="url(#round)"><rect width="{left}" height="{_HEIGHT}" fill="{_DARK}"/>'
+        f'<g clip-path="url(#round)"><rect width="{left}" height="{_HEIGHT}" fill="{dark}"/>'
         f'<rect x="{left}" width="{right}" height="{_HEIGHT}" fill="{color}"/></g>\n'
         '<g fill="#ffffff" text-anchor="middle" font-family="Verdana, DejaVu Sans, Geneva, sans-serif" font-size="11">'
         f"{draw_text(_LABEL, 0, left)}{draw_text(shown, left, right)}</g>\n"

@@ -16,6 +16,7 @@ from scipy import special  # scipy.stats has the same, and takes half a second t
 from oochub.errors import OochubError, unknown_name
 from oochub.records.report_records import MetricDescription
 from oochub.report import format_numbers, svg, wording
+from oochub.report.charts import Axis, Dot, PlaneChart, Trace
 from oochub.report.report import Report
 from oochub.stats.array_checks import Array
 from oochub.stats.estimate import Estimate
@@ -293,64 +294,69 @@ def _name_family(report: Report) -> str:
     return str(training.base).rpartition("/")[2] if training.pretrained else f"{family} from scratch"
 
 
-_LEFT, _TOP, _SIZE = 52.0, 12.0, 360.0  # of the square of the axes, in the units of the view
+_FRAME = svg.Frame(52, 12, 412, 372, width=424, height=420, beside=12, below=36)
 _STEPS = 40
 _TICKS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 _MOST = 8
 
 
-class Axis:
-    """One of the two axes, from values of the metric to places in [0, 1].
+def make_line_chart(line: ModelLine) -> PlaneChart:
+    """The chart of one config: in context to the right, out of context upward, as `ModelLine.place` places them.
 
     Args:
-        line: Line whose scale the axis has.
-        estimates: Estimates that must have room on it, with their intervals.
+        line: Line with at least one point.
     """
-
-    def __init__(self, line: ModelLine, estimates: Sequence[Estimate]) -> None:
-        ends = [
-            line.shown(e, end)
-            for e in estimates
-            for end in (e.value, e.low, e.high)
-            if not format_numbers.is_undefined(end)
-        ]
-        places = [float(line.place(end)) for end in ends]
-        room = 0.08 * (max(places) - min(places)) or 0.1
-        self._line, self._low, self._high = line, min(places) - room, max(places) + room
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Both ends, as `ModelLine.place` gives them."""
-        return self._low, self._high
-
-    def at(self, value: float) -> float:
-        """The place of a value, 0 at the low end and 1 at the high end."""
-        return (float(self._line.place(value)) - self._low) / (self._high - self._low)
-
-    @property
-    def ticks(self) -> list[float]:
-        """Round values between the ends, few enough to be told apart."""
-        if not self._line.is_share:
-            return svg.ticks(self._low, self._high)
-        every = [tick for tick in _TICKS if 0 <= self.at(tick) <= 1]
-        while len(every) > _MOST:
-            every = every[::2]
-        if len(every) >= 2:
-            return every
-        low, high = (float(np.clip(self._map_back(end), 1e-4, 1 - 1e-4)) for end in (self._low, self._high))
-        return svg.ticks(low, high, most=5)
-
-    def across(self) -> list[float]:
-        """Values from one end to the other, at equal steps of the axis."""
-        return [self._map_back(place) for place in np.linspace(self._low, self._high, _STEPS)]
-
-    def _map_back(self, place: float) -> float:
-        return float(self._line.value_at(place))
+    unit = format_numbers.unit_of(line.metric, line.described.unit)
+    title = f"{wording.name(line.described.title, 30)} {unit}, {line.titles[0]}"
+    x = _make_axis(line, [point.inside for point in line.points], title)
+    y = _make_axis(line, [point.outside for point in line.points], line.titles[1])
+    across = np.linspace(x.low, x.high, _STEPS)
+    shared = [float(place) for place in across if y.low <= place <= y.high]
+    ends = [(place, place) for place in (shared[0], shared[-1])] if len(shared) > 1 else []
+    traces = [Trace("chance", ends, title="no gap")] if ends else []
+    if line.fit is not None:
+        middle, low, high = (line.place(end) for end in line.at(line.value_at(across)))
+        points = [(float(a), float(m)) for a, m in zip(across, middle, strict=True) if y.low <= m <= y.high]
+        traces.append(Trace("plain", points, list(zip(across, low, high, strict=True)), band_look="out"))
+    return PlaneChart(x, y, line.sentence, traces, [_make_dot(line, point) for point in line.points])
 
 
-def make_line_axes(line: ModelLine) -> tuple[Axis, Axis]:
-    """The axes of a chart: in context to the right, out of context upward."""
-    return Axis(line, [p.inside for p in line.points]), Axis(line, [p.outside for p in line.points])
+def _make_dot(line: ModelLine, point: LinePoint) -> Dot:
+    def place(estimate: Estimate, end: float | None = None) -> float:
+        return float(line.place(line.shown(estimate, end)))
+
+    spans = [
+        (place(each, each.low), place(each, each.high)) if format_numbers.has_interval(each) else None
+        for each in (point.inside, point.outside)
+    ]
+    return Dot("out", place(point.inside), place(point.outside), *spans)
+
+
+def _make_axis(line: ModelLine, estimates: Sequence[Estimate], title: str) -> Axis:
+    """An axis on which these have room, with their intervals."""
+    places = [
+        float(line.place(line.shown(e, end)))
+        for e in estimates
+        for end in (e.value, e.low, e.high)
+        if not format_numbers.is_undefined(end)
+    ]
+    room = 0.08 * (max(places) - min(places)) or 0.1
+    low, high = min(places) - room, max(places) + room
+    scale = format_numbers.SCALES.get(line.described.unit, 1)
+    ticks = [(float(line.place(tick)), f"{scale * tick:.4g}") for tick in _choose_ticks(line, low, high)]
+    return Axis(low, high, ticks, title)
+
+
+def _choose_ticks(line: ModelLine, low: float, high: float) -> list[float]:
+    """Round values between the ends of an axis, few enough to be told apart."""
+    if not line.is_share:
+        return svg.ticks(low, high)
+    every = [tick for tick in _TICKS if low <= line.place(tick) <= high]
+    while len(every) > _MOST:
+        every = every[::2]
+    if len(every) >= 2:
+        return every
+    return svg.ticks(*(float(np.clip(line.value_at(end), 1e-4, 1 - 1e-4)) for end in (low, high)), most=5)
 
 
 def draw_line_chart(line: ModelLine, *, number: int) -> Markup:
@@ -360,109 +366,21 @@ def draw_line_chart(line: ModelLine, *, number: int) -> Markup:
         line: Line with at least one point.
         number: Tells its ids from those of other charts of the page.
     """
-    x, y = make_line_axes(line)
-    parts = [_draw_frame(line, x, y), _draw_diagonal(x, y), _draw_fit(line, x, y)]
-    for point in line.points:
-        across, up = _place_across(x.at(line.shown(point.inside))), _place_up(y.at(line.shown(point.outside)))
-        for estimate, axis, is_x in ((point.inside, x, True), (point.outside, y, False)):
-            if format_numbers.has_interval(estimate):
-                ends = [axis.at(line.shown(estimate, end)) for end in (estimate.low, estimate.high)]
-                places = (
-                    (_place_across(ends[0]), _place_across(ends[1]), up, up)
-                    if is_x
-                    else (across, across, *map(_place_up, ends))
-                )
-                parts.append(
-                    Markup('<line x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}" class="l-out thin"/>').format(*places)
-                )
-        parts.append(svg.mark("out", f"{across:.1f}", f"{up:.1f}", size=4))
+    chart = make_line_chart(line)
+    labels = []
+    for trace in chart.traces:
+        if trace.title:
+            x, y = _FRAME.place(chart, *trace.points[-1])
+            labels.append(svg.draw_text(f"{x - 4:.1f}", y + 14, trace.title, anchor="end", classes="halo"))
     known = [point for point in line.points if not format_numbers.is_undefined(point.robustness)]
     if known:
         best = max(known, key=lambda point: point.robustness)
-        at = x.at(line.shown(best.inside))
-        parts.append(
-            Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}" class="k halo">{}</text>').format(
-                _place_across(at) + (-9 if at > 0.5 else 9),
-                _place_up(y.at(line.shown(best.outside))) - 9,
-                "end" if at > 0.5 else "start",
-                wording.name(best.model, 30),
-            )
-        )
-    name = f"line-{number}"
-    return Markup(
-        '<svg viewBox="0 0 424 420" class="plot" role="img" aria-labelledby="{0}"><title id="{0}">{1}</title>{2}</svg>'
-    ).format(name, line.sentence, Markup("").join(parts))
-
-
-def _place_across(place: float) -> float:
-    return _LEFT + _SIZE * place
-
-
-def _place_up(place: float) -> float:
-    return _TOP + _SIZE * (1 - place)
-
-
-def _draw_frame(line: ModelLine, x: Axis, y: Axis) -> Markup:
-    scale, bottom = format_numbers.SCALES.get(line.described.unit, 1), _place_up(0)
-    parts = []
-    for tick in x.ticks:
-        at, text = _place_across(x.at(tick)), f"{scale * tick:.4g}"
-        parts.append(Markup('<line x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}" class="gl"/>').format(at, _TOP, bottom))
-        parts.append(Markup('<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>').format(at, bottom + 16, text))
-    for tick in y.ticks:
-        at, text = _place_up(y.at(tick)), f"{scale * tick:.4g}"
-        right = _LEFT + _SIZE
-        parts.append(Markup('<line x1="{1}" x2="{2}" y1="{0:.1f}" y2="{0:.1f}" class="gl"/>').format(at, _LEFT, right))
-        parts.append(Markup('<text x="{}" y="{:.1f}" text-anchor="end">{}</text>').format(_LEFT - 6, at + 4, text))
-    unit = format_numbers.unit_of(line.metric, line.described.unit)
-    title = f"{wording.name(line.described.title, 30)} {unit}"
-    middle = _LEFT + _SIZE / 2
-    parts.append(
-        Markup('<text x="{}" y="{}" text-anchor="middle">{}</text>').format(
-            middle, bottom + 36, f"{title}, {line.titles[0]}"
-        )
-    )
-    parts.append(
-        Markup('<text transform="translate(12 {}) rotate(-90)" text-anchor="middle">{}</text>').format(
-            _TOP + _SIZE / 2, line.titles[1]
-        )
-    )
-    return Markup("").join(parts)
-
-
-def _draw_diagonal(x: Axis, y: Axis) -> Markup:
-    """The dotted line of equal numbers, where both axes have them."""
-    shared = [value for value in x.across() if 0 <= y.at(value) <= 1]
-    if len(shared) < 2:
-        return Markup("")
-    ends = [(_place_across(x.at(value)), _place_up(y.at(value))) for value in (shared[0], shared[-1])]
-    line = Markup('<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" class="chance"/>').format(*ends[0], *ends[1])
-    words = Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="end" class="halo">no gap</text>').format(
-        ends[1][0] - 4, ends[1][1] + 14
-    )
-    return line + words
-
-
-def _draw_fit(line: ModelLine, x: Axis, y: Axis) -> Markup:
-    if line.fit is None:
-        return Markup("")
-    values = x.across()
-    middle, low, high = line.at(values)
-    clip = np.clip
-    rows = [
-        (_place_across(x.at(v)), *(_place_up(float(clip(y.at(end), 0, 1))) for end in (lower, upper)))
-        for v, lower, upper in zip(values, low, high, strict=True)
-    ]
-    band = " ".join(
-        [f"{at:.1f},{lower:.1f}" for at, lower, _ in rows] + [f"{at:.1f},{up:.1f}" for at, _, up in rows[::-1]]
-    )
-    points = [
-        (_place_across(x.at(v)), _place_up(y.at(m))) for v, m in zip(values, middle, strict=True) if 0 <= y.at(m) <= 1
-    ]
-    drawn = " ".join(f"{at:.1f},{up:.1f}" for at, up in points)
-    return Markup('<polygon points="{}" class="band-out"/><polyline points="{}" class="curve l-plain"/>').format(
-        band, drawn
-    )
+        dot = _make_dot(line, best)
+        x, y = _FRAME.place(chart, dot.x, dot.y)
+        at, anchor = (x - 9, "end") if 2 * dot.x > chart.x.low + chart.x.high else (x + 9, "start")
+        name = wording.name(best.model, 30)
+        labels.append(svg.draw_text(f"{at:.1f}", y - 9, name, anchor=anchor, classes="k halo"))
+    return svg.plane(chart, _FRAME, name=f"line-{number}", more=labels)
 
 
 def line_across(

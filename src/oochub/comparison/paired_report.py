@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from markupsafe import Markup
-
 from oochub.errors import unknown_name
 from oochub.records.document import Block, Document
 from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel, Provenance
@@ -18,6 +16,7 @@ from oochub.records.report_records import ComparedNumber, ComparedRows, Flip, Me
 from oochub.records.schema import to_json
 from oochub.records.table import Table, make_notebook_table, write_picture
 from oochub.report import format_numbers, svg, wording
+from oochub.report.charts import Look
 from oochub.report.footnotes import Footnotes, describe_interval
 from oochub.report.mistake_cards import mistake_cards
 from oochub.report.paper_table import PaperCell, PaperTable, describe_metric, make_sentence, write_paper_cell
@@ -67,7 +66,7 @@ _FRAME = [
 ]
 
 
-_SIDE_OF = {"in": "in", "out": "out", "hard_positive": "out", "hard_negative": "out"}
+_LOOKS: Mapping[str, Look] = {"in": "in", "out": "out", "hard_positive": "out", "hard_negative": "out"}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -583,7 +582,12 @@ def _build_page_table(
             "side": part.role if part.role in ("in", "out") else None,
             "part": part,
             "number": part.numbers[metric],
-            "chart": _draw_chart(part.numbers[metric], scale, _SIDE_OF.get(part.role or "")),
+            "chart": svg.row(
+                scale,
+                {_LOOKS.get(part.role or "", "square"): part.numbers[metric].difference},
+                line=0.0,
+                line_class="ax",
+            ),
         }
         for part in having
     ]
@@ -609,18 +613,6 @@ def _scale(compared: Sequence[ComparedNumber]) -> svg.LinearScale:
 
 def _format_tick(value: float) -> str:
     return f"{value:+.4g}".replace("-", "\u2212") if value else "0"
-
-
-def _draw_chart(number: ComparedNumber, scale: svg.LinearScale, side: Any) -> Markup:
-    """The difference with its interval, and a line at 0."""
-    parts = [svg.grid(scale), Markup('<line x1="{0}" x2="{0}" y1="0" y2="100%" class="ax"/>').format(scale.at(0))]
-    change = number.difference
-    if not format_numbers.is_undefined(change):
-        name = {"in": "inn", "out": "out"}.get(side, "plain")
-        parts.append(svg.whisker(scale, change, name, 14, 2))
-        square = Markup('<svg x="{}" y="14" class="plain"><path d="M-4-4h8v8h-8z"/></svg>').format(scale.at(change))
-        parts.append(svg.mark(side, scale.at(change), 14, size=4.5) if side else square)
-    return svg.strip(28, parts)
 
 
 def _describe_flips(report: PairedReport, words: PairWords, *, images: bool) -> list[dict[str, Any]]:

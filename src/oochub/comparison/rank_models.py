@@ -40,7 +40,6 @@ from oochub.storage.artifacts import format_csv
 
 if TYPE_CHECKING:
     import pandas as pd
-    from markupsafe import Markup
     from rich.console import Group
 
 MOST = 50
@@ -293,7 +292,7 @@ class Ranking:
             {
                 "name": self.names[each.model],
                 "place": _format_place(each),
-                "chart": _draw_place(each, scale),
+                "chart": svg.range_bar(scale, each.best - 0.35, each.worst + 0.35),
                 "number": each.number,
             }
             for each in table.models
@@ -501,12 +500,3 @@ def _name_models(opened: Sequence[Predictions], given: Sequence[Predictions | Pa
 
 def _format_place(ranked: RankedModel) -> str:
     return format_place(ranked.best, ranked.worst)
-
-
-def _draw_place(ranked: RankedModel, scale: svg.LinearScale) -> "Markup":
-    """A bar from the best to the worst place; the number beside it says the same."""
-    from markupsafe import Markup
-
-    low, high = scale.at(ranked.best - 0.35), scale.percent(ranked.worst + 0.35) - scale.percent(ranked.best - 0.35)
-    bar = Markup('<rect x="{}" y="9" width="{:.2f}%" height="10" class="bar b-out"/>').format(low, high)
-    return svg.strip(28, [svg.grid(scale), bar])

@@ -6,7 +6,7 @@ The learning curves of a collection as charts: what was measured, the fitted cur
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -17,6 +17,7 @@ from oochub.records.report_records import Side
 from oochub.records.schema import Bounds, Count, Share, optional
 from oochub.records.table import Table
 from oochub.report import format_numbers, svg, wording
+from oochub.report.charts import Axis, Dot, PlaneChart, Trace
 from oochub.report.footnotes import Footnotes, describe_interval
 from oochub.stats.estimate import Estimate
 
@@ -30,10 +31,9 @@ _TEN = 10
 
 
 _CHARTS = 6
-_LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 366.0, 14.0, 190.0
+_FRAME = svg.Frame(44, 14, 366, 190, height=230, has_columns=False)
 _STEPS = 40
 _ROOM = 0.03  # of accuracy above and below
-_CLASS = {"in": "inn", "out": "out"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,37 +236,25 @@ def _list_ends(cell: CellGain) -> list[float]:
 def _draw(cell: CellGain, low: float, high: float, number: int) -> Markup:
     first, last = cell.curve[0].rows, float(cell.rows + cell.more)
 
-    def x(rows: float) -> float:
-        return _LEFT + (_RIGHT - _LEFT) * math.log(rows / first) / math.log(last / first)
+    def trace(start: float, end: float, *, is_dashed: bool = False) -> Trace:
+        points = [(math.log(n), cell.predict(n)) for n in _spread(start, end)]
+        return Trace(cell.side, points, is_dashed=is_dashed)
 
-    def y(accuracy: float) -> float:
-        return _BOTTOM - (_BOTTOM - _TOP) * (min(max(accuracy, low), high) - low) / (high - low)
-
-    name = _CLASS[cell.side]
-    parts = [Markup("")]
-    for tick in svg.ticks(low, high, most=5):
-        parts.append(
-            Markup('<line x1="{0}" x2="{1}" y1="{2:.1f}" y2="{2:.1f}" class="gl"/>').format(_LEFT, _RIGHT, y(tick))
-        )
-        parts.append(_write(_LEFT - 6, y(tick) + 4, f"{100 * tick:.4g}", "end"))
-    for rows in _choose_ticks(first, float(cell.rows), last):
-        parts.append(_write(x(rows), _BOTTOM + 16, format_numbers.count(round(rows)), "middle"))
-    parts.append(_trace([(x(n), y(cell.predict(n))) for n in _spread(first, cell.rows)], f"curve l-{name}"))
-    parts.append(_trace([(x(n), y(cell.predict(n))) for n in _spread(cell.rows, last)], "curve chance"))
     now, gain = cell.predict(cell.rows), cell.gain
-    parts.append(
-        Markup('<line x1="{0:.1f}" x2="{0:.1f}" y1="{1:.1f}" y2="{2:.1f}" class="l-{3}" stroke-width="2"/>').format(
-            _RIGHT, y(now + gain.low), y(now + gain.high), name
-        )
+    name = wording.name(cell.name, 60)
+    rows = [(math.log(n), format_numbers.count(round(n))) for n in _choose_ticks(first, float(cell.rows), last)]
+    shares = [(tick, f"{100 * tick:.4g}") for tick in svg.ticks(low, high, most=5)]
+    dots = [Dot(cell.side, math.log(point.rows), point.accuracy, size=3.6) for point in cell.curve]
+    ends = (now + gain.low, now + gain.high)
+    chart = PlaneChart(
+        x=Axis(math.log(first), math.log(last), rows, "rows of the cell"),
+        y=Axis(low, high, shares, ""),
+        sentence=f"{name}: {format_numbers.points(gain)} points with {cell.more} more rows",
+        traces=[trace(first, cell.rows), trace(cell.rows, last, is_dashed=True)],
+        dots=[*dots, Dot(cell.side, math.log(last), now + gain, y_ends=ends, is_hollow=True)],
     )
-    parts += [svg.mark(cell.side, f"{x(point.rows):.1f}", f"{y(point.accuracy):.1f}", size=3.6) for point in cell.curve]
-    parts.append(svg.mark(cell.side, f"{_RIGHT}", f"{y(now + gain):.1f}", size=4, hollow=True))
-    parts.append(_write((_LEFT + _RIGHT) / 2, _BOTTOM + 34, "rows of the cell", "middle"))
-    title = f"{wording.name(cell.name, 60)}: {format_numbers.points(gain)} points with {cell.more} more rows"
-    chart = Markup(
-        '<svg viewBox="0 0 384 230" class="plot" role="img" aria-labelledby="{0}"><title id="{0}">{1}</title>{2}</svg>'
-    ).format(f"curve-{number}", title, Markup("").join(parts))
-    return Markup("<figure><figcaption>{}</figcaption>{}</figure>").format(wording.name(cell.name, 60), chart)
+    drawn = svg.plane(chart, _FRAME, name=f"curve-{number}")
+    return Markup("<figure><figcaption>{}</figcaption>{}</figure>").format(name, drawn)
 
 
 def _spread(first: float, last: float) -> list[float]:
@@ -277,12 +265,3 @@ def _choose_ticks(first: float, now: float, last: float) -> list[float]:
     """Numbers of rows on the axis: the fewest, those now, and those with the additional ones, if they do not touch."""
     width = math.log(last / first)
     return [n for n in (first, now, last) if n == now or abs(math.log(n / now)) > 0.15 * width]
-
-
-def _trace(points: Sequence[tuple[float, float]], classes: str) -> Markup:
-    line = " ".join(f"{across:.1f},{up:.1f}" for across, up in points)
-    return Markup('<polyline points="{}" class="{}"/>').format(line, classes)
-
-
-def _write(x: float, y: float, words: str, anchor: str) -> Markup:
-    return Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>').format(x, y, anchor, words)

@@ -96,7 +96,7 @@ def _render_section(section: Section[Any], on_page: OnPage, report: "ReportRecor
 def _draw_bars(rows: Any) -> list[tuple[ChartRow, Markup]]:
     """The rows of a chart of fractions with their drawings."""
     scale = svg.LinearScale(low=0.0, high=1.0)
-    return [(row, svg.bar(row.side, row.estimate, scale)) for row in rows]
+    return [(row, svg.row(scale, {row.side or "bare": row.estimate}, is_bar=True)) for row in rows]
 
 
 def _write_commands(report: "ReportRecord") -> dict[str, Any]:

@@ -93,7 +93,7 @@ def render_folder_page(template: str, *, own: str, **shown: Any) -> str:
         own: The stem of a style of its own, `<own>.css`.
         **shown: What the template prints.
     """
-    style = theme.css_variables() + _read_file("page.css") + _read_file(f"{own}.css")
+    style = theme.css_variables(has_values=True) + _read_file("page.css") + _read_file(f"{own}.css")
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src 'self' file:; img-src 'self' file:; "
         "base-uri 'none'; form-action 'none'"

@@ -5,59 +5,33 @@ scale stretches with the page, while text, strokes and marks keep their size. Cu
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from markupsafe import Markup
 
-from oochub.records.report_records import Calibration, ConfidenceBin, Side
+from oochub.records.report_records import ConfidenceBin, Side
 from oochub.report import format_numbers
+from oochub.report.charts import Curve, GapChart, Look, PlaneChart
 from oochub.stats.estimate import Estimate
-
-_Map = Callable[[float], float]
 
 _LABEL = 29.0  # percent of the head chart that a label may take
 _TICK = 12.0  # percent of it that the number at chance takes, of which no tick stands nearer
 _BOLD = 7.4  # pixels of a bold letter, on average, in a chart of 384
-_CLASS = {"in": "inn", "out": "out"}
-_SHAPES = {
-    "in": lambda size: Markup('<circle r="{:.1f}"/>').format(size),
-    "out": lambda size: Markup('<path d="M0-{0:.1f} {0:.1f} 0 0 {0:.1f}-{0:.1f} 0z"/>').format(1.28 * size),
+_CIRCLE, _DIAMOND = Markup('<circle r="{0:.1f}"/>'), Markup('<path d="M0-{1:.1f} {1:.1f} 0 0 {1:.1f}-{1:.1f} 0z"/>')
+_LOOKS: Mapping[Look, tuple[str, Markup]] = {
+    "in": ("inn", _CIRCLE),
+    "out": ("out", _DIAMOND),
+    "plain": ("plain", _CIRCLE),
+    "shown": ("out", _CIRCLE),
+    "bare": ("plain", Markup("")),
+    "chance": ("chance", Markup("")),
+    "square": ("plain", Markup('<path d="M-4-4h8v8h-8z"/>')),
+    "auroc_new_class": ("ood", Markup('<path d="M-4.5-4.5h9v9h-9z"/>')),
+    "auroc_failure": ("wrong", Markup('<path d="M0-5.5 5.2 4.5-5.2 4.5z"/>')),
 }
-
-
-class GapChart(NamedTuple):
-    """Both sides on one axis.
-
-    Attributes:
-        sides: The primary metric of each side that has it.
-        titles: Titles that the benchmark gives the sides.
-        gap: Their difference.
-        unit: Unit of all these numbers.
-        chance: The primary metric of guessing; nan where there is none.
-        perfect: The best that there is; nan where the metric has no upper bound.
-        is_settled: False where the data do not settle the question: both marks are then hollow.
-        sentence: The verdict.
-    """
-
-    sides: Mapping[Side, Estimate]
-    titles: Mapping[Side, str]
-    gap: Estimate
-    unit: str
-    chance: float
-    perfect: float
-    is_settled: bool
-    sentence: str
-
-
-class Curve(NamedTuple):
-    """Share of right answers against confidence, on one side; `drawn` are the bins with enough answers."""
-
-    side: Side
-    title: str
-    calibration: Calibration
-    drawn: tuple[ConfidenceBin, ...]
+"""The CSS class of the color, and the shape around its middle."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,15 +77,16 @@ def ticks(low: float, high: float, *, most: int = 6) -> list[float]:
     return [round(i * step, 10) for i in range(first, last + 1)]
 
 
-def mark(side: Side, x: str, y: str | float, *, size: float = 5.5, hollow: bool = False) -> Markup:
-    """A circle (in context) or a diamond (out of context) around a point, filled or hollow."""
-    classes = _CLASS[side] + (" hollow" if hollow else "")
-    return Markup('<svg x="{}" y="{}" class="{}">{}</svg>').format(x, y, classes, _SHAPES[side](size))
+def mark(look: Look, x: str, y: str | float, *, size: float = 5.5, hollow: bool = False) -> Markup:
+    """The mark of a look around a point, filled or hollow: a circle is in context, a diamond out of context."""
+    name, shape = _LOOKS[look]
+    drawn = shape.format(size, 1.28 * size)
+    return Markup('<svg x="{}" y="{}" class="{}">{}</svg>').format(x, y, name + (" hollow" if hollow else ""), drawn)
 
 
-def icon(side: Side) -> Markup:
-    """The mark of a side as a small inline image for heads and keys; the words stand beside it."""
-    inner = mark(side, "7", 7, size=4.5)
+def icon(look: Look) -> Markup:
+    """The mark of a look as a small inline image for heads and keys; the words stand beside it."""
+    inner = mark(look, "7", 7, size=4.5)
     return Markup('<svg class="ic" width="14" height="14" aria-hidden="true">{}</svg>').format(inner)
 
 
@@ -133,9 +108,9 @@ def head(chart: GapChart, gap: str) -> Markup:
     half = 1.7 * len(gap)  # percent of the narrowest chart that the gap takes to either side
     middle = [min(max(sum(map(scale.percent, known.values())) / 2, half), 100 - half)] if len(known) == 2 else []
     parts += [_draw_line(scale.at(min(known.values())), scale.at(max(known.values())), 64, "gapbar") for _ in middle]
-    parts += [whisker(scale, e, _CLASS[side], 64, 3) for side, e in known.items()]
+    parts += [whisker(scale, e, side, 64, 3) for side, e in known.items()]
     parts += [mark(side, scale.at(e), 64, size=9, hollow=not chart.is_settled) for side, e in known.items()]
-    parts += [_draw_text(f"{at:.2f}%", 49, gap, anchor="middle", classes="k gap") for at in middle]
+    parts += [draw_text(f"{at:.2f}%", 49, gap, anchor="middle", classes="k gap") for at in middle]
     return strip(106, parts)
 
 
@@ -157,9 +132,9 @@ def _head_labels(scale: LinearScale, chart: GapChart) -> list[Markup]:
     for side, (x, anchor, sign) in places.items():
         spot = f"{x:.2f}%"
         labels.append(
-            _draw_text(spot, 15, format_numbers.quantity(known[side], chart.unit), anchor=anchor, classes="k big")
+            draw_text(spot, 15, format_numbers.quantity(known[side], chart.unit), anchor=anchor, classes="k big")
         )
-        labels.append(_draw_text(spot, 30, chart.titles[side], anchor=anchor, dx=sign * 12))
+        labels.append(draw_text(spot, 30, chart.titles[side], anchor=anchor, dx=sign * 12))
         labels.append(
             Markup('<svg x="{}" y="26"><svg x="{}">{}</svg></svg>').format(spot, sign * 5, mark(side, "0", 0, size=4))
         )
@@ -175,28 +150,50 @@ def _draw_axis(scale: LinearScale, chart: GapChart) -> Markup:
         x = scale.at(value)
         anchor = "start" if scale.percent(value) < 2 else "middle"
         parts.append(Markup('<line x1="{0}" x2="{0}" y1="60" y2="68" class="ax"/>').format(x))
-        parts.append(_draw_text(x, 84, f"{format_numbers.SCALES.get(chart.unit, 1) * value:.3g}", anchor=anchor))
+        parts.append(draw_text(x, 84, f"{format_numbers.SCALES.get(chart.unit, 1) * value:.3g}", anchor=anchor))
     for value, word in (named | {1.0: "perfect"}).items():
-        parts.append(_draw_text(scale.at(value), 100, word, anchor="start" if scale.percent(value) < 8 else "middle"))
+        parts.append(draw_text(scale.at(value), 100, word, anchor="start" if scale.percent(value) < 8 else "middle"))
     return Markup("").join(parts)
 
 
-def bar(side: Side | None, estimate: Estimate, scale: LinearScale) -> Markup:
-    """One row of a bar chart: a bar from zero, its mark at the end and its interval; grid lines behind.
+def row(
+    scale: LinearScale,
+    marks: Mapping[Look, Estimate],
+    *,
+    line: float = math.nan,
+    line_class: str = "chance",
+    most: int = 6,
+    is_bar: bool = False,
+) -> Markup:
+    """One row of a column of charts: grid lines, and each number with its interval and mark, below each other.
 
     Args:
-        side: Color and mark; None draws a plain bar.
-        estimate: What to draw; undefined draws the grid alone.
-        scale: LinearScale from 0 to the highest of all rows; on one that begins below 0 there is no bar.
+        scale: LinearScale of the column.
+        marks: The numbers by their looks; an undefined one is left out.
+        line: Value at which a line stands, such as chance; nan draws none.
+        line_class: CSS class of that line.
+        most: Grid lines at most.
+        is_bar: Whether a bar from zero is drawn to each; on a scale that begins below 0 there is none.
     """
-    parts = [grid(scale)]
-    if not format_numbers.is_undefined(estimate):
-        x, name = scale.at(estimate), _CLASS.get(side or "", "plain")
-        if scale.low == 0:
-            parts.append(Markup('<rect x="0" y="9" width="{}" height="10" class="bar b-{}"/>').format(x, name))
-        parts.append(whisker(scale, estimate, name, 14, 2))
-        parts.append(mark(side, x, 14, size=4.5) if side else Markup(""))
-    return strip(28, parts)
+    parts = [grid(scale, most)]
+    if not format_numbers.is_undefined(line):
+        at = scale.at(line)
+        parts.append(Markup('<line x1="{0}" x2="{0}" y1="0" y2="100%" class="{1}"/>').format(at, line_class))
+    for number, (look, estimate) in enumerate(marks.items()):
+        if not format_numbers.is_undefined(estimate):
+            x, y, name = scale.at(estimate), 14 if len(marks) == 1 else 11 + 14 * number, _LOOKS[look][0]
+            if is_bar and scale.low == 0:
+                parts.append(Markup('<rect x="0" y="9" width="{}" height="10" class="bar b-{}"/>').format(x, name))
+            parts.append(whisker(scale, estimate, look, y, 2))
+            parts.append(mark(look, x, y, size=4.5) if look != "bare" else Markup(""))
+    return strip(28 if len(marks) == 1 else 8 + 14 * len(marks), parts)
+
+
+def range_bar(scale: LinearScale, low: float, high: float) -> Markup:
+    """One row of a column of charts: a bar from one value to another; what stands beside it says the same."""
+    start, width = scale.at(low), scale.percent(high) - scale.percent(low)
+    bar = Markup('<rect x="{}" y="9" width="{:.2f}%" height="10" class="bar b-out"/>').format(start, width)
+    return strip(28, [grid(scale), bar])
 
 
 def strip(height: int, parts: Sequence[Markup]) -> Markup:
@@ -211,20 +208,20 @@ def grid(scale: LinearScale, most: int = 6) -> Markup:
     return Markup("").join(line.format(scale.at(tick)) for tick in ticks(scale.low, scale.high, most=most))
 
 
-def whisker(scale: LinearScale, estimate: Estimate, name: str, y: float, width: float) -> Markup:
+def whisker(scale: LinearScale, estimate: Estimate, look: Look, y: float, width: float) -> Markup:
     """The interval of an estimate as a line; nothing where it has none.
 
     Args:
         scale: LinearScale of the chart.
         estimate: Estimate whose bounds are drawn.
-        name: The color, by the name of its CSS class: "inn", "plain".
+        look: Look whose color it has.
         y: Pixels from above.
         width: Width of the line, in pixels.
     """
     if format_numbers.is_undefined(estimate) or not format_numbers.has_interval(estimate):
         return Markup("")
     return Markup('<line x1="{}" x2="{}" y1="{}" y2="{}" class="l-{}" stroke-width="{}"/>').format(
-        scale.at(estimate.low), scale.at(estimate.high), y, y, name, width
+        scale.at(estimate.low), scale.at(estimate.high), y, y, _LOOKS[look][0], width
     )
 
 
@@ -242,69 +239,133 @@ def tick_labels(scale: LinearScale, words: Callable[[float], str], *, all_fit: b
         at = scale.percent(tick)
         anchor = "start" if at < 4 else "end" if at > 96 else "middle"
         far = "" if all_fit or tick in (places[0], places[-1]) else "far"
-        parts.append(_draw_text(scale.at(tick), 12, words(tick), anchor=anchor, classes=far))
+        parts.append(draw_text(scale.at(tick), 12, words(tick), anchor=anchor, classes=far))
     return strip(16, parts)
 
 
-def reliability(curves: Sequence[Curve], *, low: float, title: str) -> Markup:
-    """The reliability diagram of both sides on one square, above the histogram of confidence of each.
+class Frame(NamedTuple):
+    """Where the axes of a chart stand in its view.
+
+    Attributes:
+        left: Left end of the horizontal axis.
+        top: Upper end of the vertical axis.
+        right: Right end of the horizontal axis.
+        bottom: Lower end of the vertical axis.
+        width: Width of the view.
+        height: Height of the view.
+        beside: Place of the title of the vertical axis, from the left.
+        below: Place of the title of the horizontal axis, from the bottom of the axes down.
+        has_columns: Whether grid lines stand at the ticks of the horizontal axis.
+    """
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    width: int = 384
+    height: int = 384
+    beside: int = 13
+    below: int = 34
+    has_columns: bool = True
+
+    def place(self, chart: PlaneChart, x: float, y: float) -> tuple[float, float]:
+        """The place of a point; one above or below the axes stands at their end."""
+        across = (x - chart.x.low) / (chart.x.high - chart.x.low)
+        up = min(max((y - chart.y.low) / (chart.y.high - chart.y.low), 0.0), 1.0)
+        return self.left + (self.right - self.left) * across, self.bottom - (self.bottom - self.top) * up
+
+
+def plane(chart: PlaneChart, frame: Frame, *, name: str, more: Iterable[Markup] = ()) -> Markup:
+    """A chart of two axes: grid, lines with their bands, points with their intervals.
 
     Args:
-        curves: Curves of the section `confidence`.
-        low: Left and lower end of both axes, in [0, 1).
-        title: The finding, read out in place of the image.
+        chart: What to draw.
+        frame: Where its axes stand.
+        name: Tells its ids from those of other charts of the page.
+        more: What is drawn over it.
     """
-    x, y = (lambda v: 44 + 326 * (v - low) / (1 - low)), (lambda v: 336 - 326 * (v - low) / (1 - low))
-    parts = [
-        _draw_square_grid(x, y, low),
-        *(_draw_curve(curve, x, y) for curve in curves),
-        *_label_curves(curves, x, y),
-    ]
-    every = [curve.calibration.bins for curve in curves]
-    tallest = max((b.n / sum(b.n for b in bins) for bins in every for b in bins if b.n), default=1.0)
-    for row, curve in enumerate(curves):
-        parts.append(_draw_histogram(curve, x, base=426 + 46 * row, tallest=tallest))
+    parts = [_draw_axes(chart, frame)]
+    for trace in chart.traces:
+        look, points = _LOOKS[trace.look][0], [frame.place(chart, *point) for point in trace.points]
+        if trace.look == "chance":
+            parts.append(Markup('<polyline points="{}" class="chance"/>').format(_join(points)))
+            continue
+        ends = [(x, low) for x, low, _ in trace.band] + [(x, high) for x, _, high in reversed(trace.band)]
+        if ends:
+            band = _join([frame.place(chart, *end) for end in ends])
+            parts.append(Markup('<polygon points="{}" class="band-{}"/>').format(band, trace.band_look or look))
+        line = "chance" if trace.is_dashed else f"l-{look}"
+        parts.append(Markup('<polyline points="{}" class="curve {}"/>').format(_join(points), line))
+        if trace.has_marks:
+            parts += [mark(trace.look, f"{x:.1f}", f"{y:.1f}", size=3.6) for x, y in points]
+    for dot in chart.dots:
+        across, up = ([(end, dot.y) for end in dot.x_ends or ()], [(dot.x, end) for end in dot.y_ends or ()])
+        for ends in filter(None, (across, up)):
+            (x1, y1), (x2, y2) = (frame.place(chart, *end) for end in ends)
+            width = Markup(' stroke-width="2"') if dot.is_hollow else ""
+            classes = _LOOKS[dot.look][0] + ("" if dot.is_hollow else " thin")
+            span = Markup('<line x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}" class="l-{}"{}/>')
+            parts.append(span.format(x1, x2, y1, y2, classes, width))
+        x, y = frame.place(chart, dot.x, dot.y)
+        parts.append(mark(dot.look, f"{x:.1f}", f"{y:.1f}", size=dot.size, hollow=dot.is_hollow))
     return Markup(
-        '<svg viewBox="0 0 384 {}" class="plot" role="img" aria-labelledby="reliability-title">'
-        '<title id="reliability-title">{}</title>{}</svg>'
-    ).format(384 + 46 * len(curves), title, Markup("").join(parts))
+        '<svg viewBox="0 0 {0} {1}" class="plot" role="img" aria-labelledby="{2}"><title id="{2}">{3}</title>{4}</svg>'
+    ).format(frame.width, frame.height, name, chart.sentence, Markup("").join([*parts, *more]))
 
 
-def _draw_square_grid(x: _Map, y: _Map, low: float) -> Markup:
+def _draw_axes(chart: PlaneChart, frame: Frame) -> Markup:
+    left, right, top, bottom = frame.left, frame.right, frame.top, frame.bottom
     parts = []
-    for value in ticks(low, 1.0):
-        parts.append(Markup('<line x1="{0:.1f}" x2="{0:.1f}" y1="10" y2="336" class="gl"/>').format(x(value)))
-        parts.append(Markup('<line x1="44" x2="370" y1="{0:.1f}" y2="{0:.1f}" class="gl"/>').format(y(value)))
-        parts.append(_draw_text(f"{x(value):.1f}", 352, f"{100 * value:.4g}", anchor="middle"))
-        parts.append(_draw_text("38", y(value) + 4, f"{100 * value:.4g}", anchor="end"))
-    parts.append(Markup('<line x1="44" y1="336" x2="370" y2="10" class="chance"/>'))
-    at = low + 0.1 * (1 - low)
-    parts.append(_draw_text(f"{x(at) + 8:.1f}", y(at) + 6, "ideal"))
-    parts.append(_draw_text("207", 370, "confidence, %", anchor="middle"))
-    parts.append(Markup('<text transform="translate(13 173) rotate(-90)" text-anchor="middle">right, %</text>'))
+    for value, text in chart.x.ticks:
+        x, _ = frame.place(chart, value, chart.y.low)
+        if frame.has_columns:
+            parts.append(
+                Markup('<line x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}" class="gl"/>').format(x, top, bottom)
+            )
+        parts.append(draw_text(f"{x:.1f}", bottom + 16, text, anchor="middle"))
+    for value, text in chart.y.ticks:
+        _, y = frame.place(chart, chart.x.low, value)
+        parts.append(Markup('<line x1="{0}" x2="{1}" y1="{2:.1f}" y2="{2:.1f}" class="gl"/>').format(left, right, y))
+        parts.append(draw_text(f"{left - 6}", y + 4, text, anchor="end"))
+    parts.append(draw_text(f"{(left + right) / 2:.1f}", bottom + frame.below, chart.x.title, anchor="middle"))
+    turned = Markup('<text transform="translate({} {}) rotate(-90)" text-anchor="middle">{}</text>')
+    parts.append(turned.format(frame.beside, (top + bottom) / 2, chart.y.title) if chart.y.title else Markup(""))
     return Markup("").join(parts)
 
 
-def _draw_curve(curve: Curve, x: _Map, y: _Map) -> Markup:
-    if not curve.drawn:
-        return Markup("")
-    low = [(b.confidence, b.accuracy_low) for b in curve.drawn]
-    high = [(b.confidence, b.accuracy_high) for b in curve.drawn]
-    middle = [(x(b.confidence), min(y(b.accuracy), 336)) for b in curve.drawn]
-    band = " ".join(f"{x(c):.1f},{min(y(a), 336):.1f}" for c, a in [*low, *reversed(high)])
-    line = " ".join(f"{px:.1f},{py:.1f}" for px, py in middle)
-    name = _CLASS[curve.side]
-    parts = [Markup('<polygon points="{}" class="band-{}"/>').format(band, name)]
-    parts.append(Markup('<polyline points="{}" class="curve l-{}"/>').format(line, name))
-    return Markup("").join(parts + [mark(curve.side, f"{px:.1f}", f"{py:.1f}", size=3.6) for px, py in middle])
+def _join(points: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
-def _label_curves(curves: Sequence[Curve], x: _Map, y: _Map) -> list[Markup]:
+def reliability(chart: PlaneChart, curves: Sequence[Curve]) -> Markup:
+    """The reliability diagram of both sides on one square, above the histogram of confidence of each.
+
+    Args:
+        chart: The lines of the section `confidence`.
+        curves: The curves that they are of.
+    """
+    frame = Frame(44, 10, 370, 336, height=384 + 46 * len(curves))
+    low = chart.x.low + 0.1 * (chart.x.high - chart.x.low)  # both axes are alike
+    x, y = frame.place(chart, low, low)
+    more = [draw_text(f"{x + 8:.1f}", y + 6, "ideal"), *_label_curves(chart, frame)]
+    every = [curve.calibration.bins for curve in curves]
+    tallest = max((b.n / sum(b.n for b in bins) for bins in every for b in bins if b.n), default=1.0)
+
+    def across(confidence: float) -> float:
+        return frame.place(chart, 100 * confidence, chart.y.low)[0]
+
+    for number, curve in enumerate(curves):
+        more.append(_draw_histogram(curve, across, base=426 + 46 * number, tallest=tallest))
+    return plane(chart, frame, name="reliability-title", more=more)
+
+
+def _label_curves(chart: PlaneChart, frame: Frame) -> list[Markup]:
     # Where the curves are farthest apart: the upper one is named above to the left, the lower one below to the right.
-    titles = {curve.side: curve.title for curve in curves if curve.drawn}
-    points = {curve.side: [(x(b.confidence), y(b.accuracy)) for b in curve.drawn] for curve in curves if curve.drawn}
+    sides = {trace.look: trace for trace in chart.traces if trace.has_marks}
+    points = {look: [frame.place(chart, *point) for point in trace.points] for look, trace in sides.items()}
+    titles = {look: trace.title for look, trace in sides.items()}
     if len(points) < 2:
-        return [_draw_text("364", 326, title, anchor="end", classes="k halo") for title in titles.values()]
+        return [draw_text("364", 326, title, anchor="end", classes="k halo") for title in titles.values()]
     pairs = [(p, min(points["out"], key=lambda q: abs(q[0] - p[0]))) for p in points["in"]]
     p, q = max(pairs, key=lambda pair: abs(pair[0][1] - pair[1][1]))
     above: Side = "in" if p[1] <= q[1] else "out"
@@ -313,24 +374,24 @@ def _label_curves(curves: Sequence[Curve], x: _Map, y: _Map) -> list[Markup]:
     at_top = uy < 36  # no room above: below the curve to the right instead
     wide, low_x = _BOLD * len(upper), min(lx + 9, 374 - _BOLD * len(lower))
     up_x, up_y = (min(ux + 5, 374 - wide), uy + 20) if at_top else (max(ux - 9, 48 + wide), uy - 9)
-    first = _draw_text(f"{up_x:.1f}", up_y, upper, anchor="start" if at_top else "end", classes="k halo")
-    return [first, _draw_text(f"{low_x:.1f}", min(max(ly + 17, up_y + 15), 328), lower, classes="k halo")]
+    first = draw_text(f"{up_x:.1f}", up_y, upper, anchor="start" if at_top else "end", classes="k halo")
+    return [first, draw_text(f"{low_x:.1f}", min(max(ly + 17, up_y + 15), 328), lower, classes="k halo")]
 
 
-def _draw_histogram(curve: Curve, x: _Map, *, base: float, tallest: float) -> Markup:
+def _draw_histogram(curve: Curve, x: Callable[[float], float], *, base: float, tallest: float) -> Markup:
     bins: Sequence[ConfidenceBin] = curve.calibration.bins
     total = sum(b.n for b in bins)
     parts = [Markup('<line x1="44" x2="370" y1="{0}" y2="{0}" class="gl"/>').format(base)]
     for b in (b for b in bins if b.n and x(b.high) > 44):
         left, height = max(x(b.low), 44.0), 26 * b.n / total / tallest
-        place = (left + 1, base - height, x(b.high) - left - 2, height, _CLASS[curve.side])
+        place = (left + 1, base - height, x(b.high) - left - 2, height, _LOOKS[curve.side][0])
         parts.append(Markup('<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" class="{}"/>').format(*place))
-    return Markup("").join([*parts, _draw_text("46", base - 30, f"share of answers, {curve.title}", classes="halo")])
+    return Markup("").join([*parts, draw_text("46", base - 30, f"share of answers, {curve.title}", classes="halo")])
 
 
 _ABOVE, _BELOW, _HEIGHT = 10, 20, 30
-_MARKS = {  # one element each: a table may have a thousand rows
-    "inn": Markup('<circle cx="{}" cy="{}" r="5" class="inn"/>'),
+_MARKS: Mapping[Side, Markup] = {  # one element each: a table may have a thousand rows
+    "in": Markup('<circle cx="{}" cy="{}" r="5" class="inn"/>'),
     "out": Markup('<rect x="{}" y="{}" width="9" height="9" class="out dia"/>'),
 }
 
@@ -351,10 +412,11 @@ def dumbbell(inside: Estimate | None, outside: Estimate | None, scale: LinearSca
     if len(ends) == 2:
         line = Markup('<line x1="{}" x2="{}" y1="{}" y2="{}" class="conn"/>')
         parts.append(line.format(scale.at(ends[1]), scale.at(ends[0]), _BELOW, _ABOVE))
-    for estimate, name, y in ((inside, "inn", _ABOVE), (outside, "out", _BELOW)):
+    sides: tuple[tuple[Estimate | None, Side, float], ...] = ((inside, "in", _ABOVE), (outside, "out", _BELOW))
+    for estimate, side, y in sides:
         if estimate is not None and not format_numbers.is_undefined(estimate):
-            parts.append(whisker(scale, estimate, name, y, 2.5))
-            parts.append(_MARKS[name].format(scale.at(estimate), y if name == "inn" else y - 4.5))
+            parts.append(whisker(scale, estimate, side, y, 2.5))
+            parts.append(_MARKS[side].format(scale.at(estimate), y if side == "in" else y - 4.5))
     return strip(_HEIGHT, parts)
 
 
@@ -362,7 +424,8 @@ def _draw_line(x1: str, x2: str, y: float, classes: str) -> Markup:
     return Markup('<line x1="{0}" x2="{1}" y1="{2}" y2="{2}" class="{3}"/>').format(x1, x2, y, classes)
 
 
-def _draw_text(x: str, y: float, words: str, *, anchor: str = "start", classes: str = "", dx: int = 0) -> Markup:
+def draw_text(x: str, y: float, words: str, *, anchor: str = "start", classes: str = "", dx: int = 0) -> Markup:
+    """Words at a place, from there on, up to there, or around it."""
     name = Markup(' class="{}"').format(classes) if classes else ""
     shift = Markup(' dx="{}"').format(dx) if dx else ""
     return Markup('<text x="{}" y="{:.4g}" text-anchor="{}"{}{}>{}</text>').format(x, y, anchor, name, shift, words)

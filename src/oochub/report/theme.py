@@ -58,6 +58,26 @@ DARK = MappingProxyType(
 )
 """The same names on dark screens."""
 
+_LIGHT_VALUES = ("#0b62a4", "#c2410c", "#0f766e", "#9333ea", "#a16207", "#be185d", "#4d7c0f", "#475569")
+_DARK_VALUES = ("#6cb6ff", "#ff9b66", "#4fd1c5", "#c79bff", "#e3b341", "#ff8ac0", "#a3d977", "#a8b3c4")
+VALUES = MappingProxyType(
+    {
+        "light": {f"v{k}": color for k, color in enumerate(_LIGHT_VALUES)} | {"vrest": "#6b7280", "vother": "#d5d9df"},
+        "dark": {f"v{k}": color for k, color in enumerate(_DARK_VALUES)} | {"vrest": "#8b949e", "vother": "#3a4149"},
+    }
+)
+"""Colors of the values of a field on the map of rows, of its other values, and of the rows that are not selected."""
+
+STATES = MappingProxyType({"pass": "#1a7f37", "fail": "#c2202c", "undecided": "#57606a", "label": "#24292f"})
+"""Colors of a badge."""
+
+SHADES = ("#14181d", "#39424c", "#5f6a76", "#8a949e", "#b3bac1")
+"""Grays of lines that are ordered, from dark to light."""
+
+OUTLINES = MappingProxyType({"context": "#ee9cc7", "object": "#f0e442"})
+"""What is outlined in images: two colors that the color-blind tell apart (yellow and a lighter purple of Okabe and
+Ito), rare in skies, seas, roads and grass. Not those of the charts, which mean in and out of context."""
+
 MARKERS = MappingProxyType({"in": "o", "out": "D"})
 """matplotlib markers: a circle is in context, a diamond is out of context, as in the page's SVG."""
 
@@ -85,9 +105,14 @@ _HEAT_WIDTHS = (0.01, 0.02, 0.03, 0.05, 0.08, 0.1, 0.15)
 _HEAT_STEPS = 7
 
 
-def css_variables() -> str:
-    """The palette as CSS custom properties: light, dark screens, and light again for print from a dark browser."""
-    light, dark = (";".join(f"--{name}:{color}" for name, color in table.items()) for table in (LIGHT, DARK))
+def css_variables(*, has_values: bool = False) -> str:
+    """The palette as CSS custom properties: light, dark screens, and light again for print from a dark browser.
+
+    Args:
+        has_values: Whether `VALUES` are among them.
+    """
+    tables = (LIGHT | VALUES["light"], DARK | VALUES["dark"]) if has_values else (LIGHT, DARK)
+    light, dark = (";".join(f"--{name}:{color}" for name, color in table.items()) for table in tables)
     return (
         f":root{{color-scheme:light dark;{light}}}\n"
         f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n"

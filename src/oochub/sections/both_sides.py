@@ -8,9 +8,9 @@ from oochub.records.origin_records import SideRows
 from oochub.records.report_records import Side
 from oochub.records.table import Table
 from oochub.report import format_numbers, svg, theme, wording
+from oochub.report.charts import GapChart
 from oochub.report.footnotes import Footnotes, simultaneous
 from oochub.report.group_findings import count_out, describe_matched_gap, match_title, select_metrics, title_gap
-from oochub.report.svg import GapChart
 from oochub.report.verdict import verdict
 from oochub.section import NamedNumber, OnPage, Passage, Section
 from oochub.stats.estimate import Estimate

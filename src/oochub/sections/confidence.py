@@ -11,9 +11,9 @@ from oochub import catalog
 from oochub.records.report_records import Calibration, ConfidenceBin, Side
 from oochub.records.table import Table
 from oochub.report import format_numbers, svg, theme, wording
+from oochub.report.charts import Axis, Curve, PlaneChart, Trace
 from oochub.report.footnotes import Footnotes
 from oochub.report.group_findings import write_headings
-from oochub.report.svg import Curve
 from oochub.section import NamedNumber, OnPage, Passage, Section
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.mean_interval import Answers, mean_estimate
@@ -40,11 +40,11 @@ class Confidence(Section["ReportRecord"]):
 
     def has(self, report: "ReportRecord") -> bool:
         """Whether a side has answers with a confidence."""
-        return bool(_make_curves(report)[0])
+        return bool(_make_curves(report))
 
     def passages(self, report: "ReportRecord") -> Iterable[Passage]:
         """What it is sure of and right on, and the table of calibration."""
-        curves, _ = _make_curves(report)
+        curves = _make_curves(report)
         if curves:
             yield Passage(
                 title=write_headings(report).confidence,
@@ -54,24 +54,23 @@ class Confidence(Section["ReportRecord"]):
 
     def numbers(self, report: "ReportRecord") -> Iterable[NamedNumber]:
         """Overconfidence and ECE of each side."""
-        for curve in _make_curves(report)[0]:
+        for curve in _make_curves(report):
             side = f"confidence {curve.side}"
             yield NamedNumber(side, "overconfidence", curve.calibration.overconfidence)
             yield NamedNumber(side, "ece", curve.calibration.ece)
 
-    def chart(self, report: "ReportRecord") -> tuple[list[Curve], float]:
-        """A curve for each side with answers, and where both axes begin, in [0, 1)."""
-        return _make_curves(report)
+    def chart(self, report: "ReportRecord") -> PlaneChart:
+        """A curve for each side with answers, in percent; those of bins with enough answers have points."""
+        return _make_chart(report)
 
     def page(self, report: "ReportRecord", *, room: int | None) -> OnPage | None:
         """The reliability diagram and the table."""
-        curves, low = _make_curves(report)
+        curves, chart = _make_curves(report), _make_chart(report)
         if not curves:
             return None
-        finding = " ".join(_write_sentences(report, curves))
-        chart = svg.reliability(curves, low=low, title=finding) if any(curve.drawn for curve in curves) else None
+        drawn = svg.reliability(chart, curves) if any(curve.drawn for curve in curves) else None
         title = write_headings(report).confidence
-        return OnPage(values={"title": title, "finding": finding, "chart": chart, "curves": curves})
+        return OnPage(values={"title": title, "finding": chart.sentence, "chart": drawn, "curves": curves})
 
 
 def _calibrate_sides(evaluation: "Evaluation") -> dict[Side, Calibration]:
@@ -147,8 +146,8 @@ def _measure_calibration(
     )
 
 
-def _make_curves(report: "ReportRecord") -> tuple[list[Curve], float]:
-    """A curve for each side with answers, and where both axes begin, in [0, 1)."""
+def _make_curves(report: "ReportRecord") -> list[Curve]:
+    """A curve for each side with answers."""
     curves = []
     for side in theme.SIDES:
         calibration = (report.calibration or {}).get(side)
@@ -157,9 +156,25 @@ def _make_curves(report: "ReportRecord") -> tuple[list[Curve], float]:
             title = wording.title_side(report.benchmark, side)
             title = f"{title} of the other half" if calibration.groups else title
             curves.append(Curve(side, title, calibration, drawn))
+    return curves
+
+
+def _make_chart(report: "ReportRecord") -> PlaneChart:
+    curves, traces = _make_curves(report), []
     ends = [end for curve in curves for part in curve.drawn for end in (part.confidence, part.accuracy_low)]
     ends = [end for end in ends if math.isfinite(end)]
-    return curves, min(max(math.floor(10 * min(ends, default=0.5)) / 10, 0.0), 0.9)
+    low = min(max(math.floor(10 * min(ends, default=0.5)) / 10, 0.0), 0.9)
+    traces = [Trace("chance", [(100 * low, 100 * low), (100.0, 100.0)], title="ideal")]
+    for curve in curves:
+        points = [(100 * b.confidence, 100 * b.accuracy) for b in curve.drawn]
+        band = [(100 * b.confidence, 100 * b.accuracy_low, 100 * b.accuracy_high) for b in curve.drawn]
+        n = format_numbers.count(sum(part.n for part in curve.calibration.bins))
+        note = f", ECE {format_numbers.fraction(curve.calibration.ece)}% (n = {n})"
+        if points:
+            traces.append(Trace(curve.side, points, band, has_marks=True, title=curve.title, note=note))
+    ticks = [(100 * tick, f"{100 * tick:.4g}") for tick in svg.ticks(low, 1.0)]
+    axes = (Axis(100 * low, 100.0, ticks, title) for title in ("confidence, %", "right, %"))
+    return PlaneChart(*axes, " ".join(_write_sentences(report, curves)), traces)
 
 
 def _write_sentences(report: "ReportRecord", curves: Sequence[Curve]) -> tuple[str, ...]:

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from markupsafe import Markup
-
 from oochub.records.finding_records import PICTURED, ClassInContext, ContextFinding, ContextFindings, ContextRow
 from oochub.records.report_records import Case, Fact, Verdict
 from oochub.records.table import Table
@@ -446,18 +444,8 @@ def _make_row(finding: ContextFinding) -> dict[str, Any]:
         "gap": finding.gap,
         "n": f"{format_numbers.count(finding.n_usual)} + {format_numbers.count(finding.n_against)}",
         "reason": wording.clean(finding.reason or ""),
-        "chart": _draw_chart(finding),
+        "chart": svg.row(_SCALE, {"shown" if finding.status == "shown" else "plain": finding.gap}, most=_TICKS),
     }
-
-
-def _draw_chart(finding: ContextFinding) -> Markup:
-    """The gap with its interval."""
-    gap, parts = finding.gap, [svg.grid(_SCALE, _TICKS)]
-    if not format_numbers.is_undefined(gap):
-        role = "out" if finding.status == "shown" else "plain"
-        parts.append(svg.whisker(_SCALE, gap, role, 14, 2))
-        parts.append(Markup('<svg x="{}" y="14" class="{}"><circle r="4.5"/></svg>').format(_SCALE.at(gap), role))
-    return svg.strip(28, parts)
 
 
 def _choose_pictures(findings: Sequence[ContextFinding]) -> dict[str, Any]:

@@ -228,7 +228,7 @@ def _make_page_content(report: "ReportRecord") -> dict[str, Any] | None:
     return {
         "title": write_headings(report).groups,
         "matrix": _build_matrix(report),
-        "rows": [(row, svg.bar(row.side, row.estimate, scale)) for row in rows][:_LISTED],
+        "rows": [(row, svg.row(scale, {row.side or "bare": row.estimate}, is_bar=True)) for row in rows][:_LISTED],
         "left_out": max(len(rows) - _LISTED, 0),
         "not_in_report": report.groups_left_out,
         "head": _group_head(report, metric),

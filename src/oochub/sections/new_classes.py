@@ -33,10 +33,6 @@ _LISTED = 4  # names in one sentence
 _GUESSING = 0.5
 _ROWS, _PROBE_ROWS = 80, 40  # of one page, about 1.4 and 1 kB each; the rest is in report.json
 _GOALS = tuple(theme.GOALS)
-_SHAPES = {
-    "auroc_new_class": Markup('<path d="M-4.5-4.5h9v9h-9z"/>'),
-    "auroc_failure": Markup('<path d="M0-5.5 5.2 4.5-5.2 4.5z"/>'),
-}
 _COLUMNS = {
     "auroc_new_class": "New classes ↑",
     "auroc_failure": "Failures ↑",
@@ -382,7 +378,7 @@ def _make_page_content(report: "ReportRecord") -> dict[str, Any] | None:
         "pairs": [_pair(pair, scale) for pair in shown],
         "left_out": len(pairs) - len(shown),
         "axis": _draw_axis(scale),
-        "marks": [(_draw_icon(goal), theme.GOAL_WORDS[goal]) for goal in _GOALS],
+        "marks": [(svg.icon(goal), theme.GOAL_WORDS[goal]) for goal in _GOALS],
         "probes": [_make_probe_rows(pair) for pair in shown_probes],
         "probes_left_out": len(probed) - len(shown_probes),
     }
@@ -403,7 +399,7 @@ def _pair(pair: _PairRows[DetectionRow], scale: LinearScale) -> dict[str, Any]:
         "rows": [
             {
                 "name": wording.name(row.detector, 60),
-                "chart": _draw_dots(row, scale),
+                "chart": svg.row(scale, {goal: row.auroc(goal) for goal in _GOALS}, line=_GUESSING),
                 "goals": [(row.auroc(goal), row.detector in bold[goal], goal) for goal in _GOALS],
                 "fpr": row.metrics.get("fpr_at_tpr_id"),
                 "discarded": row.metrics.get("correct_discarded"),
@@ -420,7 +416,11 @@ def _make_probe_rows(pair: _PairRows[ProbeRow]) -> dict[str, Any]:
         "title": pair.title(" against "),
         "finding": _describe_probe(pair.rows),
         "rows": [
-            {"name": wording.name(row.detector, 60), "row": row, "chart": _draw_change(row.change, scale)}
+            {
+                "name": wording.name(row.detector, 60),
+                "row": row,
+                "chart": svg.row(scale, {"plain": row.change}, line=0.0),
+            }
             for row in rows
         ],
         "axis": _draw_axis(scale, signed=True),
@@ -433,38 +433,6 @@ def _scale(estimates: Sequence[Estimate], *, around: float = 0.5) -> LinearScale
     ends = [end for e in estimates for end in (e, e.low, e.high) if not format_numbers.is_undefined(end)]
     low, high = min([*ends, around]), max([*ends, around])
     return LinearScale(low=math.floor(low * 10 + 1e-9) / 10, high=max(math.ceil(high * 10 - 1e-9) / 10, low + 0.1))
-
-
-def _draw_dots(row: DetectionRow, scale: LinearScale) -> Markup:
-    parts = [svg.grid(scale), _zero(scale, 0.5)]
-    for goal, y in zip(_GOALS, (11, 25), strict=True):
-        estimate = row.auroc(goal)
-        parts += [svg.whisker(scale, estimate, theme.GOALS[goal], y, 2), _mark(estimate, scale, y, goal)]
-    return svg.strip(36, parts)
-
-
-def _draw_change(estimate: Estimate, scale: LinearScale) -> Markup:
-    parts = [svg.grid(scale), _zero(scale, 0.0), svg.whisker(scale, estimate, "plain", 14, 2)]
-    if not format_numbers.is_undefined(estimate):
-        parts.append(Markup('<svg x="{}" y="14" class="plain"><circle r="4.5"/></svg>').format(scale.at(estimate)))
-    return svg.strip(28, parts)
-
-
-def _zero(scale: LinearScale, at: float) -> Markup:
-    return Markup('<line x1="{0}" x2="{0}" y1="0" y2="100%" class="chance"/>').format(scale.at(at))
-
-
-def _mark(estimate: Estimate, scale: LinearScale, y: int, goal: str) -> Markup:
-    if format_numbers.is_undefined(estimate):
-        return Markup("")
-    return Markup('<svg x="{}" y="{}" class="{}">{}</svg>').format(
-        scale.at(estimate), y, theme.GOALS[goal], _SHAPES[goal]
-    )
-
-
-def _draw_icon(goal: str) -> Markup:
-    inner = Markup('<svg x="7" y="7" class="{}">{}</svg>').format(theme.GOALS[goal], _SHAPES[goal])
-    return Markup('<svg class="ic" width="14" height="14" aria-hidden="true">{}</svg>').format(inner)
 
 
 def _draw_axis(scale: LinearScale, *, signed: bool = False) -> Markup:

@@ -4,8 +4,6 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from markupsafe import Markup
-
 from oochub.errors import OochubError
 from oochub.records.build_record import OWN
 from oochub.records.finding_records import BackgroundProbe, ProbedPicture, Variant, VariantRow
@@ -16,7 +14,6 @@ from oochub.report.footnotes import Footnotes, describe_interval
 from oochub.report.mistake_cards import LINK, embed_picture
 from oochub.report.svg import LinearScale
 from oochub.section import ChartRow, NamedNumber, OnPage, Passage, Section
-from oochub.stats.estimate import Estimate
 from oochub.stats.shared_units import METHOD
 
 if TYPE_CHECKING:
@@ -238,7 +235,7 @@ def _make_page_content(report: "ReportRecord", *, images: bool = True) -> dict[s
             {
                 "name": wording.capitalize_sentence(_VARIANTS[each.name]),
                 "row": each,
-                "chart": _draw_chart(each.accuracy),
+                "chart": svg.row(_SCALE, {"plain": each.accuracy}, most=_TICKS),
             }
             for each in found.variants
         ],
@@ -272,11 +269,3 @@ def _make_source_link(attribution: str) -> tuple[str | None, str, str]:
     link = LINK.match(attribution)
     host = wording.name(link[0].split("/")[2], 40) if link else ""
     return link[0] if link else None, host, wording.name(attribution[len(link[0]) if link else 0 :])
-
-
-def _draw_chart(accuracy: Estimate) -> Markup:
-    parts = [svg.grid(_SCALE, _TICKS)]
-    if not format_numbers.is_undefined(accuracy):
-        parts.append(svg.whisker(_SCALE, accuracy, "plain", 14, 2))
-        parts.append(Markup('<svg x="{}" y="14" class="plain"><circle r="4.5"/></svg>').format(_SCALE.at(accuracy)))
-    return svg.strip(28, parts)

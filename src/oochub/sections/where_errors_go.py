@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from markupsafe import Markup
 from numpy.typing import NDArray
 
 from oochub.records.build_record import BuildFacts
@@ -334,7 +333,9 @@ def _make_page_content(report: "ReportRecord") -> dict[str, Any] | None:
         "place": wording.words(report.benchmark.context_column),
         "is_usual": errors.source == "usual",
         "split": wording.name(errors.split, 30),
-        "shares": [(*part, _draw_chart(part[2], part[3])) for part in parts] if errors.share.n else [],
+        "shares": [(*part, svg.row(_SCALE, {"plain": part[2]}, line=part[3], most=_TICKS)) for part in parts]
+        if errors.share.n
+        else [],
         "axis": svg.tick_labels(_SCALE, lambda tick: f"{100 * tick:.4g}", most=_TICKS),
         "left_out": max(len(errors.contexts) - _LISTED, 0),
         "classes": [wording.words(name) for name in classes],
@@ -455,15 +456,3 @@ def _name_target(report: "ReportRecord", errors: ErrorsByContext) -> str:
 
 def _head(errors: ErrorsByContext) -> str:
     return "Usual for" if errors.source == "usual" else "In training with"
-
-
-def _draw_chart(share: Estimate, chance: float) -> Markup:
-    """The share with its interval, and chance as a dotted line."""
-    parts = [svg.grid(_SCALE, _TICKS)]
-    if not format_numbers.is_undefined(chance):
-        line = Markup('<line x1="{0}" x2="{0}" y1="0" y2="100%" class="chance"/>')
-        parts.append(line.format(_SCALE.at(chance)))
-    if not format_numbers.is_undefined(share):
-        parts.append(svg.whisker(_SCALE, share, "plain", 14, 2))
-        parts.append(Markup('<svg x="{}" y="14" class="plain"><circle r="4.5"/></svg>').format(_SCALE.at(share)))
-    return svg.strip(28, parts)

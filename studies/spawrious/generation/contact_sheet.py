@@ -5,13 +5,14 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont
 
+from oochub.report import theme
 from oochub.storage.picture_file import open_picture, read_picture
 from oochub.studies.spawrious.generation.dog_prompts import BACKGROUNDS, BREEDS
 from oochub.studies.spawrious.generation.tried_image import TriedImage
 
 _SIDE, _GAP, _COLUMNS = 112, 4, 2  # pixels; images of a cell side by side
 _LEFT, _TOP = 90, 24
-_PAPER, _EMPTY, _INK = "white", "#dddddd", "#222222"
+_PAPER, _EMPTY, _INK = (theme.LIGHT[name] for name in ("bg", "rule", "ink"))
 
 
 def contact_sheet(folder: Path, tried: Iterable[TriedImage]) -> Image.Image:
