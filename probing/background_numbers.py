@@ -10,6 +10,7 @@ from scipy import special
 
 from oochub.probing.altered_answers import VARIANTS
 from oochub.records.finding_records import VariantRow
+from oochub.stats import RESAMPLES
 from oochub.stats.bootstrap import drop_no_width
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.mean_interval import mean_estimate
@@ -51,7 +52,7 @@ def compare_answers(
     *,
     units: NDArray[np.int64] | None = None,
     cluster: NDArray[Any] | None = None,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> BackgroundNumbers:
     """The numbers of each variant against the rows as they are, and the gap of the two kinds of background.

@@ -38,6 +38,7 @@ from oochub.records.sides import GroupsOfRows
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.probe_settings import ProbeSettings
+from oochub.stats import RESAMPLES
 from oochub.stats.logits import softmax
 
 _THUMBNAIL, _QUALITY = 176, 80  # pixels of the longer side; noise of that size is 20 kB
@@ -135,7 +136,7 @@ class Background:
         *,
         split: str,
         data_dir: str | None = None,
-        resamples: int = 1000,
+        resamples: int = RESAMPLES,
     ) -> BackgroundProbe:
         """Alters the images of rows, has the model answer, and compares with its answers to the rows as they are.
 

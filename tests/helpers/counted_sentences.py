@@ -91,14 +91,17 @@ class Counts:
         self.main = "test" if "test" in splits else splits[-1]
         self.all = self.known & (rows.split == self.main)
         self.binary = len(rows.names) == 2
-        self.has_usual = rows.usual is not None and rows.challenge is not None
+        marks = [] if rows.challenge is None else rows.challenge[rows.split == self.main]
+        is_marked = rows.usual is None or any(mark is not None for mark in marks)
+        self.challenge = rows.challenge if is_marked else None  # contexts that are usual for no class mark no row
+        self.has_usual = rows.usual is not None and self.challenge is not None
         self.metric = (
             "AUC" if self.binary and not self.has_usual and (self.challenged or not self.grouped) else "accuracy"
         )
 
     @property
     def challenged(self) -> bool:
-        return self.rows.challenge is not None
+        return self.challenge is not None
 
     @property
     def grouped(self) -> bool:
@@ -111,8 +114,8 @@ class Counts:
     @cached_property
     def sides(self) -> dict[str, np.ndarray]:
         """The rows of each side, by the words of both."""
-        if self.rows.challenge is not None:
-            words = np.array([str(word) for word in self.rows.challenge])
+        if self.challenge is not None:
+            words = np.array([str(word) for word in self.challenge])
             easy, hard = self.all & (words == "easy"), self.all & np.char.startswith(words, "hard")
             if self.has_usual:
                 return {"in usual contexts": easy, "in unusual contexts": hard, "in unusual ones": hard}
@@ -167,7 +170,7 @@ class Counts:
     def matched(self) -> tuple[float, float]:
         """The gap at equal shares of the classes, as often as out of context, and the share that has a counterpart."""
         inside, outside = self.pair
-        if not inside.any() or not outside.any() or self.rows.challenge is None:
+        if not inside.any() or not outside.any() or self.challenge is None:
             return math.nan, math.nan
         both = [k for k in range(len(self.rows.names)) if (self.rows.label[inside] == k).any() and (self.rows.label[outside] == k).any()]  # fmt: skip  # noqa: E501
         of = [outside & (self.rows.label == k) for k in both]
@@ -187,7 +190,7 @@ class Counts:
     def drops(self) -> dict[str, tuple[float, bool]]:
         """Each group out of context less its class in context, and whether Holm's test finds it."""
         inside, outside = self.pair
-        if self.rows.challenge is None:
+        if self.challenge is None:
             return {}
         found: dict[str, tuple[float, float]] = {}
         of_inside = self.groups(inside)
@@ -376,9 +379,9 @@ def _(c: Counts, side: str) -> str:
 
 def smallest_out(c: Counts) -> int:
     outside = c.pair[1]
-    if c.rows.challenge is None:
+    if c.challenge is None:
         return int(outside.sum())
-    words = [c.rows.challenge[k] for k in np.flatnonzero(outside)]
+    words = [c.challenge[k] for k in np.flatnonzero(outside)]
     parts = [words.count(word) for word in ("hard_positive", "hard_negative") if word in words]
     return min(parts, default=len(words))
 
@@ -398,7 +401,7 @@ def _(c: Counts, both: str = "0", alone: str = "0") -> str:
 
 @rule(r"There are too few examples <side:SIDE> to tell\.")
 def _(c: Counts, side: str) -> str:
-    tied = c.rows.challenge is None  # the worst group may be one of several equal ones
+    tied = c.challenge is None  # the worst group may be one of several equal ones
     n = min((int(m.sum()) for m in c.groups(c.all).values()), default=0) if tied else smallest_out(c)
     return "" if n < 50 else f"there are {n}"
 
@@ -413,7 +416,26 @@ def _(c: Counts) -> str:
     r"A column named “group” or “challenge” would supply one\."
 )
 def _(c: Counts) -> str:
-    return "" if c.rows.challenge is None and c.rows.group is None else "they do"
+    if names_contexts(c):
+        return "their contexts are named"
+    return "" if c.challenge is None and c.rows.group is None else "they do"
+
+
+def names_contexts(c: Counts) -> bool:
+    """Whether a row that is evaluated has a context, and it is known which are usual or frequent."""
+    named = (c.rows.usual or c.rows.counts) is not None and c.rows.place is not None
+    return named and any(place is not None for place in c.rows.place[c.all])
+
+
+@rule(
+    r"No example is marked as in or out of context, so "
+    r"(?:there is nothing to compare\. Contexts that are usual for one class and unusual for another would mark them\."
+    r"|<n:W> examples are not compared by context\. Contexts that are usual for a class mark them\.)"
+)
+def _(c: Counts, n: str | None = None) -> str:
+    if c.challenge is not None or not names_contexts(c):
+        return "no context is named" if c.challenge is None else "some are"
+    return "" if n is None else differs(n, c.all.sum(), by=1)
 
 
 def gap_said(c: Counts, gap: str, at: str | None, spread: str | None) -> str:
@@ -512,7 +534,7 @@ def _(c: Counts, why: str) -> str:
 
 @rule(r"(?:On what: )?Groups were not measured\.")
 def _(c: Counts) -> str:
-    return "" if not c.groups(c.pair[1]) or c.rows.challenge is None else f"there are {list(c.groups(c.pair[1]))}"
+    return "" if not c.groups(c.pair[1]) or c.challenge is None else f"there are {list(c.groups(c.pair[1]))}"
 
 
 @rule(r"(?:On what: )?No single group stands out\.")
@@ -596,7 +618,7 @@ def _(c: Counts, side: str, low: str, high: str, chance: str, why: str = "") -> 
 
 @rule(r"(?:How sure: )?There is nothing to compare\.")
 def _(c: Counts) -> str:
-    return "" if c.rows.challenge is None and c.rows.group is None else "there are sides"
+    return "" if c.challenge is None and c.rows.group is None else "there are sides"
 
 
 @rule(r"(?:How sure: )?Cannot be computed: (?P<why>(?:[^.]|\.(?=\d))*)\.")
@@ -683,7 +705,7 @@ def _(c: Counts, why: str) -> str:
 
 @rule(r"If it were chosen on the rows that measure it, the worst group of any model would seem overconfident\.")
 def _(c: Counts) -> str:
-    return "" if c.rows.challenge is None and c.grouped else "there is no worst group"
+    return "" if c.challenge is None and c.grouped else "there is no worst group"
 
 
 def confidence(c: Counts, mask: np.ndarray) -> np.ndarray:
@@ -856,7 +878,8 @@ def _(c: Counts, n: str) -> str:
     words = np.array([str(word) for word in c.rows.challenge])
     has_place = np.array([place is not None for place in c.rows.place])
     none = int((c.all & has_place & ~np.char.startswith(words, "hard") & (words != "easy")).sum())
-    return "" if int(n.replace("\u202f", "")) == none else f"there are {none}"
+    whole = sum(a is None and b is not None for a, b in zip(c.rows.challenge, c.rows.place, strict=True))  # a caveat
+    return "" if int(n.replace("\u202f", "")) in (none, whole) else f"there are {none}"
 
 
 @rule(r"(?:Note: |About these data: )?<n:K> rows? (?:is|are) in (?:a context that is|contexts that are) neither usual nor unusual for (?:its|their) class, and on no side(?:, so groups are compared; [^.;]+ names the usual contexts of a class)?[;.]?")  # fmt: skip  # noqa: E501
@@ -906,7 +929,7 @@ def _(c: Counts) -> str:
 @rule(r"Highest error: <group:GROUP>")
 def _(c: Counts, group: str) -> str:
     every = {}
-    for side in c.pair if c.rows.challenge is not None else (c.all,):
+    for side in c.pair if c.challenge is not None else (c.all,):
         for name, mask in c.groups(side).items():
             every.setdefault(name, []).append(1 - c.accuracy(mask))
     best = max(max(errors) for errors in every.values())
@@ -975,7 +998,8 @@ def _(c: Counts, **said: str) -> str:
     r"A column can name one\."
 )
 def _(c: Counts, n: str) -> str:
-    return "it does" if c.rows.challenge is not None or c.rows.group is not None else differs(n, c.all.sum(), by=1)
+    is_named = c.challenge is not None or c.rows.group is not None or names_contexts(c)
+    return "it does" if is_named else differs(n, c.all.sum(), by=1)
 
 
 @rule(r"The gap is <gap:N> points <inner:BRACKET>, n = <n:K>\. So many examples find a gap of <found:N> points four times in five; one of <wanted:N> points, (?P<why>the smallest that matters|as it seems to be), takes about <one:W> examples <here:SIDE> and <other:W> examples <there:SIDE> in all\. " + _ONCE)  # fmt: skip  # noqa: E501
@@ -999,7 +1023,7 @@ def _(c: Counts, gap: str, inner: str, n: str, found: str, wanted: str, why: str
     rf"audit once{_WHY_ONCE}"
 )
 def _(c: Counts, n: str, more: str, side: str = "") -> str:
-    tied = c.rows.challenge is None
+    tied = c.challenge is None
     true = {int(mask.sum()) for mask in c.groups(c.all).values()} if tied else {smallest_out(c)}
     return "" if int(n) in true | ({0} if not true else set()) and int(n) + int(more) == 50 else f"n is {true}"
 

@@ -47,6 +47,7 @@ from oochub.report import wording
 from oochub.report.report import Report
 from oochub.settings import with_options
 from oochub.settings.report_settings import ComparisonSettings
+from oochub.stats import RESAMPLES
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import difference
 from oochub.stats.p_values import holm, interval_p_value
@@ -238,7 +239,7 @@ def _compare_predictions(
     b: Predictions | str | Path,
     *,
     metrics: Iterable[str] | None = None,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> PairedReport:
     """Compares two predictions of the same examples, joined by split and example_id; every difference is B minus A.

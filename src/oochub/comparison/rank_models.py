@@ -34,6 +34,7 @@ from oochub.report import format_numbers, svg, wording
 from oochub.report.footnotes import Footnotes
 from oochub.report.self_contained_page import self_contained_page
 from oochub.settings.report_settings import TableSettings, TableStyle
+from oochub.stats import RESAMPLES
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.model_places import POWER, Pair, PairedGain, clear_pairs, find_rank_ranges, smallest_found
 from oochub.storage.artifacts import format_csv
@@ -349,7 +350,7 @@ def rank_models(
     *,
     metrics: Iterable[str] | None = None,
     slices: Sequence[str] | None = None,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Ranking:
     """Ranks models by paired tests of all pairs, corrected by Holm over the pairs of a table.

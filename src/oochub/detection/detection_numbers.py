@@ -22,6 +22,7 @@ from oochub.records.finding_records import (
     DetectorDifference,
     Recall,
 )
+from oochub.stats import RESAMPLES
 from oochub.stats.delong import compare_aucs, delong_covariance, paired_delong
 from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import estimate
@@ -43,7 +44,7 @@ def make_detection_rows(
     pairs: Sequence[tuple[str, str]],
     *,
     classes: Classes = "all",
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     without: Collection[str] = (),
 ) -> tuple[DetectionRow, ...]:
@@ -184,7 +185,7 @@ def measure_pair(
     correct: Any,
     *,
     cluster: Any = None,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     without: Collection[str] = (),
 ) -> dict[str, Estimate]:

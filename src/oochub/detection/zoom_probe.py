@@ -23,6 +23,7 @@ from oochub.errors import OochubError, choose_wording
 from oochub.prediction.present_classes import choose_answers
 from oochub.process.follow import follow
 from oochub.records.finding_records import ProbeRow
+from oochub.stats import RESAMPLES
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.right_classes import count_as_label
 
@@ -33,7 +34,7 @@ def probe_zoom(
     sets: Sequence[ScoredSet],
     pairs: Sequence[tuple[str, str]],
     *,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> tuple[ProbeRow, ...]:
     """The change of every detector's rank on every pair whose set in distribution was predicted with zoom=.

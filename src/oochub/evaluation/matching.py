@@ -25,6 +25,7 @@ from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.evaluation.group_statistics import list_weighted_names, make_weighted_form, read_row_values
 from oochub.records.report_records import MatchedGap, Stratum
 from oochub.report import wording
+from oochub.stats import RESAMPLES
 from oochub.stats.array_checks import Array
 from oochub.stats.bootstrap import draw_counts
 from oochub.stats.estimate import Estimate, Sampling, effective_clusters
@@ -88,7 +89,7 @@ def estimate_matched_gap(
     titles: tuple[str, str] = ("in context", "out of context"),
     in_cluster: Array | None = None,
     out_cluster: Array | None = None,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     confidence: float = 0.95,
 ) -> MatchedGap:

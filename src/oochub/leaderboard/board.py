@@ -19,7 +19,7 @@ from oochub.data.declaration import describe_benchmark, describe_metrics
 from oochub.errors import OochubError
 from oochub.leaderboard.check_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_entry import TRACKS, LeaderboardEntry, Track
-from oochub.leaderboard.recomputation import RESAMPLES, SEED
+from oochub.leaderboard.recomputation import SEED
 from oochub.metric import read_facts
 from oochub.records.metadata import Metadata, PredictedBy
 from oochub.records.origin_records import EvaluatedBenchmark
@@ -27,6 +27,7 @@ from oochub.records.report_records import MetricDescription
 from oochub.records.sides import Vocabulary
 from oochub.report import format_numbers
 from oochub.report.report import Report
+from oochub.stats import RESAMPLES
 from oochub.stats.estimate import Estimate
 from oochub.stats.model_places import RankRange, compare_all_pairs, count_places, find_clearly_better, smallest_found
 from oochub.stats.paired_values import PairedValues, name_test

@@ -25,10 +25,11 @@ import pyarrow.parquet as pq
 
 from oochub.errors import OochubError, OochubWarning
 from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
-from oochub.leaderboard.recomputation import RESAMPLES, SEED, Recomputation, Recomputed, recompute_report
+from oochub.leaderboard.recomputation import SEED, Recomputation, Recomputed, recompute_report
 from oochub.records.schema import from_json, to_json
 from oochub.report import wording
 from oochub.report.report import Report
+from oochub.stats import RESAMPLES
 from oochub.stats.paired_values import PairedValues, pack_values, unpack_values
 from oochub.storage.cache_folder import FRESH, cache_folder, describe_state, digest_code, walk_entries
 from oochub.storage.files import write_whole

@@ -33,6 +33,7 @@ from oochub.records.schema import to_json
 from oochub.records.sides import GroupsOfRows
 from oochub.report.report import Report
 from oochub.report.report_record import check_all_rows
+from oochub.stats import RESAMPLES
 from oochub.stats.paired_values import PairedValues
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-9
 """How far a number may lie from the one that was sent, of 1 or of its own size: other versions of numpy round so."""
-RESAMPLES, SEED = 1_000, 0
+SEED = 0
 """Settings of every interval on a board, whatever was sent: nobody looks for a seed that flatters."""
 _PRESENT = re.compile(r"--classes[ =]present")
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from oochub.report.report_record import ReportRecord
 
 _FAILED = "This model has not learned the task."
+UNMARKED = "No example is marked as in or out of context"
+"""What is said of data whose contexts are named, and are on no side."""
 _SIDES: tuple[Side, Side] = ("in", "out")
 
 
@@ -103,6 +105,11 @@ def _write_headline(report: "ReportRecord", judged: Judged, words: _Words) -> tu
     if not benchmark.out_of_context.is_declared:
         if judged.is_chance:
             return (_FAILED if case == "failed" else undecided), ""
+        if report.errors is not None:
+            return (
+                f"{UNMARKED}, so there is nothing to compare.",
+                "Contexts that are usual for one class and unusual for another would mark them.",
+            )
         return (
             "This data set names no context, so there is nothing to compare.",
             "A column named “group” or “challenge” would supply one.",

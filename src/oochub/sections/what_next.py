@@ -15,7 +15,7 @@ from oochub.records.report_records import Side
 from oochub.report import format_numbers, theme, wording
 from oochub.report.footnotes import describe_interval
 from oochub.report.group_findings import FEWEST, is_near_chance, judge_gap, may_be_chance
-from oochub.report.verdict import verdict
+from oochub.report.verdict import UNMARKED, verdict
 from oochub.section import Passage, Section
 from oochub.settings.context_settings import ContextSettings
 from oochub.settings.data_settings import DataSettings
@@ -152,7 +152,13 @@ def _name_contexts(report: "ReportRecord") -> NextStep | None:
     """Contexts that are found or named, if the data name none."""
     if report.benchmark.out_of_context.is_declared or report.is_by_contexts or not report.gap.n_in:
         return None
-    said = f"This data set names no context, so its {format_numbers.count(report.gap.n_in)} examples are not compared"
+    n = format_numbers.count(report.gap.n_in)
+    if report.errors is not None:
+        said = (
+            f"{UNMARKED}, so {n} examples are not compared by context. Contexts that are usual for a class mark them."
+        )
+        return NextStep(said, _write_audit(report, "--usual", "CLASS=CONTEXT"))
+    said = f"This data set names no context, so its {n} examples are not compared"
     if _shows_images(report):
         return NextStep(f"{said}. Contexts can be found in the images.", _write_audit(report, "--contexts", "clusters"))
     return NextStep(f"{said} by context. A column can name one.", _write_audit(report, "--context-column", "COLUMN"))

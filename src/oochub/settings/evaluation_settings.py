@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from oochub.errors import OochubError
 from oochub.settings.option import Settings, option, parse_path
+from oochub.stats import RESAMPLES
 
 _SETS = "Detectors"
 
@@ -151,7 +152,7 @@ class IntervalSettings(Settings):
         panel="Intervals",
     )
     resamples: int = option(
-        1000,
+        RESAMPLES,
         help="Bootstrap replicates, for intervals that are bootstrapped.",
         panel="Intervals",
         commands=(),

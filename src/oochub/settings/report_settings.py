@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from oochub.settings.option import Settings, option, parse_path
+from oochub.stats import RESAMPLES
 
 _REPORTS, _PREDICTIONS = "Reports", "Predictions"
 
@@ -51,7 +52,7 @@ class ComparisonSettings(Settings):
         None, help="Predictions for nooch/all only: the task, such as ce_car.", panel=_PREDICTIONS, common=True
     )
     resamples: int = option(
-        1000,
+        RESAMPLES,
         help="Predictions only: bootstrap replicates, for differences that are bootstrapped.",
         panel="Intervals",
         commands=(),

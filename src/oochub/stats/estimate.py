@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from oochub.errors import OochubError
+from oochub.stats import RESAMPLES
 from oochub.stats.array_checks import Array, check_group
 
 _FEWEST, _MOST, _LARGEST_SEED = 100, 1_000_000, 2**63 - 1
@@ -141,7 +142,7 @@ class Sampling:
     """
 
     cluster: Array | None = None
-    resamples: int = 1000
+    resamples: int = RESAMPLES
     seed: int = 0
     confidence: float = 0.95
 

@@ -16,6 +16,7 @@ import numpy as np
 from scipy import special
 
 from oochub.metric import MetricFacts, read_facts
+from oochub.stats import RESAMPLES
 from oochub.stats.array_checks import Array, check_same_length
 from oochub.stats.bootstrap import bootstrap
 from oochub.stats.estimate import Estimate, Sampling
@@ -84,7 +85,7 @@ def estimate(
     columns: Mapping[str, Any],
     *,
     cluster: Any = None,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     confidence: float = 0.95,
     options: Mapping[str, Any] = _NO_OPTIONS,
@@ -128,7 +129,7 @@ def estimate_groups(
     columns: Mapping[str, Any],
     sizes: Sequence[int],
     *,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     confidence: float = 0.95,
     options: Mapping[str, Any] = _NO_OPTIONS,
