@@ -8,18 +8,15 @@ The files of a check that other programs read: JUnit XML for a CI server, and a 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
 from oochub.checking.rules import RuleCorrection, RuleOutcome, State, is_gap
-from oochub.records.document import Block, Document
+from oochub.records.document import Block, Document, Shown
 from oochub.records.schema import to_json
 from oochub.records.table import Table
 from oochub.report import format_numbers, theme, wording
-
-if TYPE_CHECKING:
-    from rich.console import Group
 
 _SHOWN = 2_000
 """How many outcomes of one report a table shows."""
@@ -78,7 +75,7 @@ def _describe_limits(outcomes: Sequence[RuleOutcome]) -> Iterator[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
+class Check(Shown):
     """What `oochub.check` returns.
 
     Attributes:
@@ -145,14 +142,6 @@ class Check:
             "counts": dict(self.counts),
             "outcomes": to_json(self.outcomes),
         }
-
-    def to_terminal(self, *, width: int = 100) -> "Group":
-        """A table for each report, what limits its numbers, and the sentence.
-
-        Args:
-            width: Characters in a line.
-        """
-        return self._document().to_terminal(width)
 
     def to_markdown(self) -> str:
         """The same for the page of a job: the sentence, a table for each report, and what limits its numbers."""

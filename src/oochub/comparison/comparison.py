@@ -23,7 +23,7 @@ from oochub.comparison.comparison_table import (
 )
 from oochub.comparison.model_line import find_trained_models
 from oochub.errors import OochubError, unknown_name
-from oochub.records.document import Block, Document
+from oochub.records.document import Block, Document, Shown
 from oochub.records.table import Table
 from oochub.report import format_numbers, wording
 from oochub.report.footnotes import Footnotes
@@ -33,7 +33,6 @@ from oochub.storage.artifacts import format_csv
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Group
 
 _FRAME = [
     *("benchmark", "config", "metric", "slice", "method", "reported"),
@@ -42,7 +41,7 @@ _FRAME = [
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Shown):
     """What `comparison` returns.
 
     Attributes:
@@ -53,6 +52,8 @@ class Comparison:
         sides: For compact tables: in context, out of context and the gap, of each metric and benchmark. If a slice was
             asked for, they are `tables`.
     """
+
+    _bold = "best"
 
     tables: tuple[ComparisonTable, ...]
     reports: tuple[Report, ...]
@@ -71,16 +72,6 @@ class Comparison:
     def _repr_html_(self) -> str:
         return self._document().without_bold("best").to_notebook()
 
-    def to_terminal(self, *, width: int = 100, shows_bold: bool = True) -> "Group":
-        """The tables for a terminal; one wider than it is printed in several, column after column.
-
-        Args:
-            width: Characters in a line.
-            shows_bold: Whether bold can be seen; False writes "best" in these cells, as for a pipe or a file.
-        """
-        document = self._document()
-        return (document if shows_bold else document.without_bold("best")).to_terminal(width)
-
     def to_frame(self) -> "pd.DataFrame":
         """Every number, one to a row, at full precision.
 
@@ -90,10 +81,6 @@ class Comparison:
         """
         records = [record for block in self._format_blocks() if block.table for record in block.table.records]
         return Table(heads=(), rows=(), records=tuple(records)).to_frame(_FRAME)
-
-    def to_markdown(self) -> str:
-        """The tables in Markdown, each with its heading, caption and notes; ends in a line feed."""
-        return self._document().to_markdown()
 
     def to_latex(self, style: TableStyle = "compact") -> str:
         r"""The tables in LaTeX; they need `\usepackage{booktabs}`.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oochub.errors import unknown_name
-from oochub.records.document import Block, Document
+from oochub.records.document import Block, Document, Shown
 from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel, Provenance
 from oochub.records.report_records import ComparedNumber, ComparedRows, Flip, MetricDescription
 from oochub.records.schema import to_json
@@ -28,7 +28,6 @@ from oochub.storage.files import check_writable, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Group
 
 SCHEMA_VERSION = 1
 
@@ -70,7 +69,7 @@ _LOOKS: Mapping[str, Look] = {"in": "in", "out": "out", "hard_positive": "out", 
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class PairedReport:
+class PairedReport(Shown):
     """What `oochub.compare` returns: A is the first model, B the second.
 
     Attributes:
@@ -89,6 +88,8 @@ class PairedReport:
         provenance: Where A's numbers come from.
         other: Where B's come from.
     """
+
+    _bold = "clear"
 
     schema_version: int = SCHEMA_VERSION
     benchmark: EvaluatedBenchmark
@@ -146,9 +147,6 @@ class PairedReport:
             [f"<PairedReport of {first} and {second} on {data}>", write_headline(self), *_write_sentences(self)]
         )
 
-    def _repr_html_(self) -> str:
-        return self._document().to_notebook()
-
     def to_pandas(self) -> "pd.DataFrame":
         """One row a number: slice, split, n, metric, first, second, difference, low, high, p_value, test, is_clear.
 
@@ -162,20 +160,6 @@ class PairedReport:
     def to_csv(self) -> str:
         """`to_pandas` as text."""
         return format_csv(self.to_pandas())
-
-    def to_terminal(self, *, width: int = 100, shows_bold: bool = True) -> "Group":
-        """The tables of the main metric and of the groups for a terminal, as a renderable of rich.
-
-        Args:
-            width: Characters in a line; a table wider than it is printed in several, column after column.
-            shows_bold: Whether bold can be seen; False writes "clear" in these cells, as for a pipe or a file.
-        """
-        document = self._document()
-        return (document if shows_bold else document.without_bold("clear")).to_terminal(width)
-
-    def to_markdown(self) -> str:
-        """The tables in Markdown, one for each metric; ends in a line feed."""
-        return self._document().to_markdown()
 
     def to_latex(self, style: TableStyle = "compact") -> str:
         r"""The tables in LaTeX; they need `\usepackage{booktabs}`.

@@ -24,7 +24,7 @@ from oochub.evaluation.evaluation_rows import EvaluationRows, check_metric
 from oochub.evaluation.slices import RowSet, estimate_side, is_computed, make_row_sets
 from oochub.prediction.predictions import Predictions
 from oochub.process.follow import follow
-from oochub.records.document import Block, Document
+from oochub.records.document import Block, Document, Shown
 from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel
 from oochub.records.report_records import ComparedNumber, MetricDescription, Role
 from oochub.records.schema import Bounds, Count, to_json
@@ -41,7 +41,6 @@ from oochub.storage.artifacts import format_csv
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Group
 
 MOST = 50
 """Models that are ranked together: 1,225 pairs."""
@@ -161,7 +160,7 @@ class RankingTable:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ranking:
+class Ranking(Shown):
     """What `oochub.compare` returns for three or more predictions.
 
     Attributes:
@@ -189,9 +188,6 @@ class Ranking:
                 f"  {self.names[each.model]}: place {_format_place(each)}, {each.number!r}" for each in table.models
             ]
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        return self._document().to_notebook()
 
     @property
     def headline(self) -> str:
@@ -237,19 +233,6 @@ class Ranking:
     def to_csv(self) -> str:
         """`to_pandas` as text."""
         return format_csv(self.to_pandas())
-
-    def to_terminal(self, *, width: int = 100, shows_bold: bool = True) -> "Group":
-        """The tables for a terminal, as a renderable of rich.
-
-        Args:
-            width: Characters in a line; a table wider than it is printed in several, column after column.
-            shows_bold: Whether bold can be seen; nothing here is bold but titles.
-        """
-        return self._document().to_terminal(width)
-
-    def to_markdown(self) -> str:
-        """The tables in Markdown; ends in a line feed."""
-        return self._document().to_markdown()
 
     def to_latex(self, style: TableStyle = "compact") -> str:
         r"""The tables in LaTeX; they need `\usepackage{booktabs}`.

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from oochub.records.report_records import Fact
 from oochub.records.table import Table, escape_markdown, make_notebook_table
@@ -286,6 +286,33 @@ class Document:
             shown = [block if block.heading else replace(block, sentences=()) for block in shown]
         names = " and ".join(filter(None, (", ".join(left_out[:-1]), *left_out[-1:])))
         return shown, said, [f"Not shown here: {names} (report.to_html() and --html show all)."] * bool(names)
+
+
+class Shown:
+    """Base class of a result that is one document in each of its forms."""
+
+    _bold: ClassVar[str] = ""
+    """What stands in place of bold where it cannot be seen; "" where nothing is bold."""
+
+    def _document(self) -> Document:
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return self._document().to_notebook()
+
+    def to_terminal(self, *, width: int = 100, shows_bold: bool = True) -> "Group":
+        """What is found for a terminal, as a renderable of rich.
+
+        Args:
+            width: Characters in a line; a table wider than it is printed in several, column after column.
+            shows_bold: Whether bold can be seen; False writes a word in these cells, as for a pipe or a file.
+        """
+        document = self._document()
+        return (document if shows_bold else document.without_bold(self._bold)).to_terminal(width)
+
+    def to_markdown(self) -> str:
+        """What is found in Markdown; ends in a line feed."""
+        return self._document().to_markdown()
 
 
 class _CommandLine(NamedTuple):
