@@ -117,7 +117,7 @@ def _explain_no_rows(
 ) -> str:
     asked = f"of {label or 'any class'} taken for {answer or 'another'}" if label or answer else "of any class"
     beside = f" that {others[0].metadata.model.id} gets right" if others else ""
-    named = f"Name other classes with {choose_wording('label= and answer=', '--label and --answer')}"
+    named = f"Name other classes with {choose_wording('label= and answer=')}"
     hint = named if label or answer else "Look at another split, or at another model"
     return f"{first.metadata.model.id} makes no mistake {asked}{beside} among {words}. {hint}."
 

@@ -65,7 +65,7 @@ as its image, named <example_id>.png, white on the object and black elsewhere.
             raise OochubError(
                 f"{len(missing):,} of {len(example_ids):,} images have no mask in {self._folder}, first "
                 f"{missing[0]}.png. Give the folder of this data set's masks, or leave out "
-                f"{choose_wording('masks=', '--masks')}."
+                f"{choose_wording('masks=')}."
             )
 
     def mask(self, example_id: str, size: tuple[int, int]) -> NDArray[np.bool_]:

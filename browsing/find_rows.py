@@ -81,7 +81,7 @@ def show_half(found: ReportRows) -> ReportRows:
 
 
 def _name_flag() -> str:
-    return choose_wording("predictions=", "--predictions")
+    return choose_wording("predictions=")
 
 
 def _advise() -> str:

@@ -71,7 +71,7 @@ def find_image_data(
         raise OochubError(
             f"{source or name} has no column of images, only {', '.join(next(iter(loaded.values())).column_names)}. "
             f"Name it with {choose_wording('image=', '--image-column')}, or give "
-            f"{choose_wording('images=False', '--no-images')}."
+            f"{choose_wording('images=False')}."
         )
     return loaded
 

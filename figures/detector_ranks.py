@@ -71,7 +71,7 @@ def detector_ranks(
     baseline = choose_detector(scored_sets, against)
     key = choose_detector(scored_sets, detector, but=baseline)
     if key == baseline:
-        other = choose_wording("detector=", "--detector")
+        other = choose_wording("detector=")
         raise OochubError(f"Ranks compare two different detectors, got {key} twice. Name another with {other}.")
     known, new = choose_inside_part(scored_sets, inside), choose_outside_part(scored_sets, outside)
     score, base = (

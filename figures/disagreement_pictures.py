@@ -73,7 +73,7 @@ def disagreement_pictures(
     baseline = choose_detector(scored_sets, against)
     key = choose_detector(scored_sets, detector, but=baseline)
     if key == baseline:
-        other = choose_wording("detector=", "--detector")
+        other = choose_wording("detector=")
         raise OochubError(f"Two different detectors are needed, got {key} twice. Name another with {other}.")
     if columns < 1:
         raise OochubError(f"columns must be a whole number, 1 or more, got {columns}.")

@@ -334,9 +334,9 @@ def choose_area(
     if "boxes" in part.column_names:
         return BoxAreas("boxes")
     raise OochubError(
-        f"The probe must know where the object is in each image. Give {choose_wording('masks=', '--masks')}, a "
-        f"folder of PNG masks; {choose_wording('boxes=', '--boxes')}, a column of boxes; or "
-        f"{choose_wording('segmenter=', '--segmenter')}, a semantic segmentation model that knows your classes."
+        f"The probe must know where the object is in each image. Give {choose_wording('masks=')}, a "
+        f"folder of PNG masks; {choose_wording('boxes=')}, a column of boxes; or "
+        f"{choose_wording('segmenter=')}, a semantic segmentation model that knows your classes."
     )
 
 

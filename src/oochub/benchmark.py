@@ -312,7 +312,7 @@ def find_data_folder(benchmark: Benchmark, data_dir: str | None) -> Path:
     root = os.environ.get("OOCHUB_DATA")
     if data_dir is None and root is None:
         raise OochubError(
-            f"{benchmark.title} needs its raw files. Give {choose_wording('data_dir=FOLDER', '--data-dir FOLDER')}, "
+            f"{benchmark.title} needs its raw files. Give {choose_wording('data_dir=FOLDER')}, "
             f"or set OOCHUB_DATA to a folder that holds {benchmark.name}/. The folder must look like this:\n"
             f"{benchmark.tree()}\n`oochub show benchmark {benchmark.name}` says where to get each file."
         )

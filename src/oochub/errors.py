@@ -1,11 +1,13 @@
 """Errors that the user can fix: what is wrong, what is allowed, what was given, what to do next."""
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 
 _LISTED = 48  # names; of more the near ones are shown, and how many there are
 _TYPED = 200  # characters of what was typed
+_KEYWORD = re.compile("""\\b([a-z_]+)=("[^"]*"|'[^']*'|[\\w.-]*)""")  # as Python has it, with or without a value
 
 
 class OochubError(ValueError):
@@ -33,16 +35,27 @@ def word_for_shell() -> Iterator[None]:
         _speaker["shell"] = before
 
 
-def choose_wording(python: str, shell: str) -> str:
+def choose_wording(python: str, shell: str | None = None) -> str:
     """The words of a message for who reads it: a caller from Python, or somebody at the command line.
+
+    Args:
+        python: The words for Python.
+        shell: The words for the command line; None makes them of the others, an option of each keyword.
 
     >>> choose_wording("splits=", "--split")
     'splits='
     >>> with word_for_shell():
-    ...     choose_wording("splits=", "--split")
-    '--split'
+    ...     choose_wording("splits=", "--split"), choose_wording('hold_out="x" or cache=False')
+    ('--split', '--hold-out x or --no-cache')
     """
-    return shell if _speaker["shell"] else python
+    if not _speaker["shell"]:
+        return python
+    return _KEYWORD.sub(_write_flag, python) if shell is None else shell
+
+
+def _write_flag(keyword: re.Match[str]) -> str:
+    name, value = keyword[1].replace("_", "-"), keyword[2].strip("\"'")
+    return f"--no-{name}" if value == "False" else f"--{name} {value}".removesuffix(" True").rstrip()
 
 
 def unknown_name(kind: str, name: str, allowed: Iterable[str], hint: str = "") -> OochubError:

@@ -325,7 +325,7 @@ def check_fixed_classes(kind: Output) -> None:
         OochubError: Each row has options of its own.
     """
     if not kind.has_fixed_classes:
-        modes = choose_wording('mode="multiple_choice" or mode="generate"', "--mode multiple_choice or --mode generate")
+        modes = choose_wording('mode="multiple_choice" or mode="generate"')
         raise OochubError(
             "Each row asks a question of its own (columns question and options), so a classifier cannot answer them. "
             f"Use a model of images and text that writes, with {modes}, or score the answers of another program: "

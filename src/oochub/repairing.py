@@ -333,7 +333,7 @@ def _check_processes(asked: PredictionSettings) -> None:
     ranks = Ranks.here()
     RayEngine.of(asked, ranks)
     if not ranks.is_alone:
-        engine = choose_wording('engine="ray"', "--engine ray")
+        engine = choose_wording('engine="ray"')
         raise OochubError(
             f"A repair is made by one process, but torchrun started {ranks.count}. Start it without torchrun; its "
             f"features are extracted by several with {engine}."

@@ -118,7 +118,7 @@ def result_tables(reports: Sequence[Report], *, partial: bool = True) -> tuple[B
     if lacking and not partial:
         raise OochubError(
             f"Replicates are missing: {'; '.join(lacking)}. `oochub sweep wilds` trains them all; "
-            + choose_wording("partial=True makes the tables without them.", "--partial makes the tables without them.")
+            + choose_wording("partial=True makes the tables without them.")
         )
     said = (
         "Values are × 100, except for a correlation. Mean over replicates, with the standard deviation (ddof 1) in "

@@ -33,7 +33,7 @@ def write_submission(
         OochubError: Predictions of other data, or not of every row of a split; another replicate.
     """
     if not re.fullmatch(r"seed:[0-9]{1,9}", replicate):
-        name = choose_wording("replicate=", "--replicate")
+        name = choose_wording("replicate=")
         raise OochubError(f"{name} must be seed:0, seed:1, ..., got {replicate!r}.")
     checked = [(each, *_check_predictions(each, replicate)) for each in predictions]
     written = []

@@ -107,7 +107,7 @@ def _check_baseline(rules: CheckRules, baseline: _Source | None) -> None:
     if baseline is not None and not rules.needs_baseline:
         raise OochubError(
             f"Only rules with at_most_worse read a baseline, and {rules.name} has none. Leave out "
-            f"{choose_wording('baseline=', '--baseline')}, or add such a rule."
+            f"{choose_wording('baseline=')}, or add such a rule."
         )
 
 

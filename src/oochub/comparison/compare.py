@@ -206,7 +206,7 @@ def compare(first: Compared, /, *others: Compared, asked: ComparisonSettings) ->
     metrics = None if metric is None else [metric] if isinstance(metric, str) else read_names("metric", metric)
     if given.predictions:
         if {"reported", "table", "rows"} & asked.given().keys():
-            named = choose_wording("reported=, table= and rows=", "--reported, --table and --rows")
+            named = choose_wording("reported=, table= and rows=")
             raise OochubError(f"{named} apply to reports, got predictions.")
         pair = (
             given.predictions if asked.task is None else [_select_task(part, asked.task) for part in given.predictions]
@@ -215,13 +215,11 @@ def compare(first: Compared, /, *others: Compared, asked: ComparisonSettings) ->
             slices = None if slice is None else [slice] if isinstance(slice, str) else list(slice)
             return rank_models(pair, metrics=metrics, slices=slices, resamples=asked.resamples, seed=asked.seed)
         if "slice" in asked.given():
-            named = choose_wording("slice=", "--slice")
+            named = choose_wording("slice=")
             raise OochubError(f"{named} does not apply to two predictions: their comparison shows every slice.")
         return _compare_predictions(pair[0], pair[1], metrics=metrics, resamples=asked.resamples, seed=asked.seed)
     if asked.task is not None:
-        raise OochubError(
-            f"{choose_wording('task=', '--task')} applies to predictions for many tasks; a report covers one."
-        )
+        raise OochubError(f"{choose_wording('task=')} applies to predictions for many tasks; a report covers one.")
     if {"resamples", "seed"} & asked.given().keys():
         raise OochubError("resamples= and seed= apply to predictions; reports have their own intervals.")
     return comparison(

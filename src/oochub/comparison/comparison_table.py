@@ -422,7 +422,7 @@ def _find_reported_columns(
         listed = "; ".join(f"{number}: {model.title}" for number, model in models.items())
         raise OochubError(
             f"The paper of {benchmark} has tables for several models ({listed}), and the reports do not say that one "
-            f"of these was trained. Name a table with {choose_wording('table=', '--table')}."
+            f"of these was trained. Name a table with {choose_wording('table=')}."
         )
     return {model.title: find_reported_numbers(benchmark, metric, slice, model=model) for model in chosen}
 

@@ -374,7 +374,7 @@ def mark_selection_rows(
     if choose_on == "train" and not has_both:
         raise OochubError(
             f"There is nothing to test on besides train, or there is no train: the splits are {', '.join(data)}. "
-            f"Leave out {choose_wording('choose_on=', '--choose-on')}, so that contexts are chosen on half of the "
+            f"Leave out {choose_wording('choose_on=')}, so that contexts are chosen on half of the "
             "rows."
         )
     if has_both and choose_on != "half":

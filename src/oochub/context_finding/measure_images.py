@@ -59,7 +59,7 @@ def measure_splits(
         if not asked.cache:
             raise OochubError(
                 f"{ranks.count} processes share what they measure by the cache. Leave out "
-                f"{choose_wording('cache=False', '--no-cache')}, or start one process."
+                f"{choose_wording('cache=False')}, or start one process."
             )
         from oochub.models.acceleration import choose_device
 

@@ -108,7 +108,7 @@ def check_columns(arguments: Arguments, features: Mapping[str, Any], *, replace:
     if there and not replace:
         raise OochubError(
             f"The data set already has a column {there[0]!r}{where}. Replace it with "
-            f"{choose_wording('replace=True', '--replace')}, or rename it first."
+            f"{choose_wording('replace=True')}, or rename it first."
         )
 
 

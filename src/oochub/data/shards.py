@@ -166,7 +166,7 @@ def find_shard_folder(place: Path, config: str | None) -> Path | None:
     if not found:
         return None
     if config is None and len(found) > 1:
-        named = choose_wording("config=", "--config")
+        named = choose_wording("config=")
         raise OochubError(f"{place} has several configurations: {', '.join(sorted(found))}. Name one with {named}.")
     if config is not None and config not in found:
         raise unknown_name(f"configuration of {place}", config, found)

@@ -404,7 +404,7 @@ def _note_look_alikes(column: ClassColumn, role: str) -> list[str]:
     alike = find_look_alikes(column.names)
     if not alike:
         return []
-    option = choose_wording("merge_names=True", "--merge-names")
+    option = choose_wording("merge_names=True")
     return [f"some names of the {role} look alike and are kept apart: {_list(alike)}; {option} makes one of each"]
 
 

@@ -109,11 +109,11 @@ def make_user_data(source: DataSource, settings: DataSettings, *, guess: Collect
         notes = (*notes, *judged.notes, *columns.notes, *_note_no_class(label))
     elif settings.usual and columns.asks:
         raise OochubError(
-            f"{choose_wording('usual=', '--usual')} needs classes, but each row has options of its own. Name the "
+            f"{choose_wording('usual=')} needs classes, but each row has options of its own. Name the "
             f"contexts, which are then compared, with {choose_wording('context=', '--context-column')}."
         )
     elif settings.usual:
-        raise OochubError(f"{choose_wording('usual=', '--usual')} needs a label and a context. Name their columns.")
+        raise OochubError(f"{choose_wording('usual=')} needs a label and a context. Name their columns.")
     else:
         notes = (*notes, *columns.notes)
     if is_own:

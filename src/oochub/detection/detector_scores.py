@@ -195,12 +195,12 @@ def _check_stored(detector: Any, part: Predictions) -> None:
     if "odin_logits" in missing:
         raise OochubError(
             f"{key} needs odin_logits, which the predictions for {config} lack. Predict with "
-            f"{choose_wording(f'odin={detector.epsilon}', f'--odin {detector.epsilon}')}, or leave epsilon out."
+            f"{choose_wording(f'odin={detector.epsilon}')}, or leave epsilon out."
         )
     if missing:
         raise OochubError(
             f"{key} needs {', '.join(missing)}, which the predictions for {config} lack. Predict with "
-            f"{choose_wording('features=True', '--features')}."
+            f"{choose_wording('features=True')}."
         )
     if "odin_logits" not in detector.score_needs:
         return
@@ -333,14 +333,14 @@ def _check(key: str, detector: Any, reference: Predictions | None, head: StoredH
     if lacking:
         raise OochubError(
             f"{name} must be fitted to the training split ({', '.join(lacking)}). Give "
-            f"{choose_wording('reference=', '--reference')}: predictions for it with features, by `oochub predict "
+            f"{choose_wording('reference=')}: predictions for it with features, by `oochub predict "
             "... --split train --features`."
         )
     known = {*(reference.column_names if reference is not None else ()), *(_HEAD_ARRAYS if head is not None else ())}
     missing = [need for need in needs if need not in known]
     if missing:
         raise OochubError(
-            f"{name} needs {', '.join(missing)}. Predict with {choose_wording('features=True', '--features')}, which "
+            f"{name} needs {', '.join(missing)}. Predict with {choose_wording('features=True')}, which "
             "keeps the features and the head; for a file, the head is in <predictions>.head.safetensors. If a label "
             "map sums classes of the model, or the features are of a layer or a function, there is no head."
         )

@@ -268,8 +268,8 @@ def _read_features(scored: ScoredSet, embedding: Sequence[Predictions] | None) -
         if scored.predictions.features is None:
             raise OochubError(
                 f"The predictions for {scored.name} lack features, which tell which images are near. Predict with "
-                f"{choose_wording('features=True', '--features')}, or give those of another model with "
-                f"{choose_wording('embedding=', '--embedding')}."
+                f"{choose_wording('features=True')}, or give those of another model with "
+                f"{choose_wording('embedding=')}."
             )
         return scored.predictions.features
     parts = [part for part in embedding if part.metadata.config == scored.name]

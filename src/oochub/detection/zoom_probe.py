@@ -77,7 +77,7 @@ def find_zoomed_pairs(sets: Sequence[ScoredSet], pairs: Sequence[tuple[str, str]
     if not probed:
         raise OochubError(
             "The zoom probe needs the logits of zoomed images, which none of these in-distribution predictions have. "
-            f"Predict with {choose_wording('zoom=1.2', '--zoom 1.2')}."
+            f"Predict with {choose_wording('zoom=1.2')}."
         )
     for name in dict.fromkeys(inside for inside, _ in probed):
         _check_stored(named[name])
@@ -204,8 +204,8 @@ def _check_stored(inside: ScoredSet) -> None:
     for detector in inside.detectors.values():
         missing = [f"zoom_{need}" for need in detector.score_needs if f"zoom_{need}" not in columns]
         if missing:
-            zoom, odin = choose_wording("zoom=", "--zoom"), choose_wording("odin=", "--odin")
-            ways = {"zoom_features": choose_wording("features=True", "--features"), "zoom_odin_logits": odin}
+            zoom, odin = choose_wording("zoom="), choose_wording("odin=")
+            ways = {"zoom_features": choose_wording("features=True"), "zoom_odin_logits": odin}
             raise OochubError(
                 f"The zoom probe of {make_detector_key(detector)} needs {', '.join(missing)}, which the predictions "
                 f"for {inside.name} lack. Predict with {zoom} and {' and '.join(ways[item] for item in missing)} "

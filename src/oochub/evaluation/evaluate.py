@@ -172,7 +172,7 @@ def _read_rows(settings: EvaluationSettings) -> RowsFile | None:
         OochubError: A file that cannot be read or names no rows, a rule that cannot be tested, detectors, or `unseen`
             without a file.
     """
-    rows, unseen = choose_wording("rows=", "--rows"), choose_wording("unseen=True", "--unseen")
+    rows, unseen = choose_wording("rows="), choose_wording("unseen=True")
     if settings.rows is None:
         if settings.unseen:
             raise OochubError(f"{unseen} tests the rule of a file of rows. Name the file with {rows}.")

@@ -244,13 +244,11 @@ benchmark=.
         given = {"model_name": model_name, "probabilities": probabilities, **loading}
         if read := [name for name, value in given.items() if value]:
             words = choose_wording(f"{read[0]}=", _FLAGS.get(read[0], f"--{read[0].replace('_', '-')}"))
-            raise OochubError(
-                f"{words} needs {choose_wording('benchmark=', '--benchmark')}. Give both, or leave both out."
-            )
+            raise OochubError(f"{words} needs {choose_wording('benchmark=')}. Give both, or leave both out.")
         beside = [path for path in paths if is_beside(path)]
         parts = [part for part in parts if isinstance(part, Predictions) or Path(part) not in beside]
         if answers := [path for path in paths if path not in beside and _holds_answers(path)]:
-            name = choose_wording("benchmark=", "--benchmark")
+            name = choose_wording("benchmark=")
             raise OochubError(
                 f"{answers[0]} holds answers, but does not say which data they are for. Name the data with {name}."
             )

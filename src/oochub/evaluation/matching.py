@@ -75,7 +75,7 @@ def check_match(column: str, columns: Mapping[str, Any]) -> None:
     if column not in columns or not is_able(column):
         able = list(filter(is_able, columns))
         if not able:
-            option = choose_wording(f"match={column!r}", f"--match {column}")
+            option = choose_wording(f"match={column!r}")
             raise OochubError(f"{option}: these predictions have no auxiliary column of numbers to match on.")
         raise unknown_name("numeric auxiliary column to match on", column, able)
 

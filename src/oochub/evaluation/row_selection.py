@@ -233,7 +233,7 @@ def select_by_rule(predictions: Predictions, file: RowsFile, declared: Benchmark
     if not predictions.output.one_answer:
         raise OochubError(
             f"A rule is tested by right and wrong answers, but these are of the kind {predictions.metadata.kind}. "
-            f"Score the named rows themselves: leave out {choose_wording('unseen=True', '--unseen')}."
+            f"Score the named rows themselves: leave out {choose_wording('unseen=True')}."
         )
     unseen, by = _leave_out_seen(predictions, file, declared)
     evaluated, _ = make_evaluation_rows(
@@ -307,7 +307,7 @@ def _refuse_unknown(predictions: Predictions, file: RowsFile, unknown: Sequence[
         advice = f"These predictions have the split{'s' if len(splits) > 1 else ''} {', '.join(sorted(splits)[:6])}."
     if len(unknown) == len(file.lines):
         if file.rule:
-            advice += f" To test the rule of the file on them, add {choose_wording('unseen=True', '--unseen')}."
+            advice += f" To test the rule of the file on them, add {choose_wording('unseen=True')}."
         what = f"None of the {len(unknown):,} rows" if len(unknown) > 1 else "The only row"
         return OochubError(
             f"{what} of {file.name} is in these predictions ({describe_data(predictions)}, {len(predictions):,} rows): "

@@ -172,7 +172,7 @@ def push_source(
         return push_entry(source, asked.leaderboard, predictions=asked.predictions, dry_run=asked.dry_run, **said)
     refuse(("predictions", "entry"), "No leaderboard is named to send an entry to")
     if to is None:
-        option = choose_wording("to='user/name'", "--to user/name")
+        option = choose_wording("to='user/name'")
         raise OochubError(f"Nothing says where to push to. Give {option}; a report may go to a leaderboard instead.")
     open_client(to, dry_run=asked.dry_run)
     common: dict[str, Any] = {name: getattr(asked, name) for name in ("private", "revision", "overwrite", "dry_run")}

@@ -168,13 +168,13 @@ def _find_data_set(report: Report, dataset: str | None) -> tuple[str, str | None
     known = report.benchmark.data_set
     if known is not None:
         if dataset not in (None, known.id):
-            option = choose_wording("dataset=", "--dataset")
+            option = choose_wording("dataset=")
             raise OochubError(f"The report is for {known.id}, not {dataset}. Leave {option} out, or predict with it.")
         return known.id, known.revision
     if dataset is None:
         raise OochubError(
             f"The report of {report.benchmark.name} does not say which data set on the Hub it is for, but each entry "
-            f"must name one. Give {choose_wording('dataset=', '--dataset')} user/name: push the data with `oochub "
+            f"must name one. Give {choose_wording('dataset=')} user/name: push the data with `oochub "
             "push`, or predict from there."
         )
     return dataset, None

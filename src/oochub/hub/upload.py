@@ -290,7 +290,7 @@ def open_client(to: str, *, dry_run: bool = False) -> Any:
         raise OochubError("HF_HUB_OFFLINE is set, so the Hub cannot be reached. Unset it, or set it to 0.")
     token = get_token()
     if token is None and not dry_run:
-        rehearse = choose_wording("dry_run=True", "--dry-run")
+        rehearse = choose_wording("dry_run=True")
         raise OochubError(
             f"No token of the Hub, so nothing can be pushed to {to}. Run `hf auth login`, or set HF_TOKEN to one that "
             f"may write (https://huggingface.co/settings/tokens); {rehearse} needs none."

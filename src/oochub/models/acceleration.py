@@ -119,7 +119,7 @@ def warn_of_slow_dtype(name: str, device: torch.device) -> None:
         return  # older versions of torch do not say
     has = torch.cpu.get_capabilities()
     if not any(has.get(each) for each in _ARITHMETIC[name]):
-        option = choose_wording(f'dtype="{name}"', f"--dtype {name}")
+        option = choose_wording(f'dtype="{name}"')
         warnings.warn(
             f"This processor does not compute in {name} ({', '.join(_ARITHMETIC[name])}), so {option} is slower than "
             "float32 here, and less exact. Leave it out.",
@@ -291,7 +291,7 @@ class Compiled(nn.Module):  # type: ignore[misc]
             return ImageClassifierOutput(logits=self._compiled(**(filled if more else inputs)).logits[:count])
         except TorchDynamoException as error:
             lines = str(error).strip().splitlines() or [type(error).__name__]
-            option = choose_wording("compile=True", "--compile")
+            option = choose_wording("compile=True")
             raise OochubError(f"torch.compile cannot compile the network: {lines[0]} Leave out {option}.") from error
 
 
@@ -304,7 +304,7 @@ def check_compiler(device: torch.device) -> None:
     Raises:
         OochubError: No C++ compiler for a processor, no triton for a GPU.
     """
-    option = choose_wording("compile=True", "--compile")
+    option = choose_wording("compile=True")
     if device.type == "cuda" and not find_spec("triton"):
         raise OochubError(f"{option} needs the package triton for a GPU: pip install triton, or leave it out.")
     named = os.environ.get("CXX")

@@ -411,9 +411,7 @@ def _raise_unmatched(
     problems += [f"{name} may be {senses}." for name, senses in ambiguous.items()]
     ways = [_read_file()]
     if can_restrict and unknown and not absent and len(unknown) <= len(wanted) - 2:  # two at least are to be told apart
-        ways.append(
-            f"leave out {'its' if len(unknown) == 1 else 'their'} rows: {choose_wording('restrict=True', '--restrict')}"
-        )
+        ways.append(f"leave out {'its' if len(unknown) == 1 else 'their'} rows: {choose_wording('restrict=True')}")
     modes = [mode for mode in ("linear_probe", "zero_shot", "presence") if mode in catalog.names("mode")]
     if modes:
         ways.append(f"use another mode: {choose_wording('mode=', '--mode ')}{' or '.join(modes)}")

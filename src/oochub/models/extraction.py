@@ -70,7 +70,7 @@ class Perturbation:
         if pixel_values is None or pixel_values.ndim != 4 or pixel_values.shape[1] != len(self.std):
             raise OochubError(
                 f"ODIN perturbs the pixels of an image, but {type(model).__name__} does not take pixels. Leave out "
-                f"{choose_wording('odin=', '--odin')}."
+                f"{choose_wording('odin=')}."
             )
         with torch.enable_grad():
             x = pixel_values.detach().clone().requires_grad_(True)
@@ -144,7 +144,7 @@ def find_head(model: Any, probe: Mapping[str, torch.Tensor]) -> Head:
         )
     raise OochubError(
         f"{type(model).__name__} has no linear layer whose output is its logits, so its features are unknown. "
-        f"Predict without {choose_wording('features=True', '--features')}."
+        f"Predict without {choose_wording('features=True')}."
     )
 
 

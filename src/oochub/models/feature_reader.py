@@ -140,7 +140,7 @@ def choose_features(
     if mode.kind.name in ("tokens", "boxes"):
         raise OochubError(
             f"Features need rows with one answer, but these have {mode.kind.name}. Leave "
-            f"{choose_wording('features=', '--features')} out."
+            f"{choose_wording('features=')} out."
         )
     if isinstance(features, str):
         return LayerFeatures(mode.network, features)

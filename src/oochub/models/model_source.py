@@ -256,7 +256,7 @@ class ModelSource:
             for name, autos in every.items()
             if any(type(self.config) in getattr(transformers, each)._model_mapping for each in autos)
         ]
-        option = choose_wording(f"mode={modes[0]!r}", f"--mode {modes[0]}") if modes else ""
+        option = choose_wording(f"mode={modes[0]!r}") if modes else ""
         hint = f"Give {option} ({' and '.join(modes)} do), or leave the mode out." if modes else "Use another model."
         kind = kind if self.config.model_type in kind.lower() else f"{kind} of type {self.config.model_type}"
         raise OochubError(f"{self.path} is a {kind}, and this mode does not serve such models. {hint}")

@@ -180,9 +180,7 @@ def _check_settings(asked: PredictionSettings, out: str | Path | None, ranks: Ra
     if out is not None:
         check_writable(out, kind=PREDICTIONS)
     if not ranks.is_alone and (out is None or str(out) in STREAMS):
-        raise OochubError(
-            f"{ranks.count} processes predict into one file: name it with {choose_wording('out=', '--out')}."
-        )
+        raise OochubError(f"{ranks.count} processes predict into one file: name it with {choose_wording('out=')}.")
     has_place = out is None or Path(out).suffix.lower() == ".parquet"  # a stream has no place beside it
     if asked.features is not False and not has_place:
         raise OochubError("The head is stored beside the predictions, so with features, out must be a .parquet file.")
@@ -216,7 +214,7 @@ def _open_mode(
     reserved = filter(None, (*opened.kind.columns, opened.kind.text_column))
     parts = check_splits(sample.parts, read=inputs.column, reserved=reserved)
     if (asked.odin is not None or asked.zoom is not None) and not opened.kind.has_confidence:
-        options = choose_wording("odin= and zoom=", "--odin and --zoom")
+        options = choose_wording("odin= and zoom=")
         raise OochubError(f"{options} apply to models with one class per row, but this one gives {opened.kind.name}.")
     answered = leave_out_classes(parts, opened.left_out)
     return opened, Splits(answered.parts, (*sample.notes, *answered.notes))

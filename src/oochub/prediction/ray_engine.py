@@ -66,7 +66,7 @@ class RayEngine:
 
     def __post_init__(self) -> None:
         if find_spec("ray") is None:
-            engine = choose_wording('engine="ray"', "--engine ray")
+            engine = choose_wording('engine="ray"')
             raise OochubError(f"{engine} needs Ray. Install it: pip install 'oochub[ray]'.")
         if self.actors is not None and (isinstance(self.actors, bool) or self.actors < 1):
             raise OochubError(
@@ -177,7 +177,7 @@ class RayEngine:
                 raise
             raise OochubError(
                 f"Ray lost a worker and could not replace it: {str(error).partition(chr(10))[0]} Run the same "
-                f"command again: complete parts are kept. {choose_wording('actors=', '--actors')} sets fewer "
+                f"command again: complete parts are kept. {choose_wording('actors=')} sets fewer "
                 "copies of the model."
             ) from error
 

@@ -423,7 +423,7 @@ def _describe_difference(name: str, logits: torch.Tensor, reference: torch.Tenso
     logits, reference = logits.float(), reference.float()
     difference = logit_difference(logits, reference)
     if not math.isfinite(difference):
-        option = choose_wording(f'dtype="{name}"', f"--dtype {name}")
+        option = choose_wording(f'dtype="{name}"')
         raise OochubError(f"With {option} the logits are not finite numbers: too few bits. Take bfloat16 or float32.")
     words = f"logits within {difference:.2%} of their range"
     if not kind.has_confidence:

@@ -87,12 +87,12 @@ def check_collecting(settings: RepairSettings, *, has_out: bool) -> None:
         flags = f"--{given[0].replace('_', '-')}"
         raise OochubError(
             f"{choose_wording(f'{given[0]}=', flags)} says what is collected: give "
-            f"{choose_wording('collect=True', '--collect')} too, or leave it out."
+            f"{choose_wording('collect=True')} too, or leave it out."
         )
     if settings.unlabeled is not None and not has_out:
         raise OochubError(
             f"A ranking of unlabeled images is written into the folder of the repair: name one with "
-            f"{choose_wording('out=', '--out')}."
+            f"{choose_wording('out=')}."
         )
 
 
@@ -138,7 +138,7 @@ class UnlabeledImages:
         first = next(iter(loaded.values()))
         columns = [name for name, kind in (first.features or {}).items() if isinstance(kind, datasets.Image)]
         if len(columns) != 1:
-            option = choose_wording("unlabeled=", "--unlabeled")
+            option = choose_wording("unlabeled=")
             raise OochubError(
                 f"{option} needs images to rank, in one column, but {source} has {len(columns)} columns of images: "
                 f"{', '.join(first.column_names)}. Name a folder of images."

@@ -151,7 +151,7 @@ def check_challenge(columns: Iterable[str]) -> None:
     if "challenge" not in columns:
         context, way = (
             choose_wording("context=", "--context-column"),
-            choose_wording('contexts="properties"', "--contexts properties"),
+            choose_wording('contexts="properties"'),
         )
         raise OochubError(
             "A repair needs to know which contexts are usual for a class, but the data have no column challenge, only "

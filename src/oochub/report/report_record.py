@@ -239,7 +239,7 @@ def check_all_rows(report: ReportRecord, name: str, *, why: str) -> None:
     if chosen is not None:
         raise OochubError(
             f"{name} is of {chosen.n:,} of {chosen.among:,} rows, which {chosen.file} chose. {why}: evaluate the "
-            f"predictions without {choose_wording('rows=', '--rows')}."
+            f"predictions without {choose_wording('rows=')}."
         )
 
 

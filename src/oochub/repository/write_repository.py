@@ -410,7 +410,7 @@ def write_challenge_repository(
     if criterion == "mismatch" and settings.context and "context" not in arguments:
         raise OochubError(
             "mismatch compares each context with the label, so both must use the same codes: name that column with "
-            f"{choose_wording('context=', '--context')}. A challenge set by usual contexts is what `oochub build` "
+            f"{choose_wording('context=')}. A challenge set by usual contexts is what `oochub build` "
             "makes from the same columns."
         )
     target = check_replaceable(out, title=_CHALLENGE_TITLE, what="a challenge set")

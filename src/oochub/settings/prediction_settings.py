@@ -61,7 +61,7 @@ class EngineSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.engine != "ray" and (self.ray_address is not None or self.actors is not None):
-            words = choose_wording("ray_address= and actors=", "--ray-address and --actors")
+            words = choose_wording("ray_address= and actors=")
             raise OochubError(f"{words} need {choose_wording('engine=', '--engine ')}ray.")
 
 
@@ -255,16 +255,16 @@ class PredictionSettings(EngineSettings):
             )
         if self.compile and (self.features is not False or self.odin is not None):
             options, others = (
-                choose_wording("compile=True", "--compile"),
-                choose_wording("features= and odin=", "--features and --odin"),
+                choose_wording("compile=True"),
+                choose_wording("features= and odin="),
             )
             raise OochubError(
                 f"{options} stores logits only: the network is compiled in one piece. Leave out {others}, or it."
             )
         if self.preprocessing == "draft" and self.zoom is not None:
             raise OochubError(
-                f"{choose_wording('zoom=', '--zoom')} looks into whole images, which a draft has not. Leave out "
-                f"{choose_wording('preprocessing=', '--preprocessing')}draft, or it."
+                f"{choose_wording('zoom=')} looks into whole images, which a draft has not. Leave out "
+                f"{choose_wording('preprocessing=')}draft, or it."
             )
         if self.runtime != "torch":
             self._check_runtime()
@@ -272,8 +272,8 @@ class PredictionSettings(EngineSettings):
 
     def _check_calibration(self) -> None:
         """Refuses int8 without a runtime or images; images without int8 are refused by `check_runtime`."""
-        dtype = choose_wording('dtype="int8"', "--dtype int8")
-        calibrate_on = choose_wording("calibrate_on=", "--calibrate-on")
+        dtype = choose_wording('dtype="int8"')
+        calibrate_on = choose_wording("calibrate_on=")
         if self.dtype == "int8" and self.runtime == "torch":
             runtime = choose_wording('runtime="onnxruntime" or runtime="openvino"', "--runtime onnxruntime or openvino")
             raise OochubError(f"{dtype} needs {runtime}. torch computes in float32, bfloat16 and float16.")
@@ -285,7 +285,7 @@ class PredictionSettings(EngineSettings):
 
     def _check_runtime(self) -> None:
         """Refuses what a runtime beside torch cannot do, or cannot do here."""
-        runtime = choose_wording(f'runtime="{self.runtime}"', f"--runtime {self.runtime}")
+        runtime = choose_wording(f'runtime="{self.runtime}"')
         is_layer = isinstance(self.features, str)
         refused = {
             "odin": (self.odin is not None, "has no gradients"),
@@ -298,7 +298,7 @@ class PredictionSettings(EngineSettings):
                 raise OochubError(f"{runtime} {why}. Leave out {choose_wording(f'{name}=', f'--{name}')}, or it.")
         is_short = self.dtype not in ("auto", "float32")
         if is_short and (self.runtime == "auto" or (self.runtime, self.dtype) not in _SHORT):
-            dtype = choose_wording(f'dtype="{self.dtype}"', f"--dtype {self.dtype}")
+            dtype = choose_wording(f'dtype="{self.dtype}"')
             raise OochubError(
                 f"{runtime} computes in float32 (onnxruntime also in int8, openvino in int8 and bfloat16). Leave out "
                 f"{dtype}, or it."

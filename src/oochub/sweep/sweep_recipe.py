@@ -490,7 +490,7 @@ def keep_buildable_tasks(
                 raise
             said = (
                 f"Which of the {len(matched)} matching tasks of {name} can be built follows from its raw folder: with "
-                f"{choose_wording('data_dir=', '--data-dir')} the others are left out."
+                f"{choose_wording('data_dir=')} the others are left out."
             )
             recipe = replace(recipe, about=f"{recipe.about} {said}".strip())
             continue

@@ -64,7 +64,7 @@ class PictureMaker:
         self._check_whole(source, pipeline)
         self.has_checker = getattr(pipeline, "safety_checker", None) is not None
         if not self.has_checker and not unchecked:
-            option = choose_wording("unchecked=True", "--unchecked")
+            option = choose_wording("unchecked=True")
             raise OochubError(
                 f"{source} has no safety checker, so no image would be checked. Use one that has, or confirm that "
                 f"you check them yourself: {option}."

@@ -167,7 +167,7 @@ class Clusters(ContextWay):
         alike = adjusted_rand_score(label, place)
         if alike < _ALIKE:
             return ()
-        half = choose_wording('choose_on="half"', "--choose-on half")
+        half = choose_wording('choose_on="half"')
         return (
             f"The clusters are nearly the classes (adjusted Rand index {alike:.2f} on the rows chosen on): either "
             "each class has its own context there, or the features show the class itself. Look at their images; "

@@ -140,7 +140,7 @@ def load_image_processor(source: str) -> Any:
     except OSError as error:
         if any((Path(place) / name).is_file() for name in _FILES):
             raise
-        option = choose_wording("image_processor=FOLDER_OR_ID", "--image-processor FOLDER_OR_ID")
+        option = choose_wording("image_processor=FOLDER_OR_ID")
         raise OochubError(
             f"{source} has no image processor ({_FILES[0]}), which says how its images are resized and normalized. "
             f"Predict with {option}, the processor of the model that it was fine-tuned from, or save that beside the "

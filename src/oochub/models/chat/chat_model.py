@@ -295,5 +295,5 @@ def refuse_features(mode: str) -> OochubError:
     """The error for features of a model that answers in words."""
     return OochubError(
         f"The mode {mode} answers in words, so there are no features and no head. Leave out "
-        f"{choose_wording('features=True', '--features')}."
+        f"{choose_wording('features=True')}."
     )

@@ -135,7 +135,7 @@ def _make_label_map(
             f"A number needs a model with one output, but this one has {len(own)}. Train one with `oochub train`."
         )
     if names is None and (given is not None or restrict):
-        options = choose_wording("label_map= and restrict=", "--label-map and --restrict")
+        options = choose_wording("label_map= and restrict=")
         raise OochubError(f"{options} concern classes with names, but the data set has none. Leave them out.")
     if not kind.has_classes:
         return LabelMap.in_order([kind.label_column])

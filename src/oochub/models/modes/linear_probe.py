@@ -123,7 +123,7 @@ def _find_class_names(inputs: Input, data: PredictedData) -> tuple[str, ...]:
     name = find_output_of_features(features)
     if name != "classes":
         found = "no label" if name is None else f"the kind {name}"
-        modes = choose_wording('mode="head"', "--mode head")
+        modes = choose_wording('mode="head"')
         raise OochubError(
             f"A linear probe predicts a class, but the split {_TRAIN} has {found}. {modes} uses a model that was "
             "trained for it."

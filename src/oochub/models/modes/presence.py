@@ -121,7 +121,7 @@ class PresenceMode(Mode):
         """
         raise OochubError(
             "The mode presence answers with the largest score of a class, so there are no features and no head. Leave "
-            f"out {choose_wording('features=True', '--features')}."
+            f"out {choose_wording('features=True')}."
         )
 
 

@@ -163,8 +163,8 @@ def check_runtime(asked: PredictionSettings) -> None:
         OochubError: It was asked for by name, and the device is no processor; images without int8.
     """
     if asked.dtype != "int8" and asked.calibrate_on is not None:
-        dtype = choose_wording('dtype="int8"', "--dtype int8")
-        option = choose_wording("calibrate_on=", "--calibrate-on")
+        dtype = choose_wording('dtype="int8"')
+        option = choose_wording("calibrate_on=")
         raise OochubError(f"{option} is for {dtype} alone. Add that, or leave it out.")
     if asked.runtime in _OPEN and asked.device_type != "cpu":
         raise OochubError(
@@ -332,7 +332,7 @@ def _open_quantized(
     except Exception as error:
         raise OochubError(
             f"The network cannot be quantized for {name}: {_describe_fault(error)} Leave out "
-            f"{choose_wording('dtype=', '--dtype')} int8."
+            f"{choose_wording('dtype=')} int8."
         ) from error
     with torch.inference_mode():
         return opened, measure_agreement(
@@ -434,7 +434,7 @@ def _open_openvino(model: bytes, precision: str) -> Run:
     }
     compiled = core.compile_model(core.read_model(model), "CPU", about)
     if precision == "bf16" and "bfloat16" not in str(compiled.get_property("INFERENCE_PRECISION_HINT")):
-        option = choose_wording('dtype="bfloat16"', "--dtype bfloat16")
+        option = choose_wording('dtype="bfloat16"')
         raise OochubError(f"OpenVINO does not compute in bfloat16 on this processor. Leave out {option}.")
 
     def run(values: Mapping[str, NDArray[np.generic]]) -> Sequence[NDArray[np.float32]]:

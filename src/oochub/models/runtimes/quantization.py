@@ -83,7 +83,7 @@ other images by calibrate_on=.
             if known and _digest_row(row) in known:
                 raise OochubError(
                     f"An image that is scored is also one of {self.described}, which int8 is calibrated on. Name other "
-                    f"images by {choose_wording('calibrate_on=', '--calibrate-on')}."
+                    f"images by {choose_wording('calibrate_on=')}."
                 )
 
 
