@@ -68,10 +68,10 @@ def _describe_limits(outcomes: Sequence[RuleOutcome]) -> Iterator[str]:
         once = "would decide it, if they show the same: collect them in one go, then check once"
         needed = f"; about {each.needed:,} rows in all {once}" if each.needed else ""
         if each.reason:
-            yield wording.clean(f"{each.rule.text}: {each.reason}{needed}.")
+            yield f"{each.rule.text}: {each.reason}{needed}."
     unpaired = Counter(each.paired for each in outcomes if each.paired not in (None, "paired"))
     for reason, n in unpaired.items():
-        yield wording.clean(f"{n} {'change is' if n == 1 else 'changes are'} {reason}".rstrip(".") + ".")
+        yield f"{n} {'change is' if n == 1 else 'changes are'} {reason}".rstrip(".") + "."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +221,7 @@ def _format_junit(check: "Check") -> str:
         for outcome in outcomes:
             cells = _describe_outcome(outcome)
             message = wording.clean(f"{cells[1]} (95% interval {cells[2]}), bound {cells[3]}, n = {cells[4]}")
-            reasons = "\n".join(_describe_limits([outcome]))
+            reasons = wording.clean("\n".join(_describe_limits([outcome])))
             place = "" if outcome.place in ("", outcome.rule.slice, outcome.rule.group) else f", {outcome.place}"
             case = {"name": f"{outcome.rule.text}{place}", "classname": f"oochub.{outcome.rule.metric}"}
             case = {key: wording.clean(text) for key, text in case.items()}

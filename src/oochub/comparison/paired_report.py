@@ -531,7 +531,7 @@ def make_paired_sections(report: PairedReport, *, images: bool, words: PairWords
         "lead": write_lead(report),
         "caveat": CAVEAT,
         "models": (first, second),
-        "notes": [format_numbers.counts_in_text(wording.clean(note)) for note in report.notes],
+        "notes": [format_numbers.counts_in_text(note) for note in report.notes],
         "sides": sides,
         "head": _head(report),
         "tables": [_build_page_table(report, metric, report.slices, words) for metric in shown],
@@ -627,7 +627,7 @@ def _write_commands(report: PairedReport) -> dict[str, Any]:
     ]  # fmt: skip
     return {
         "facts": [(title, text) for title, text in facts if text],
-        "command": wording.clean(origin.command),
+        "command": origin.command,
         "licenses": [(wording.name(part.what), wording.name(part.license)) for part in benchmark.licenses],
     }
 

@@ -265,7 +265,7 @@ class Ranking(Shown):
             task=f"{wording.name(self.benchmark.name)}/{wording.name(self.benchmark.config)}",
             count=len(self.names),
             tables=[self._lay_out(table) for table in self.tables],
-            notes=[format_numbers.counts_in_text(wording.clean(note)) for note in self.notes],
+            notes=[format_numbers.counts_in_text(note) for note in self.notes],
             oochub=version("oochub"),
         )
 

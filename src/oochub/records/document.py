@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from oochub.records.report_records import Fact
-from oochub.records.table import Table, escape_markdown, make_notebook_table
+from oochub.records.table import Table, clean_fields, escape_markdown, make_notebook_table
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, Group, RenderableType
@@ -47,6 +47,9 @@ class Block:
     is_short: bool = True
     html: str = ""
     caption: str = ""
+
+    def __post_init__(self) -> None:
+        clean_fields(self)
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -176,6 +179,9 @@ class Document:
     is_close: bool = False
     is_headline_last: bool = False
     beside: str = ""
+
+    def __post_init__(self) -> None:
+        clean_fields(self)
 
     def without_bold(self, word: str) -> "Document":
         """The same with a word before each cell that is bold, and in what is said of them."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rich.table import Table as Grid
     from rich.text import Text
 
+UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+"""C0 and C1 controls, bidi controls, line separators and lone surrogates: they could redraw what is around them."""
 MARKS = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ"
 """Superscript letters; there is none of q."""
 PLAIN = "abcdefghijklmnoprstuvwxyz"
@@ -35,6 +37,30 @@ _LATEX |= {"<": "$<$", ">": "$>$", "|": r"\textbar{}"}  # in the usual encoding 
 _LATEX |= {"\u202f": r"\,", "…": r"\ldots{}", "±": r"$\pm$", "·": r"$\cdot$"}
 _LATEX |= {mark: rf"\textsuperscript{{{letter}}}" for mark, letter in zip(MARKS, PLAIN, strict=True)}
 _MARKDOWN = {character: f"\\{character}" for character in "\\`*_[]|#"} | {"<": "&lt;", ">": "&gt;", "\n": " "}
+
+
+def clean(text: str) -> str:
+    r"""The text with control and bidi characters shown as U+FFFD; line feeds and tabs stay.
+
+    >>> clean("a\u202eb") == "a\ufffdb"
+    True
+    """
+    return UNSAFE.sub("\ufffd", text)
+
+
+def clean_fields(record: Any) -> None:
+    """Cleans the texts of a frozen dataclass that is shown, and those in its tuples."""
+    for name, value in vars(record).items():
+        object.__setattr__(record, name, _clean_any(value))
+
+
+def _clean_any(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, tuple):
+        parts = map(_clean_any, value)
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +103,9 @@ class Table:
     records: tuple[Mapping[str, Any], ...] = ()
     footnotes: tuple[str, ...] = ()
     beside: bool = False
+
+    def __post_init__(self) -> None:
+        clean_fields(self)
 
     def without_bold(self, word: str) -> "Table":
         """The same with a word before each cell that is bold, for where bold cannot be seen."""

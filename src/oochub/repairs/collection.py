@@ -127,7 +127,7 @@ class Collection:
 def describe_collection(collection: Collection) -> list[str]:
     """The cells to collect first, how the gain was predicted, and what was ranked; the first sentence says most."""
     if collection.reason:
-        return [wording.clean(collection.reason), *_describe_ranking(collection)]
+        return [collection.reason, *_describe_ranking(collection)]
     more, first = format_numbers.count(collection.more), collection.first
     known = [cell for cell in collection.cells if not format_numbers.is_undefined(cell.gain)]
     if first:
@@ -162,7 +162,7 @@ def describe_collection(collection: Collection) -> list[str]:
 def _describe_ranking(collection: Collection) -> list[str]:
     if collection.ranked is None:
         return []
-    notes = [format_numbers.counts_in_text(wording.clean(f"{note}.")) for note in collection.notes]
+    notes = [format_numbers.counts_in_text(f"{note}.") for note in collection.notes]
     count = format_numbers.count(collection.ranked)
     if not collection.first:
         return [f"{count} unlabeled images were read, but no cell is named to rank them for.", *notes]

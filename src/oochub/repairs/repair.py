@@ -75,7 +75,7 @@ def write_sentences(repair: "Repair") -> list[str]:
     if repair.outcome == "better" and repair.inside is not None and repair.inside.difference.low > 0:
         said.append("It is better in usual contexts too, so not all of the gain comes from relying less on context.")
     if repair.reason:
-        said.append(wording.clean(repair.reason))
+        said.append(repair.reason)
     if repair.contexts:
         said.append(
             "Contexts were found in the images. Those that matter to the model on rows that do not prove: "
@@ -140,7 +140,7 @@ def _describe_draws(repair: "Repair") -> str:
 def name_head(tried: "TriedHead") -> str:
     """A head in words: "last layer retrained on weighted groups (c = 0.1; class and side)"."""
     about = _describe_settings(tried)
-    return f"{wording.clean(tried.title)} ({about})" if about else wording.clean(tried.title)
+    return f"{tried.title} ({about})" if about else tried.title
 
 
 def _describe_settings(tried: "TriedHead") -> str:
@@ -167,7 +167,7 @@ def terminal(repair: "Repair", width: int) -> "Group":
     from rich.console import Group
     from rich.text import Text
 
-    notes = [f"Note: {format_numbers.counts_in_text(wording.clean(note))}" for note in repair.notes]
+    notes = [f"Note: {format_numbers.counts_in_text(note)}" for note in repair.notes]
     lines = [describe_choice(repair), _describe_draws(repair), *write_sentences(repair), *notes]
     document = Document(blocks=_make_blocks(repair, is_short=True), notes=tuple(filter(None, lines)))
     if repair.collection is None:
@@ -208,7 +208,7 @@ def _make_tried(repair: "Repair") -> Table:
     shown = sorted(best[:_SHOWN], key=repair.tried.index)
     rows = [
         (
-            wording.clean(each.title),
+            each.title,
             _describe_settings(each),
             format_numbers.fraction(each.outside),
             format_numbers.fraction(each.inside),
@@ -235,7 +235,7 @@ def _make_draws(repair: "Repair") -> Table:
             format_numbers.ABSENT if number is None else notes.cell(number.difference, signed=True)
             for number in (draw.outside, draw.inside)
         ]
-        rows.append((f"seed {draw.seed}", *cells, wording.clean(draw.title)))
+        rows.append((f"seed {draw.seed}", *cells, draw.title))
     return Table(
         title="The same with other divisions of the rows",
         heads=("Division", "change in\nunusual contexts", "change in\nusual contexts", "chosen"),
@@ -460,7 +460,7 @@ def write_repair_card(repair: Repair, *, class_names: Sequence[str], is_wrapper:
         lines += ["", "## How to make it again", "```", repair.command, "```"]
     packages = repair.provenance.get("packages") or {}
     versions = [f"oochub {repair.provenance.get('oochub', '')}", *(f"{name} {text}" for name, text in packages.items())]
-    return "\n".join([*lines, "", "## Versions", f"{', '.join(versions)}."]) + "\n"
+    return wording.clean("\n".join([*lines, "", "## Versions", f"{', '.join(versions)}."]) + "\n")
 
 
 def repair_page(repair: "Repair", *, images: bool = True) -> str:
@@ -492,7 +492,7 @@ def repair_page(repair: "Repair", *, images: bool = True) -> str:
         sides={} if paired is None else paired["sides"],
         flips=flips,
         without_pictures=paired is not None and paired["without_pictures"],
-        notes=[format_numbers.counts_in_text(wording.clean(note)) for note in repair.notes],
+        notes=[format_numbers.counts_in_text(note) for note in repair.notes],
         facts=_list_facts(repair),
         commands=_write_commands(repair),
         name=wording.name(str(repair.provenance.get("model") or "A model"), 60),
@@ -530,4 +530,4 @@ def _write_commands(repair: "Repair") -> str:
     if not repair.command:
         return ""
     after = "\noochub compare before.parquet after.parquet" if repair.comparison is not None else ""
-    return wording.clean(repair.command) + after
+    return repair.command + after

@@ -71,7 +71,7 @@ def render_page(
         advice=advice or many,
         report=report,
         verdict=verdict(report),
-        notes=[format_numbers.counts_in_text(wording.clean(note)) for note in report.caveats],
+        notes=[format_numbers.counts_in_text(note) for note in report.caveats],
         said=[line for section in sections() if section.is_beside_verdict for passage in section.passages(report)
               for line in passage.said],
         sections=shown,

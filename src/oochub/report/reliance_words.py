@@ -88,7 +88,7 @@ def describe_remaining(report: "ReportRecord") -> str:
             "No context is clearly usual or unusual for a class of these rows, so no reliance on context can be told."
         )
     if format_numbers.is_undefined(found.gap):
-        return f"A gap for the same class and context cannot be computed: {wording.clean(found.gap.reason or '')}."
+        return f"A gap for the same class and context cannot be computed: {found.gap.reason or ''}."
     size = f"{format_numbers.points(found.gap)}{format_numbers.points_word('fraction')}"
     return (
         f"For the same class and context, the gap is {size} of accuracy ({describe_interval(found.gap, signed=True)})."

@@ -222,7 +222,7 @@ def _write_worst_group_lead(report: "ReportRecord") -> str:
 def _say_how_much(report: "ReportRecord", words: _Words) -> Fact:
     gap, title, metric = report.gap, "How much", wording.put_in_sentence(words.metric)
     if format_numbers.is_undefined(gap.estimate):
-        reason = wording.clean(gap.estimate.reason or "the gap could not be computed")
+        reason = gap.estimate.reason or "the gap could not be computed"
         return Fact(title, format_numbers.UNDEFINED, f": {reason}.")
     inner = describe_interval(gap.estimate, report.unit, signed=True)
     where = (
@@ -327,7 +327,7 @@ def _say_how_sure(report: "ReportRecord", judged: Judged, words: _Words) -> Fact
         smaller = " in the smaller set" if gap.n_out_smallest < gap.n_out else ""
         answer = f"{few}{smaller}; at least {FEWEST} are needed."
     elif case == "too_few":
-        answer = f"Cannot be computed: {wording.clean(judged.gap.reason or 'the gap has no interval')}."
+        answer = f"Cannot be computed: {judged.gap.reason or 'the gap has no interval'}."
     elif case == "no_effect":
         d = format_numbers.whole_points(benchmark.practical_gap, report.unit)
         answer = f"The interval lies between \u2212{d} and +{d}{format_numbers.points_word(report.unit)}."

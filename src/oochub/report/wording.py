@@ -11,25 +11,15 @@ from oochub.records.build_record import OWN
 from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel
 from oochub.records.report_records import ComparedRows, GroupRow, MetricDescription, Side, Slice
 from oochub.records.sides import Vocabulary
+from oochub.records.table import UNSAFE, clean
 from oochub.report import format_numbers
 
 if TYPE_CHECKING:
     from oochub.report.report_record import ReportRecord
 
-# C0 and C1 controls, bidi controls, line separators and lone surrogates: text that could redraw its surroundings
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 _LONGEST_NAME = 120
 _LONGEST_WORDS = 40  # class names stand in narrow columns
 _PEOPLE = ("Pearson",)  # whom metrics are named after
-
-
-def clean(text: str) -> str:
-    r"""The text with control and bidi characters shown as U+FFFD; line feeds and tabs stay.
-
-    >>> clean("a\u202eb") == "a\ufffdb"
-    True
-    """
-    return _UNSAFE.sub("\ufffd", text)
 
 
 def escape_json(text: str) -> str:
@@ -38,7 +28,7 @@ def escape_json(text: str) -> str:
     >>> escape_json('["a\u202eb"]')
     '["a\\u202eb"]'
     """
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def name(text: str, limit: int = _LONGEST_NAME) -> str:

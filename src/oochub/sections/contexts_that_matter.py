@@ -152,7 +152,7 @@ def _write_lead(report: "ReportRecord", finding: ContextFinding) -> str:
     name = wording.words(finding.name)
     end = "." if finding.status == "shown" else ", a difference that chance alone could explain."
     if finding.status == "not shown" and finding.reason:
-        end = f", but {wording.clean(finding.reason)}."
+        end = f", but {finding.reason}."
     return (
         f"It is right {usual} times in 100 when “{name}” is as usual for the class and {against} times when it is "
         f"not{end}"
@@ -204,7 +204,7 @@ def _say_how_sure(report: "ReportRecord", finding: ContextFinding | None) -> Fac
     covers = format_numbers.seeds(report.model.seeds, wording.name(report.benchmark.words.example))
     if finding is None or found is None:
         reasons = [each.reason for each in found.contexts if each.reason] if found else []
-        why = f": {wording.clean(max(reasons, key=reasons.count))}" if reasons else ""
+        why = f": {max(reasons, key=reasons.count)}" if reasons else ""
         answer = f"Nothing was tested{why}."
     else:
         alike = finding.alike_p_value if finding.is_alike else None
@@ -233,7 +233,7 @@ def _write_headline(found: ContextFindings) -> str:
     if not found.contexts:
         return "No context was found."
     if found.contexts[0].status == "no direction":
-        return f"No direction is claimed: {wording.clean(found.contexts[0].reason or '')}."
+        return f"No direction is claimed: {found.contexts[0].reason or ''}."
     return "No context that was found is shown to matter." if found.n_tests else "No context could be tested."
 
 
@@ -301,7 +301,7 @@ def _check_words(finding: ContextFinding) -> tuple[str, ...]:
             lines.append(f"labels this often wrong show {format_numbers.fraction(shown)}% of a gap ({ends})")
         lines.append(f"with correct labels the gap is {_format_limited(bounds)}")
     elif bounds is not None:
-        lines.append(wording.clean(bounds.reason or "the gap has no interval"))
+        lines.append(bounds.reason or "the gap has no interval")
     if worst is not None and format_numbers.has_interval(worst):
         known = worst.low > -1 or worst.high < 1
         lines.append(f"at worst {_format_limited(worst)}" if known else "at worst nothing is known about it")
@@ -443,7 +443,7 @@ def _make_row(finding: ContextFinding) -> dict[str, Any]:
         "status": finding.status,
         "gap": finding.gap,
         "n": f"{format_numbers.count(finding.n_usual)} + {format_numbers.count(finding.n_against)}",
-        "reason": wording.clean(finding.reason or ""),
+        "reason": finding.reason or "",
         "chart": svg.row(_SCALE, {"shown" if finding.status == "shown" else "plain": finding.gap}, most=_TICKS),
     }
 

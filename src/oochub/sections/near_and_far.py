@@ -240,7 +240,7 @@ def _write_best(rows: Sequence[GroupOfSetsRow], parts: Sequence[Sequence[GroupOf
     row = rows[0]
     auroc = row.metrics[_AUROC]
     if format_numbers.is_undefined(auroc):
-        return f"No AUROC can be computed: {wording.clean(auroc.reason or 'no value')}."
+        return f"No AUROC can be computed: {auroc.reason or 'no value'}."
     name = wording.name(row.detector, 60)
     first = f"{name} has AUROC {format_numbers.fraction(auroc)}"
     first += ", the highest here; differences were not tested" if len(rows) > 1 else ""
@@ -283,7 +283,7 @@ def _write_legend(found: NearAndFarNumbers) -> Iterable[str]:
     )
     pooled = next((row.known[1:] for row in found.rows if row.reading == "full_spectrum"), None)
     if pooled is not None and set(pooled) != set(found.published):
-        yield f"The full spectrum of {wording.clean(found.source)} has {_join(found.published)}; here it is another."
+        yield f"The full spectrum of {found.source} has {_join(found.published)}; here it is another."
     if found.not_given:
         missing = "; ".join(
             f"{'shifted' if of == 'shifted' else wording.name(of, 30)}: {_join(names)}"

@@ -177,7 +177,7 @@ def _find_best(pair: _PairRows[DetectionRow]) -> Estimate:
 def _say_how_much(pair: _PairRows[DetectionRow]) -> Fact:
     row, best = pair.rows[0], _find_best(pair)
     if format_numbers.is_undefined(best):
-        return Fact("How much", format_numbers.UNDEFINED, f": {wording.clean(best.reason or 'unknown')}.")
+        return Fact("How much", format_numbers.UNDEFINED, f": {best.reason or 'unknown'}.")
     n_id, n_ood = format_numbers.count(row.n_id), format_numbers.count(row.n_ood)
     sets = f"{n_id} examples against {n_ood} of {wording.name(row.ood_set, 60)}"
     return Fact(

@@ -357,9 +357,7 @@ def _write_finding(report: "ReportRecord") -> _Finding | None:
         return None
     place, target, share = _place(report), _name_target(report, errors), errors.share
     if format_numbers.is_undefined(share):
-        return _Finding(
-            f"It cannot be determined where the errors go: {wording.clean(share.reason or 'no value')}.", ""
-        )
+        return _Finding(f"It cannot be determined where the errors go: {share.reason or 'no value'}.", "")
     by_chance = (errors.chance, errors.chance_of_answers)
     hits, n = format_numbers.count(round(share * share.n)), format_numbers.count(share.n)
     counts = f"{hits} of {n} errors do"
