@@ -11,7 +11,10 @@ from detection_reports import made
 from rich.console import Console
 
 import oochub
+from oochub.records.document import Block, Document, NextStep
+from oochub.records.report_records import Fact
 from oochub.records.schema import to_json
+from oochub.records.table import Table
 from oochub.report import verdict as verdicts
 from oochub.report.report import Report
 
@@ -191,3 +194,21 @@ def test_a_report_without_sides_shows_its_slices_in_a_terminal():
     text = printed(to_json(oochub.evaluate(sets, detectors=["msp"], resamples=100)))
     assert "All examples" in text.split("Confidence")[0] and "mean confidence" in text
     assert "slices" not in text.rpartition("Not shown here")[2]
+
+
+@pytest.mark.parametrize("form", ["to_terminal", "to_markdown", "to_latex", "to_notebook"])
+def test_no_text_of_a_document_redraws_what_is_around_it(form):
+    """Controls and bidi signs become U+FFFD wherever a text stands. Planted fault seen: texts that are not cleaned."""
+    bad = "a\u202eb\x1b[2Jc\x00"
+    table = Table(title=bad, heads=("Head", bad), rows=((bad, f"1\n{bad}"),), footnotes=(bad,), sentences=(bad,))
+    block = Block(title=bad, sentences=(bad,), table=table, steps=(NextStep(bad, bad),), below=(bad,), name=bad)
+    facts = (Fact(bad, bad, bad), Fact(bad, bad, bad))
+    document = Document(
+        headline=bad, rest=bad, sentences=(bad,), facts=facts, blocks=(block,), caveats=(bad,), notes=(bad,)
+    )
+    shown = getattr(document, form)()
+    if form == "to_terminal":
+        stream = io.StringIO()
+        Console(file=stream, width=300, color_system=None).print(shown)
+        shown = stream.getvalue()
+    assert "\ufffd" in shown and not set(shown) & {"\u202e", "\x1b", "\x00"}
