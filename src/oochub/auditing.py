@@ -12,7 +12,7 @@ from oochub.data.data_source import DataSource
 from oochub.data.load import find_data_declaration, open_data
 from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.evaluate import evaluate
-from oochub.evaluation.kept_report import read_kept_report
+from oochub.evaluation.evaluation_inputs import read_kept_report
 from oochub.models.callable_model import leave_as_it_was, wrap_callable
 from oochub.models.mode import list_mode_options
 from oochub.models.model_source import ModelSource

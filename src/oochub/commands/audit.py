@@ -101,7 +101,7 @@ def audit(
 
 def _open_report(key: str, out: Path, intervals: IntervalSettings) -> "Report | None":
     """The report in the folder, where it is of the predictions that the cache has by a key; its page is written."""
-    from oochub.evaluation.kept_report import read_kept_report
+    from oochub.evaluation.evaluation_inputs import read_kept_report
     from oochub.prediction.prediction_cache import PredictionCache
 
     folder = check_writable(out, kind=AUDIT)

@@ -3,10 +3,13 @@
 This is predictions, their files, or files of answers that belong to a benchmark.
 
 Columns of another program beside the rows of predictions: by id, else in the order of the rows.
+
+The report that an audit left in its folder: what is of the same predictions and settings is not made again.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +24,9 @@ from oochub.exchange.bridge import ROW, find_bridge
 from oochub.prediction.predictions import Predictions
 from oochub.records.metadata import RESERVED
 from oochub.records.parameters import read_names
+from oochub.report.report import Report
 from oochub.settings.data_settings import DataSettings
-from oochub.settings.evaluation_settings import EvaluationSettings
+from oochub.settings.evaluation_settings import EvaluationSettings, IntervalSettings
 from oochub.settings.option import list_options
 
 _KEYS = ("example_id", "split")
@@ -271,3 +275,30 @@ benchmark=.
 def _holds_answers(path: Path) -> bool:
     """Whether a path is that of answers by its name, or a file or folder of a program that has a bridge."""
     return path.suffix.lower() in _ANSWERS or (path.suffix.lower() != ".parquet" and find_bridge(path) is not None)
+
+
+def read_kept_report(file: Path, predictions: Predictions, intervals: IntervalSettings) -> Report | None:
+    """The report in a file, if it is of these predictions and settings; else None.
+
+    Args:
+        file: The report.json of an audit, there or not.
+        predictions: The predictions of the audit.
+        intervals: How intervals are found.
+
+    >>> predictions = Predictions.from_arrays(logits=[[1.0, 0.0]], label=[0], class_names=["cow", "camel"])
+    >>> read_kept_report(Path("nowhere/report.json"), predictions, IntervalSettings()) is None
+    True
+    """
+    if not file.is_file():
+        return None
+    try:
+        report = Report.load(file)
+    except OochubError:  # damaged, or of another version: it is made again
+        return None
+    origin = report.provenance
+    key = predictions.metadata.provenance.get("key")  # of model, data and settings; a model object has none
+    made_of = (origin.prediction.get("key"), origin.predictions.sha256, origin.resamples, origin.seed, origin.oochub)
+    if report.contexts is not None and report.contexts.correction != intervals.correction:
+        return None
+    same = made_of == (key, predictions.digest, intervals.resamples, intervals.seed, version("oochub"))
+    return report if same and key is not None else None
