@@ -133,7 +133,9 @@ def _make_row(row: BoardRow, scale: svg.LinearScale) -> dict[str, Any]:
         "about": " · ".join(wording.name(words, 60) for words in about if words),
         "rule": entry.selection,
         "supervision": entry.supervision,
-        "rank": _rank(row.rank),
+        "rank": (
+            format_numbers.ABSENT if row.rank is None else format_place(row.rank.best, row.rank.worst, to="\u2013")
+        ),
         "chart": svg.dumbbell(inside, outside, scale),
         "inside": inside,
         "outside": outside,
@@ -194,10 +196,6 @@ def _describe_tests(board: Board, track: Track, unit: str) -> list[str]:
         return []
     said = describe_pairs(tests.clear, tests.pairs, tests.n, tests.test, unit=tests.unit)
     return [text for text in (f"Ranks are ranges of places: {said}", describe_smallest(tests.smallest, unit)) if text]
-
-
-def _rank(rank: RankRange | None) -> str:
-    return format_numbers.ABSENT if rank is None else format_place(rank.best, rank.worst, to="\u2013")
 
 
 def _scale(rows: Sequence[BoardRow], *, is_share: bool) -> svg.LinearScale:
@@ -337,12 +335,8 @@ def _make_board_row(board: Board) -> dict[str, Any]:
         "entries": len(rows),
         "verified": sum(not row.reason for row in rows),
         "models": len({row.entry.model.casefold() for row in rows}),
-        "best": [_find_best(board.tracks.get(track, ()), described.unit) for track in _list_tracks()],
+        "best": [_find_best(board.tracks.get(track, ()), described.unit) for track in tuple(TRACKS)],
     }
-
-
-def _list_tracks() -> tuple[Track, ...]:
-    return tuple(TRACKS)
 
 
 def _find_best(rows: Sequence[BoardRow], unit: str) -> dict[str, Any] | None:

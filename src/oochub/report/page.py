@@ -147,7 +147,7 @@ def _describe_training(training: Training) -> str:
         "weights": _describe_weights(training),
         "environments": training.environments,
         "seed": training.seed,
-        "epochs": _describe_epochs(training),
+        "epochs": (None if training.epochs is None else f"{training.epochs:g}"),
     }
     named["chosen"] = training.selection
     parts += [f"{title}: {value}" for title, value in named.items() if value is not None]
@@ -159,7 +159,3 @@ def _describe_weights(training: Training) -> str | None:
         return None
     start = f"from {training.base}" if training.pretrained else "from scratch"
     return f"{training.architecture} {start}"
-
-
-def _describe_epochs(training: Training) -> str | None:
-    return None if training.epochs is None else f"{training.epochs:g}"

@@ -191,7 +191,7 @@ def _say_on_what(report: "ReportRecord") -> Fact:
         return Fact("On what", "No context is shown.", f" {checked}")
     first = shown[0]
     more = f"; {len(shown) - 1} more shown" if len(shown) > 1 else ""
-    usual = _describe_usual(first)
+    usual = _format_names(_select_role(first, "usual")) or format_numbers.ABSENT
     whose = "" if usual == format_numbers.ABSENT else f", usual for {usual}"
     return Fact("On what", f"{wording.words(first.name)}{whose}", f" ({wording.name(first.words)}){more}. {checked}")
 
@@ -345,11 +345,6 @@ def _build_table(report: "ReportRecord") -> Table:
     p = f"p ({_name_correction(found)})"
     heads = ("Context", "Matters", "Usual for", "As usual %", "Against %", "Gap in points", p, "n usual + against")
     return Table(heads=heads, rows=tuple(rows), left=frozenset({0, 1, 2}), footnotes=below.lines, beside=True)
-
-
-def _describe_usual(finding: ContextFinding) -> str:
-    """The classes for which a context is usual, the highest lift first, three by name."""
-    return _format_names(_select_role(finding, "usual")) or format_numbers.ABSENT
 
 
 def _describe_role(finding: ContextFinding) -> str:

@@ -62,8 +62,26 @@ class EverySlice(Section["ReportRecord"]):
                 yield NamedNumber(part.name, _NONE_OF_THEM, share, f"{part.name}/{_NONE_OF_THEM}")
 
     def chart(self, report: "ReportRecord") -> tuple[str, list[ChartRow]]:
-        """One metric on the slices that have it."""
-        return _list_rows(report)
+        """One metric on every slice that has it: the primary one, else the error, else one that every slice has.
+
+        Returns:
+            The metric and its rows; "" and none for a report without any number.
+        """
+        titled = select_slices(report)
+        parts = [part for _, part in titled]
+        primary = report.benchmark.primary_metric
+        names = list(dict.fromkeys(name for part in parts for name in part.metrics))
+        complete = [
+            name for name in names if not any(format_numbers.is_undefined(part.metrics.get(name)) for part in parts)
+        ]
+        preferred = [primary] if primary in complete else ["error_rate", *complete, primary]
+        metric = next((name for name in (*preferred, *names) if name in names), "")
+        rows = []
+        for title, part in titled:
+            if metric in part.metrics:
+                side = next((side for side in theme.SIDES if side == _SIDE_OF.get(part.role)), None)
+                rows.append(ChartRow(title, part.metrics[metric], side, part.n))
+        return metric, rows
 
     def page(self, report: "ReportRecord", *, room: int | None) -> OnPage | None:
         """The tables, as many metrics beside each other as fit."""
@@ -84,29 +102,6 @@ def _build_table(report: "ReportRecord") -> Table:
         )
     heads = ("Slice", *(wording.title_metric(metric, report.description(metric)) for metric in metrics), "n")
     return Table(heads=heads, rows=tuple(rows), footnotes=below.lines)
-
-
-def _list_rows(report: "ReportRecord") -> tuple[str, list[ChartRow]]:
-    """One metric on every slice that has it: the primary one, else the error, else one that every slice has.
-
-    Returns:
-        The metric and its rows; "" and none for a report without any number.
-    """
-    titled = select_slices(report)
-    parts = [part for _, part in titled]
-    primary = report.benchmark.primary_metric
-    names = list(dict.fromkeys(name for part in parts for name in part.metrics))
-    complete = [
-        name for name in names if not any(format_numbers.is_undefined(part.metrics.get(name)) for part in parts)
-    ]
-    preferred = [primary] if primary in complete else ["error_rate", *complete, primary]
-    metric = next((name for name in (*preferred, *names) if name in names), "")
-    rows = []
-    for title, part in titled:
-        if metric in part.metrics:
-            side = next((side for side in theme.SIDES if side == _SIDE_OF.get(part.role)), None)
-            rows.append(ChartRow(title, part.metrics[metric], side, part.n))
-    return metric, rows
 
 
 def _make_page_content(report: "ReportRecord") -> dict[str, Any]:

@@ -78,8 +78,19 @@ class ObjectAndBackground(Section["ReportRecord"]):
         return OnPage(values=shown, pictures=sum(len(each.image) for each in pictures))
 
     def command(self, report: "ReportRecord") -> str:
-        """The command that asks for the probe again; "" for a report without it."""
-        return _write_command(report)
+        """The command that asks for the probe again; "" for a report without it.
+
+        What the report does not know stands in capitals: your own data, and a model that nobody named.
+        """
+        found, benchmark = report.background, report.benchmark
+        if found is None:
+            return ""
+        source = "SOURCE" if benchmark.name == OWN else f"{benchmark.name}/{benchmark.config}"
+        seed = report.provenance.seed
+        words = ["oochub", "audit", report.model.id or "MODEL", source, *(found.options or ("--probe", "background"))]
+        words += ["--seed", str(seed)] if seed else []
+        words += ["--probe-option", f"seed={found.seed}"] if found.seed != seed else []
+        return shlex.join(words)
 
 
 _VARIANTS: Mapping[Variant, str] = {
@@ -194,22 +205,6 @@ def _describe_rows(found: BackgroundProbe, side: str, own: EvaluatedBenchmark) -
         f"located by {wording.name(found.area)}.{out}{lent} Altered images are unlike any training image, which alone "
         "may cause wrong answers."
     )
-
-
-def _write_command(report: "ReportRecord") -> str:
-    """The command that asks for the probe again; "" for a report without it.
-
-    What the report does not know stands in capitals: your own data, and a model that nobody named.
-    """
-    found, benchmark = report.background, report.benchmark
-    if found is None:
-        return ""
-    source = "SOURCE" if benchmark.name == OWN else f"{benchmark.name}/{benchmark.config}"
-    seed = report.provenance.seed
-    words = ["oochub", "audit", report.model.id or "MODEL", source, *(found.options or ("--probe", "background"))]
-    words += ["--seed", str(seed)] if seed else []
-    words += ["--probe-option", f"seed={found.seed}"] if found.seed != seed else []
-    return shlex.join(words)
 
 
 def _make_page_content(report: "ReportRecord", *, images: bool = True) -> dict[str, Any] | None:

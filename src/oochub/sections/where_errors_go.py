@@ -407,7 +407,7 @@ def _build_table(report: "ReportRecord") -> Table:
     ]
     heads = (
         wording.capitalize_sentence(_place(report)),
-        _head(errors),
+        ("Usual for" if errors.source == "usual" else "In training with"),
         "Share of errors %",
         "95% interval",
         "Chance %",
@@ -450,7 +450,3 @@ def _name_target(report: "ReportRecord", errors: ErrorsByContext) -> str:
     if errors.source == "usual":
         return f"a class whose usual {_place(report)} it is"
     return f"a class that has the same {_place(report)} in training"
-
-
-def _head(errors: ErrorsByContext) -> str:
-    return "Usual for" if errors.source == "usual" else "In training with"
