@@ -144,42 +144,6 @@ def rank_comparison(
     )
 
 
-def goals_of_breakdown(breakdown: Mapping[str, float], *, correct: int, incorrect: int, ood: int) -> dict[str, float]:
-    """Both goals of detection from the three AUROCs of ood_breakdown, such as a row of Table 4.
-
-        new class = a C1 + (1 - a) C2,   failure = (nI C3 + nO C1) / (nI + nO),   a = nC / (nC + nI)
-
-    Args:
-        breakdown: correct_vs_ood (C1), incorrect_vs_ood (C2) and correct_vs_incorrect (C3), in any unit.
-        correct: Number nC of correct ID rows.
-        incorrect: Number nI of incorrect ID rows.
-        ood: Number nO of OOD rows.
-
-    Returns:
-        auroc_new_class and auroc_failure in the unit of `breakdown`.
-
-    Raises:
-        OochubError: A number below 0, or no ID row, or no failure.
-
-    >>> msp = {"correct_vs_ood": 86.9, "incorrect_vs_ood": 54.7, "correct_vs_incorrect": 86.4}
-    >>> found = goals_of_breakdown(msp, correct=38_065, incorrect=11_935, ood=31_807)
-    >>> round(found["auroc_new_class"], 2), round(found["auroc_failure"], 2)  # Table 3: 79.2 and 86.8
-    (79.21, 86.76)
-    """
-    if min(correct, incorrect, ood) < 0 or not correct + incorrect or not incorrect + ood:
-        raise OochubError(
-            "Both goals need ID rows and failures (incorrect ID or OOD rows), "
-            f"got correct={correct}, incorrect={incorrect}, ood={ood}."
-        )
-    of_ood, of_wrong, of_right = (
-        breakdown[key] for key in ("correct_vs_ood", "incorrect_vs_ood", "correct_vs_incorrect")
-    )
-    return {
-        "auroc_new_class": (correct * of_ood + incorrect * of_wrong) / (correct + incorrect),
-        "auroc_failure": (incorrect * of_right + ood * of_ood) / (incorrect + ood),
-    }
-
-
 def gain_from_incorrect(score: Any, baseline: Any, is_ood: Any, correct: Any, *, confidence: float = 0.95) -> Estimate:
     """The share of a detector's gain in new-class AUROC that comes from incorrect ID rows.
 

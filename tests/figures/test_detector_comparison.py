@@ -12,7 +12,6 @@ from oochub.errors import OochubError
 from oochub.figures._detector_comparison import (
     compare_auroc,
     gain_from_incorrect,
-    goals_of_breakdown,
     rank_comparison,
 )
 
@@ -155,15 +154,6 @@ def test_shift_is_the_difference_of_mean_ranks() -> None:
     assert sum(float(result.shift[name].difference) * own.sum() for name, own in rows.items()) == pytest.approx(0)
 
 
-@pytest.mark.parametrize("name", TABLE_4)
-def test_goals_of_the_published_rows(name: str) -> None:
-    """Published in Table 3: 79.2 and 86.8 of MSP. Planted fault: nO and nI exchanged."""
-    row, goals = TABLE_4[name]
-    result = goals_of_breakdown(dict(zip(KEYS, row, strict=True)), correct=38_065, incorrect=11_935, ood=31_807)
-    assert 38_065 / 50_000 == 0.7613
-    assert [round(value, 2) for value in result.values()] == list(goals)
-
-
 def test_gain_equals_the_metrics() -> None:
     """The share from the five AUROCs of scikit-learn. Planted fault: a share of all ID rows' gain, without 1 - a."""
     for seed in range(5):
@@ -260,5 +250,3 @@ def test_messages() -> None:
             run(**arguments | {"baseline": arguments["baseline"][1:]})
     with pytest.raises(OochubError, match="bins must be a whole number, 1 or more, got 0"):
         rank_comparison(**arguments, bins=0)
-    with pytest.raises(OochubError, match="Both goals need ID rows and failures"):
-        goals_of_breakdown(dict.fromkeys(KEYS, 0.5), correct=10, incorrect=0, ood=0)

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
 from oochub.checking.rules import RuleCorrection, RuleOutcome, State, is_gap
-from oochub.records.document import Block, Document, Shown
+from oochub.records.document import Block, Document, DocumentForms
 from oochub.records.schema import to_json
 from oochub.records.table import Table
 from oochub.report import format_numbers, theme, wording
@@ -75,7 +75,7 @@ def _describe_limits(outcomes: Sequence[RuleOutcome]) -> Iterator[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check(Shown):
+class Check(DocumentForms):
     """What `oochub.check` returns.
 
     Attributes:

@@ -23,7 +23,7 @@ from oochub.comparison.comparison_table import (
 )
 from oochub.comparison.model_line import find_trained_models
 from oochub.errors import OochubError, unknown_name
-from oochub.records.document import Block, Document, Shown
+from oochub.records.document import Block, Document, DocumentForms
 from oochub.records.table import Table
 from oochub.report import format_numbers, wording
 from oochub.report.footnotes import Footnotes
@@ -41,7 +41,7 @@ _FRAME = [
 
 
 @dataclass(frozen=True)
-class Comparison(Shown):
+class Comparison(DocumentForms):
     """What `comparison` returns.
 
     Attributes:

@@ -334,12 +334,7 @@ def _make_dot(line: ModelLine, point: LinePoint) -> Dot:
 
 def _make_axis(line: ModelLine, estimates: Sequence[Estimate], title: str) -> Axis:
     """An axis on which these have room, with their intervals."""
-    places = [
-        float(line.place(line.shown(e, end)))
-        for e in estimates
-        for end in (e.value, e.low, e.high)
-        if not format_numbers.is_undefined(end)
-    ]
+    places = [float(line.place(line.shown(each, end))) for each in estimates for end in svg.list_ends([each])]
     room = 0.08 * (max(places) - min(places)) or 0.1
     low, high = min(places) - room, max(places) + room
     scale = format_numbers.SCALES.get(line.described.unit, 1)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oochub.errors import unknown_name
-from oochub.records.document import Block, Document, Shown
+from oochub.records.document import Block, Document, DocumentForms
 from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel, Provenance
 from oochub.records.report_records import ComparedNumber, ComparedRows, Flip, MetricDescription
 from oochub.records.schema import to_json
@@ -69,7 +69,7 @@ _LOOKS: Mapping[str, Look] = {"in": "in", "out": "out", "hard_positive": "out", 
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class PairedReport(Shown):
+class PairedReport(DocumentForms):
     """What `oochub.compare` returns: A is the first model, B the second.
 
     Attributes:
@@ -588,8 +588,7 @@ def _build_page_table(
 
 def _scale(compared: Sequence[ComparedNumber]) -> svg.LinearScale:
     """From the lowest end of the differences to the highest, with 0 in it."""
-    every = [end for each in compared for end in (each.difference.value, each.difference.low, each.difference.high)]
-    ends = [end for end in every if not format_numbers.is_undefined(end)]
+    ends = svg.list_ends(each.difference for each in compared)
     low, high = min([0.0, *ends]), max([0.0, *ends])
     room = 0.04 * (high - low)
     return svg.LinearScale(low=low - room, high=high + room) if high > low else svg.LinearScale(low=-0.01, high=0.01)

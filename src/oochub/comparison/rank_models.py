@@ -24,7 +24,7 @@ from oochub.evaluation.evaluation_rows import EvaluationRows, check_metric
 from oochub.evaluation.slices import RowSet, estimate_side, is_computed, make_row_sets
 from oochub.prediction.predictions import Predictions
 from oochub.process.follow import follow
-from oochub.records.document import Block, Document, Shown
+from oochub.records.document import Block, Document, DocumentForms
 from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel
 from oochub.records.report_records import ComparedNumber, MetricDescription, Role
 from oochub.records.schema import Bounds, Count, to_json
@@ -160,7 +160,7 @@ class RankingTable:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ranking(Shown):
+class Ranking(DocumentForms):
     """What `oochub.compare` returns for three or more predictions.
 
     Attributes:

@@ -201,7 +201,7 @@ def _describe_tests(board: Board, track: Track, unit: str) -> list[str]:
 def _scale(rows: Sequence[BoardRow], *, is_share: bool) -> svg.LinearScale:
     """From the lowest to the highest number of the board, to full ticks; of shares never beyond 0 and 1."""
     known = [e for row in rows for side in ("in", "out") if (e := row.report.headline(side)) is not None]  # type: ignore[arg-type]
-    ends = [end for e in known for end in (e.value, e.low, e.high) if not format_numbers.is_undefined(end)]
+    ends = svg.list_ends(known)
     edge = 1.0 if is_share else _FAR
     low, high = (
         min(max(end, -edge if not is_share else 0.0), edge) for end in (min(ends, default=0.0), max(ends, default=1.0))

@@ -294,7 +294,7 @@ class Document:
         return shown, said, [f"Not shown here: {names} (report.to_html() and --html show all)."] * bool(names)
 
 
-class Shown:
+class DocumentForms:
     """Base class of a result that is one document in each of its forms."""
 
     _bold: ClassVar[str] = ""

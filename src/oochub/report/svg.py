@@ -65,6 +65,11 @@ class LinearScale:
         return f"{self.percent(value):.2f}%"
 
 
+def list_ends(estimates: Iterable[Estimate]) -> list[float]:
+    """The values of estimates and the ends of their intervals, those that are numbers: what a scale must hold."""
+    return [end for e in estimates for end in (e.value, e.low, e.high) if not format_numbers.is_undefined(end)]
+
+
 def ticks(low: float, high: float, *, most: int = 6) -> list[float]:
     """Round values inside [low, high], steps of 1, 2 or 5 times a power of ten, at most `most` of them.
 
@@ -244,7 +249,7 @@ def tick_labels(scale: LinearScale, words: Callable[[float], str], *, all_fit: b
 
 
 class Frame(NamedTuple):
-    """Where the axes of a chart stand in its view.
+    """The place of a chart's axes in its view.
 
     Attributes:
         left: Left end of the horizontal axis.

@@ -251,8 +251,7 @@ def _describe_worst(estimate: Estimate) -> str:
 
 def _group_axis(rows: Sequence[ChartRow], unit: str) -> svg.LinearScale:
     """From zero, or the lowest number below it, to the highest; for fractions, to a full tenth."""
-    estimates = [row.estimate for row in rows]
-    ends = [end for e in estimates for end in (e, e.low, e.high) if not format_numbers.is_undefined(end)]
+    ends = svg.list_ends(row.estimate for row in rows)
     low, high = min([0.0, *ends]), max([0.0, *ends])
     if unit == "fraction":
         high = min(max(0.1, -(-high // 0.1) * 0.1), 1.0)

@@ -430,7 +430,7 @@ def _make_probe_rows(pair: _PairRows[ProbeRow]) -> dict[str, Any]:
 
 def _scale(estimates: Sequence[Estimate], *, around: float = 0.5) -> LinearScale:
     """From the lowest to the highest end of all intervals, cut to tenths; chance, or no change, is in it."""
-    ends = [end for e in estimates for end in (e, e.low, e.high) if not format_numbers.is_undefined(end)]
+    ends = svg.list_ends(estimates)
     low, high = min([*ends, around]), max([*ends, around])
     return LinearScale(low=math.floor(low * 10 + 1e-9) / 10, high=max(math.ceil(high * 10 - 1e-9) / 10, low + 0.1))
 
