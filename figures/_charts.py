@@ -19,7 +19,7 @@ _MARKERS = theme.MARKERS | theme.GOAL_MARKERS
 LISTED_GROUPS = 20
 
 
-class MatrixCell(NamedTuple):
+class HeatCell(NamedTuple):
     """A cell of a matrix: its text, the step of its heat (None for none), and whether it is outlined."""
 
     text: str
@@ -132,7 +132,7 @@ def _draw_trace(ax: "Axes", trace: Trace) -> None:
 
 
 def draw_matrix(
-    ax: "Axes", rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[MatrixCell]], **words: Any
+    ax: "Axes", rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[HeatCell]], **words: Any
 ) -> None:
     """A cell for each row and column, hotter by its step; the names of the columns stand above.
 

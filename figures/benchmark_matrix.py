@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from oochub.comparison.comparison_page import GAP, make_gap_matrix
-from oochub.figures._charts import MatrixCell, draw_matrix
+from oochub.figures._charts import HeatCell, draw_matrix
 from oochub.figures._style import INK2, draw_title, make_axes
 from oochub.report import format_numbers, theme, wording
 from oochub.report.report import Report
@@ -63,14 +63,14 @@ def benchmark_matrix(reports: Sequence[Report], *, number: str = GAP, ax: "Axes 
     return ax
 
 
-def _fill(cell: Any, is_gap: bool, width: float) -> MatrixCell:
+def _fill(cell: Any, is_gap: bool, width: float) -> HeatCell:
     if cell is None:
-        return MatrixCell(format_numbers.ABSENT, is_quiet=True)
+        return HeatCell(format_numbers.ABSENT, is_quiet=True)
     value = (format_numbers.points if is_gap else format_numbers.quantity)(cell.estimate, cell.unit)
     interval = (format_numbers.interval_points if is_gap else format_numbers.interval)(cell.estimate, cell.unit)
     below = interval or wording.name(cell.estimate.reason or "no interval", 24)
     step = None if format_numbers.is_undefined(cell.lost) else theme.heat_step(cell.lost, width)
-    return MatrixCell(f"{value}\n{below}\nn {format_numbers.count(cell.estimate.n)}", step)
+    return HeatCell(f"{value}\n{below}\nn {format_numbers.count(cell.estimate.n)}", step)
 
 
 def _table(reports: Sequence[Report], *, number: str = GAP, **_: Any) -> "pd.DataFrame":

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.figures._charts import MatrixCell, draw_matrix
+from oochub.figures._charts import HeatCell, draw_matrix
 from oochub.figures._style import INK2, draw_title, make_axes
 from oochub.report import format_numbers, theme, wording
 from oochub.report.report import Report
@@ -61,7 +61,7 @@ def confusion_by_context(
     width = theme.heat_width(share for row in rows for share in row.wrong_shares)
     cells = [
         [
-            MatrixCell(
+            HeatCell(
                 format_numbers.fraction(share),
                 None if x == row.label else theme.heat_step(share, width),
                 by == "context" and row.is_trained[x],
