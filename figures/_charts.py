@@ -127,8 +127,8 @@ def _draw_trace(ax: "Axes", trace: Trace) -> None:
         look |= {"marker": _MARKERS[trace.look], "clip_on": False}
     ax.plot(*points, color=color, label=f"{trace.title}{trace.note}" or "_nolegend_", **look)
     if trace.band:
-        ends = zip(*trace.band, strict=True)
-        ax.fill_between(*ends, color=COLORS[trace.band_look or trace.look], alpha=0.16, linewidth=0, zorder=1)
+        x, low, high = zip(*trace.band, strict=True)
+        ax.fill_between(x, low, high, color=COLORS[trace.band_look or trace.look], alpha=0.16, linewidth=0, zorder=1)
 
 
 def draw_matrix(

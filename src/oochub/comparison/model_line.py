@@ -325,11 +325,11 @@ def _make_dot(line: ModelLine, point: LinePoint) -> Dot:
     def place(estimate: Estimate, end: float | None = None) -> float:
         return float(line.place(line.shown(estimate, end)))
 
-    spans = [
+    across, up = (
         (place(each, each.low), place(each, each.high)) if format_numbers.has_interval(each) else None
         for each in (point.inside, point.outside)
-    ]
-    return Dot("out", place(point.inside), place(point.outside), *spans)
+    )
+    return Dot("out", place(point.inside), place(point.outside), across, up)
 
 
 def _make_axis(line: ModelLine, estimates: Sequence[Estimate], title: str) -> Axis:

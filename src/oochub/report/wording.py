@@ -11,7 +11,8 @@ from oochub.records.build_record import OWN
 from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel
 from oochub.records.report_records import ComparedRows, GroupRow, MetricDescription, Side, Slice
 from oochub.records.sides import Vocabulary
-from oochub.records.table import UNSAFE, clean
+from oochub.records.table import UNSAFE
+from oochub.records.table import clean as clean
 from oochub.report import format_numbers
 
 if TYPE_CHECKING:

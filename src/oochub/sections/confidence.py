@@ -173,8 +173,8 @@ def _make_chart(report: "ReportRecord") -> PlaneChart:
         if points:
             traces.append(Trace(curve.side, points, band, has_marks=True, title=curve.title, note=note))
     ticks = [(100 * tick, f"{100 * tick:.4g}") for tick in svg.ticks(low, 1.0)]
-    axes = (Axis(100 * low, 100.0, ticks, title) for title in ("confidence, %", "right, %"))
-    return PlaneChart(*axes, " ".join(_write_sentences(report, curves)), traces)
+    x, y = (Axis(100 * low, 100.0, ticks, title) for title in ("confidence, %", "right, %"))
+    return PlaneChart(x, y, " ".join(_write_sentences(report, curves)), traces)
 
 
 def _write_sentences(report: "ReportRecord", curves: Sequence[Curve]) -> tuple[str, ...]:

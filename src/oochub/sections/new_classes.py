@@ -7,7 +7,7 @@ ImageNet-OOD, Section 4.3: which detector finds new classes best, and does any f
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from markupsafe import Markup
 
@@ -15,6 +15,7 @@ from oochub.records.finding_records import DetectionRow, DetectorDifference, Pro
 from oochub.records.report_records import Fact, Verdict
 from oochub.records.table import Table
 from oochub.report import format_numbers, svg, theme, wording
+from oochub.report.charts import Look
 from oochub.report.footnotes import Footnotes, describe_interval
 from oochub.report.svg import LinearScale
 from oochub.report.verdict import is_undecided
@@ -26,13 +27,14 @@ if TYPE_CHECKING:
     from oochub.evaluation.evaluation import Evaluation
     from oochub.report.report_record import ReportRecord
 
-_NEW_CLASS, _FAILURE = "auroc_new_class", "auroc_failure"
+_NEW_CLASS: Final = "auroc_new_class"
+_FAILURE: Final = "auroc_failure"
 _BASELINE = "msp"
 _LEVEL = 0.05
 _LISTED = 4  # names in one sentence
 _GUESSING = 0.5
 _ROWS, _PROBE_ROWS = 80, 40  # of one page, about 1.4 and 1 kB each; the rest is in report.json
-_GOALS = tuple(theme.GOALS)
+_GOALS: tuple[Look, ...] = (_NEW_CLASS, _FAILURE)
 _COLUMNS = {
     "auroc_new_class": "New classes ↑",
     "auroc_failure": "Failures ↑",
