@@ -160,86 +160,20 @@ def test_the_regions_that_the_headline_takes_the_worst_of(raw):
     assert "Other" in set(region)
 
 
-_WRONG = [
-    ("camelyon17", "metadata.csv", "split", "4", "line 4: split must be 0 (train) or 1 (id_val)"),
-    ("camelyon17", "metadata.csv", "tumor", "", "line 4: tumor must be 0 (normal) or 1 (tumor), got ''"),
-    ("camelyon17", "metadata.csv", "slide", "99999999999", "line 4: slide must be in 0..49, the slides of Camelyon17"),
-    (
-        "camelyon17",
-        "metadata.csv",
-        "center",
-        "5",
-        "line 4: center must be in 0..4, the hospitals of Camelyon17-WILDS, got 5",
-    ),
+_WRONG = [  # what is no matter of one declared column
     ("camelyon17", "metadata.csv", "center", "3", "line 14: slide 2 has center 0, but 3 in line 4"),
     ("camelyon17", "metadata.csv", "x_coord", "1", "line 4, patches/patient_001_node_0/patch_patient_001_node_0_x_1_"),
-    ("camelyon17", "metadata.csv", "node", "0/../..", "line 4: patch points outside"),
-    ("rxrx1", "metadata.csv", "dataset", "id_test", "line 4: dataset must be train or val or test, got 'id_test'"),
-    ("rxrx1", "metadata.csv", "dataset", "Train", "got 'Train'. Did you mean 'train'?"),
-    (
-        "rxrx1",
-        "metadata.csv",
-        "cell_type",
-        "hepg2",
-        "cell_type must be HEPG2 or HUVEC or RPE or U2OS, got 'hepg2'. Did you",
-    ),
-    (
-        "rxrx1",
-        "metadata.csv",
-        "cell_type",
-        " HEPG2",
-        "line 4: cell_type must be HEPG2 or HUVEC or RPE or U2OS, got ' HEPG2'",
-    ),
-    ("rxrx1", "metadata.csv", "cell_type", "HEPG3", "got 'HEPG3'. Did you mean 'HEPG2'?"),
-    (
-        "rxrx1",
-        "metadata.csv",
-        "cell_type",
-        "RPE",
-        "line 4: an experiment with cells of type RPE must have a name like RPE-01",
-    ),
-    (
-        "rxrx1",
-        "metadata.csv",
-        "sirna_id",
-        "1139",
-        "line 4: sirna_id must be in 0..1138, the siRNAs of RxRx1-WILDS, got 1139",
-    ),
-    ("rxrx1", "metadata.csv", "site", "3", "line 4: site must be 1 or 2, got '3'"),
-    ("rxrx1", "metadata.csv", "sirna_id", "nan", "line 4: sirna_id must be a whole number, 0 or more, got 'nan'"),
+    ("camelyon17", "metadata.csv", "node", "0/../..", "line 4: patch must be a path below"),
+    ("rxrx1", "metadata.csv", "cell_type", "RPE", "line 4: an experiment with cells of type RPE must have a name like"),
     ("rxrx1", "metadata.csv", "well", "Z99", "line 4, images/HEPG2-01/Plate2/Z99_s1.png"),
-    ("fmow", "rgb_metadata.csv", "split", "dev", "line 4: split must be train or val or test or seq, got 'dev'"),
-    ("fmow", "rgb_metadata.csv", "category", "moon", "line 4: category must be airport, airport_hangar, "),
-    (
-        "fmow",
-        "rgb_metadata.csv",
-        "timestamp",
-        "in May",
-        "line 4: timestamp must be a time of the form ISO8601, got 'in May'",
-    ),
+    ("fmow", "rgb_metadata.csv", "timestamp", "in May", "line 4: timestamp must be a time of the form ISO8601, got"),
     ("fmow", "rgb_metadata.csv", "timestamp", "2018-01-01T00:00:00Z", "line 4: timestamp must be from 2002 to 2017"),
-    ("fmow", "rgb_metadata.csv", "category", "Zoo", "got 'Zoo'. Did you mean 'zoo'?"),
-    (
-        "fmow",
-        "country_code_mapping.csv",
-        "region",
-        "asia",
-        "line 4: region must be Africa or Americas or Asia or Europe",
-    ),
-    ("fmow", "country_code_mapping.csv", "region", "asia", "got 'asia'. Did you mean 'Asia'?"),
-    (
-        "fmow",
-        "country_code_mapping.csv",
-        "region",
-        "Asia ",
-        "line 4: region must be Africa or Americas or Asia or Europe or",
-    ),
     (
         "fmow",
         "country_code_mapping.csv",
         "region",
         "Europa",
-        "or Other or nothing (Other), got 'Europa'. Did you mean 'Europe'?",
+        "or nothing (Other), got 'Europa'. Did you mean 'Europe'?",
     ),
     (
         "fmow",
@@ -248,7 +182,6 @@ _WRONG = [
         "ind",
         "country_code is 'IND', but country_code_mapping.csv has 'ind'",
     ),
-    ("fmow", "country_code_mapping.csv", "alpha-3", "FRA", "lines 3 and 4 have the same alpha-3, 'FRA'"),
 ]
 
 
