@@ -77,12 +77,7 @@ _OFFICIAL = replace(
     out_of_context=Rows(name="another hospital", split="test"),
     metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
     chance=0.5,
-    words=sides_named(
-        example="patch",
-        inside="at hospitals of training",
-        outside="at another hospital",
-        place="at",
-    ),
+    words=sides_named("at hospitals of training", "at another hospital", example="patch", place="at"),
     context_column="hospital",
     cluster="slide",
     templates=("a patch of {} tissue.",),

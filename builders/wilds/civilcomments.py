@@ -99,10 +99,7 @@ civilcomments = WildsDataSet(
             out_of_context=WorstOfGroups(split="test", column="groups"),
             chance=0.5,
             words=sides_named(
-                example="comment",
-                inside="over all comments",
-                outside="in the worst group",
-                pair="one toxic comment and one other",
+                "over all comments", "in the worst group", example="comment", pair="one toxic comment and one other"
             ),
             group_column="groups",
             closed={"groups": tuple(_GROUPS.to_pylist())},

@@ -149,12 +149,7 @@ _OFFICIAL = replace(
     out_of_context=WorstOfGroups(name="worst region", split="test", where={"region": _REGIONS}),
     metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
     chance=1 / len(_CATEGORIES),
-    words=sides_named(
-        example="image",
-        inside="over all regions",
-        outside="in the worst region",
-        place="in",
-    ),
+    words=sides_named("over all regions", "in the worst region", example="image", place="in"),
     context_column="region",
     closed={"region": (*_REGIONS, _OTHER), "group": (*_REGIONS, _OTHER)},
     templates=("a satellite image of a {}.",),

@@ -178,12 +178,7 @@ def _declare_data_set(config: str) -> Benchmark:
         output="boxes",
         metrics=("detection_accuracy",),
         primary_metric="detection_accuracy",
-        words=sides_named(
-            example="image",
-            inside="in sessions of training",
-            outside="in other countries",
-            place="in",
-        ),
+        words=sides_named("in sessions of training", "in other countries", example="image", place="in"),
         task_category="object-detection",
         context_column="session",
         cluster="session",

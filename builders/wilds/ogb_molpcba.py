@@ -203,12 +203,7 @@ _official = replace(
     metrics=("mean_average_precision",),
     input="graphs",
     output="labels",
-    words=sides_named(
-        example="molecule",
-        inside="with scaffolds of validation",
-        outside="with rarer scaffolds",
-        place="with",
-    ),
+    words=sides_named("with scaffolds of validation", "with rarer scaffolds", example="molecule", place="with"),
     context_column="scaffold",
     images_license="MIT",
     annotations_license="MIT",

@@ -120,12 +120,7 @@ _poverty = replace(
     chance=0.0,
     input="arrays",
     output="number",
-    words=sides_named(
-        example="place",
-        inside="in countries of training",
-        outside="in other countries",
-        place="in",
-    ),
+    words=sides_named("in countries of training", "in other countries", example="place", place="in"),
     context_column="country",
     closed={"group": ("rural", "urban")},
     images_license="LandSat and DMSP: U.S. public domain",

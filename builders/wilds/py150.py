@@ -154,12 +154,7 @@ py150 = WildsDataSet(
             primary_metric="token_accuracy",
             chance=0.0,
             output="tokens",
-            words=sides_named(
-                example="file",
-                inside="in repositories of training",
-                outside="in other repositories",
-                place="in",
-            ),
+            words=sides_named("in repositories of training", "in other repositories", example="file", place="in"),
             context_column="repo",
             cluster="group",
             images_license="MIT",
