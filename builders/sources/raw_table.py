@@ -119,7 +119,8 @@ class RawColumn:
 
     def parse_fields(self, values: Sequence[Any]) -> tuple[Any, NDArray[np.bool_]]:
         """The values of a field of JSON objects (n,), numbers as arrays, and which of them are allowed."""
-        kinds = {"text": {str}, "number": {int, float}}.get(self.kind, {int})
+        kinds_of: dict[str, set[type]] = {"text": {str}, "number": {int, float}}
+        kinds = kinds_of.get(self.kind, {int})
         if not set(map(type, values)) <= kinds:
             return values, np.array([type(value) in kinds for value in values])
         if self.kind == "text":
@@ -134,8 +135,8 @@ class RawColumn:
         return numbers, self._is_in_range(numbers) | (numbers == self.default)
 
     def _is_in_range(self, numbers: NDArray[Any]) -> NDArray[np.bool_]:
-        right = np.isfinite(numbers) & (numbers >= self.lowest) & (numbers <= self.highest)
-        return right & (numbers == np.round(numbers)) if self.is_round else right
+        right: NDArray[np.bool_] = np.isfinite(numbers) & (numbers >= self.lowest) & (numbers <= self.highest)
+        return np.logical_and(right, numbers == np.round(numbers)) if self.is_round else right
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -319,7 +320,7 @@ again.
             self._check_files(name, values, column.folder)
         return replace(self, columns={**self.columns, name: parsed})
 
-    def require(self, right: ArrayLike, words: str | Callable[[int], str]) -> None:
+    def require(self, right: ArrayLike | Sequence[object], words: str | Callable[..., str]) -> None:
         """Checks a rule of several columns.
 
         Args:
@@ -376,7 +377,9 @@ again.
         """
         import pandas as pd  # commands that only list their options import this module
 
-        times = pd.to_datetime(pd.Index(self[name]), format=form, errors="coerce", utc=form == "ISO8601")
+        times: pd.DatetimeIndex = pd.to_datetime(
+            pd.Index(self[name]), format=form, errors="coerce", utc=form == "ISO8601"
+        )
         self.require(
             times.notna(), lambda row: f"{name} must be a time of the form {form}, got {self[name][row][:80]!r}"
         )

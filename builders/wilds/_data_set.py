@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.errors import OochubError
@@ -164,7 +166,7 @@ class WildsDataSet:
             )
 
 
-def of_splits(rows: pa.Table, split: Sequence[str], names: Sequence[str]) -> dict[str, pa.Table]:
+def of_splits(rows: pa.Table, split: Sequence[str] | NDArray[np.str_], names: Sequence[str]) -> dict[str, pa.Table]:
     """The rows of each split, in their order.
 
     Args:
