@@ -1,6 +1,6 @@
 """CelebA hair color: blond or not, which goes with a face's sex, so that blond men are few and often missed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from oochub.benchmark import Archive, Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig
-from oochub.builders.sources.metadata_table import MetadataTable
+from oochub.builders.sources.raw_table import RawColumn, RawTable
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Vocabulary, WorstOfGroups
@@ -130,15 +130,22 @@ class CelebA(BenchmarkBuilder):
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         folder = self._folder()
-        attributes, partition = (_read_table(raw, folder) for raw in celebA.raw_files[:2])
         pictures = _find_picture_folder(folder)
-        for table in (attributes, partition):
-            table.check_unique("image_id")
-        attributes.check_files("image_id", pictures)
+        attributes = _read_table(
+            celebA.raw_files[0].find(folder) or folder / celebA.raw_files[0].path,
+            {
+                "image_id": RawColumn(is_unique=True, folder=pictures),
+                "Blond_Hair": RawColumn(codes=_HAIR),
+                "Male": RawColumn(codes=_SEX),
+            },
+        )
+        partition = _read_table(
+            celebA.raw_files[1].find(folder) or folder / celebA.raw_files[1].path,
+            {"image_id": RawColumn(is_unique=True), "partition": RawColumn(codes=_SPLITS)},
+        )
         split_of = _assign_splits(attributes, partition)
-        hair, sex = attributes.coded("Blond_Hair", _HAIR), attributes.coded("Male", _SEX)
+        hair, sex, files = attributes["Blond_Hair"], attributes["Male"], attributes["image_id"]
         groups = [f"{label}/{context}" for label, context in zip(hair, sex, strict=True)]
-        files = list(attributes.columns["image_id"])
         rows = pa.table(
             {
                 "example_id": [file.rpartition(".")[0] for file in files],
@@ -156,20 +163,18 @@ class CelebA(BenchmarkBuilder):
         return self._splits(pictures, parts, facts, notes)
 
 
-def _read_table(raw: RawFile, folder: Path) -> MetadataTable:
+def _read_table(file: Path, columns: Mapping[str, RawColumn]) -> RawTable:
     """One of the two tables: CSV, or the text of CelebA's authors, whose attributes follow a count and their names."""
-    file = raw.find(folder) or folder / raw.path
-    columns = ("image_id", "partition") if "partition" in raw.path else ("image_id", "Blond_Hair", "Male")
     if file.suffix == ".csv":
-        return MetadataTable.of_csv(file, columns)
+        return RawTable.of_csv(file, columns)
     lines = [line.split() for line in read_lines(file)]
     if "partition" in columns:
-        return MetadataTable.of_rows(file, columns, enumerate(lines, 1), columns)
+        return RawTable.of_rows(file, list(columns), enumerate(lines, 1), columns)
     count, names = [*lines, [], []][:2]
-    table = MetadataTable.of_rows(file, ["image_id", *names], enumerate(lines[2:], 3), columns)
-    if count != [str(len(table.lines))]:
+    table = RawTable.of_rows(file, ["image_id", *names], enumerate(lines[2:], 3), columns)
+    if count != [str(len(table))]:
         raise OochubError(
-            f"{file} has {len(table.lines):,} rows, but its first line says {' '.join(count)[:80]!r}. Fetch it again."
+            f"{file} has {len(table):,} rows, but its first line says {' '.join(count)[:80]!r}. Fetch it again."
         )
     return table
 
@@ -180,13 +185,13 @@ def _find_picture_folder(folder: Path) -> Path:
     return nested if (nested := place / place.name).is_dir() else place
 
 
-def _assign_splits(attributes: MetadataTable, partition: MetadataTable) -> pa.Array:
+def _assign_splits(attributes: RawTable, partition: RawTable) -> pa.Array:
     """The split of each row of the attributes (n,)."""
-    names = partition.columns["image_id"]
-    split_of = dict(zip(names, partition.coded("partition", _SPLITS), strict=True))
-    for one, other in ((attributes, partition), (partition, attributes)):
-        known = set(other.columns["image_id"])
-        for line, name in zip(one.lines, one.columns["image_id"], strict=True):
-            if name not in known:
-                raise OochubError(f"{one.file}, line {line}: {name[:80]!r} is not in {other.file}. Fetch both again.")
-    return pa.array([split_of[name] for name in attributes.columns["image_id"]])
+    for table, other in ((attributes, partition), (partition, attributes)):
+        names, known = table["image_id"], set(other["image_id"])
+        table.require(
+            [name in known for name in names],
+            lambda row, names=names, other=other: f"{names[row][:80]!r} is not in {other.file}",
+        )
+    split_of = dict(zip(partition["image_id"], partition["partition"], strict=True))
+    return pa.array([split_of[name] for name in attributes["image_id"]])

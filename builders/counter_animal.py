@@ -1,7 +1,6 @@
 """CounterAnimal: animals of ImageNet's classes on a background that is common for them and on one that is not."""
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -10,7 +9,14 @@ import pyarrow as pa
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder
-from oochub.builders.sources.class_folders import check_no_copies, iterate_folders, list_class_folders
+from oochub.builders.sources.class_folders import (
+    Folders,
+    check_names,
+    check_no_copies,
+    iterate_folders,
+    list_class_folders,
+)
+from oochub.builders.sources.raw_table import RawColumn
 from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
@@ -18,8 +24,10 @@ from oochub.records.sides import Rows, Vocabulary
 
 _FOLDER = "LAION-final"
 _PARTS = ("common", "counter")
-_CLASS = re.compile(r"(\d{1,3}) +\S.*")
-_GROUP = re.compile(r"(common|counter)-(.+)")
+_CLASS = RawColumn(
+    pattern=r"\d{1,3} +\S.*", form='named <number of ImageNet\'s class, 0 to 999> <name>, such as "9 ostrich"'
+)
+_GROUP = RawColumn(pattern="(common|counter)-.+", form="common-<background> or counter-<background>")
 _HOME = "https://counteranimal.github.io"
 _NOT_STATED = "not stated; the images are from iNaturalist"
 
@@ -86,8 +94,7 @@ class CounterAnimal(BenchmarkBuilder):
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         place = self._folder() / _FOLDER
         found = list_class_folders(place, within=self._within)
-        pairs = {name: _read_pair(place, name, found[name]) for name in found}
-        _check_numbers(place, pairs)
+        pairs = _read_pairs(place, found)
         check_no_copies(found, place)
         rows = [
             _make_row(f"{name}/{part}-{background}/{image}", pair.label, part, background)
@@ -107,41 +114,26 @@ class _Pair(NamedTuple):
     backgrounds: tuple[str, str]
 
 
-def _read_pair(place: Path, name: str, own: Mapping[str, list[str]]) -> _Pair:
-    match = _CLASS.fullmatch(name)
-    if match is None or int(match[1]) >= len(IMAGENET_1K_NAMES):
-        raise OochubError(
-            f"{place} has the folder {name}, but each must be named <number of ImageNet's class, 0 to 999> <name>, "
-            'such as "9 ostrich". Rename it, or move it elsewhere.'
-        )
-    backgrounds: dict[str, str] = {}
-    for folder in own:
-        group = _GROUP.fullmatch(folder)
-        if group is None or group[1] in backgrounds:
-            raise OochubError(
-                f"{place / name} has the folder {folder}, but there is one common-<background> and one "
-                "counter-<background>. Unpack the archive again."
-            )
-        backgrounds[group[1]] = group[2]
-    missing = [part for part in _PARTS if part not in backgrounds or not own[f"{part}-{backgrounds[part]}"]]
-    if missing:
-        raise OochubError(
-            f"{place / name} has no image in {missing[0]}-<background>/. A class needs both: unpack the archive again."
-        )
-    return _Pair(int(match[1]), (backgrounds["common"], backgrounds["counter"]))
-
-
-def _check_numbers(place: Path, pairs: dict[str, _Pair]) -> None:
-    """Refuses no class at all, and two folders of one class."""
-    if not pairs:
+def _read_pairs(place: Path, found: Folders) -> dict[str, _Pair]:
+    """Refuses no class at all, two folders of one class, a class without a common or a counter background."""
+    if not found:
         raise OochubError(f"{place} holds no class folder. Unpack the archive again.")
-    named: dict[int, str] = {}
-    for name, pair in pairs.items():
-        if pair.label in named:
+    classes = check_names(place, "class folder", found, _CLASS)
+    labels = {name: int(name.partition(" ")[0]) for name in found}
+    classes.add("number", list(map(str, labels.values())), RawColumn(is_unique=True))
+    pairs = {}
+    for name, own in found.items():
+        check_names(place / name, "folder", own, _GROUP)
+        backgrounds = {folder.partition("-")[0]: folder.partition("-")[2] for folder in own}
+        missing = [part for part in _PARTS if part not in backgrounds or not own[f"{part}-{backgrounds[part]}"]]
+        if missing or len(own) > len(_PARTS):
             raise OochubError(
-                f"{place} has two folders of class {pair.label}, {named[pair.label]} and {name}. Remove one of them."
+                f"{place / name} must have images in one folder common-<background>/ and one counter-<background>/, "
+                f"got {', '.join(sorted(own))}{f', without an image of {missing[0]}' if missing else ''}. Unpack the "
+                "archive again."
             )
-        named[pair.label] = name
+        pairs[name] = _Pair(labels[name], (backgrounds["common"], backgrounds["counter"]))
+    return pairs
 
 
 def _make_row(file: str, label: int, part: str, background: str) -> dict[str, Any]:

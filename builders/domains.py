@@ -14,12 +14,13 @@ from oochub.benchmark import Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig
 from oochub.builders.sources.class_folders import (
     Folders,
-    check_known,
+    check_names,
     check_no_copies,
     check_same_classes,
     iterate_folders,
     list_class_folders,
 )
+from oochub.builders.sources.raw_table import RawColumn
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Vocabulary
@@ -348,11 +349,11 @@ class Domains(BenchmarkBuilder):
         place = self._place(self._folder())
         folders = list_class_folders(place, within=self._within)
         if known:
-            check_known(folders, known.domains, place, "domain")
+            check_names(place, "domain", folders, RawColumn(codes=known.domains))
             _check_all_domains(folders, known, place)
         classes = check_same_classes(folders, place, outer="domain", inner="class", order=_LAYOUT)
         if known and known.classes:
-            check_known(classes, known.classes, place, "class")
+            check_names(place, "class", classes, RawColumn(codes=known.classes))
         check_no_copies(folders, place)
         test_domain = _choose_test_domain(config.test_domain, list(folders), place)
         parts = _divide(folders, test_domain, config.trial_seed)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder
+from oochub.builders.sources.raw_table import RawColumn, RawTable
 from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES, LABELS
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
@@ -129,18 +130,15 @@ def _read_masks(folder: Path, name: str, *, within: Path | None) -> tuple[list[_
     absent: list[str] = []
     masks = sorted(each.name for each in place.iterdir() if not each.name.startswith("."))
     images = _list_images(folder / "imagenet" / name, {mask.partition("_")[0] for mask in masks} & {*LABELS})
-    stems: dict[str, str] = {}
-    for mask in masks:
+    table = RawTable(file=place, place=lambda row: masks[row])
+    table.require(
+        [mask.partition("_")[0] in LABELS and mask.partition("_")[2] for mask in masks],
+        "a mask is named <wnid>_<image>, with a wnid of ImageNet-1K, such as n03218198_ILSVRC2012_val_00000293.JPEG",
+    )
+    stems = [mask.rpartition(".")[0] or mask for mask in masks]
+    table.add("image", stems, RawColumn(is_unique=True))
+    for mask, stem in zip(masks, stems, strict=True):
         wnid, _, image = mask.partition("_")
-        if wnid not in LABELS or not image:
-            raise OochubError(
-                f"{place} has the file {mask}, but a mask is named <wnid>_<image>, with a wnid of ImageNet-1K, such as "
-                "n03218198_ILSVRC2012_val_00000293.JPEG. Remove it, or unpack the masks again."
-            )
-        stem = mask.rpartition(".")[0] or mask
-        if stem in stems:
-            raise OochubError(f"{place} has two masks of one image, {stems[stem]} and {mask}. Remove one of them.")
-        stems[stem] = mask
         file = images.get((wnid, image.rpartition(".")[0]))
         if file is None:
             absent.append(mask)

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder
-from oochub.builders.sources.class_folders import iterate_folders, list_class_folders
+from oochub.builders.sources.class_folders import check_names, iterate_folders, list_class_folders
+from oochub.builders.sources.raw_table import RawColumn
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Vocabulary
@@ -50,7 +51,7 @@ _VARIANTS = {
     "no_fg": "the foreground cut out black",
 }
 _NEEDED = ("mixed_same", "mixed_rand")
-_FOLDER = re.compile(r"0([0-8])[_ -].+")
+_FOLDER = RawColumn(pattern="0[0-8][_ -].+", form="one of the nine classes, 00_dog to 08_fish")
 _PASTED = re.compile(r"fg_(?P<foreground>.+)_bg_.+")
 _SHOWN = 3
 _HOME = "https://github.com/MadryLab/backgrounds_challenge"
@@ -165,16 +166,9 @@ class Imagenet9(BenchmarkBuilder):
 
 def _list_rows(folder: Path, variant: str, *, within: Path | None) -> list[dict[str, str]]:
     found = list_class_folders(folder / variant, within=within)["val"]
-    labels: dict[int, str] = {}
-    for name in found:
-        match = _FOLDER.fullmatch(name)
-        if match is None or int(match[1]) in labels:
-            twin = f" beside {labels[int(match[1])]}" if match else ""
-            raise OochubError(
-                f"{folder / variant}/val/ has the folder {name}{twin}, but there is one for each of the nine classes, "
-                "00_dog to 08_fish. Unpack the release again."
-            )
-        labels[int(match[1])] = name
+    folders = check_names(folder / variant / "val", "class folder", found, _FOLDER)
+    folders.add("number", [name[1] for name in found], RawColumn(is_unique=True))
+    labels = {int(name[1]): name for name in found}
     empty = [name for number, name in enumerate(_CLASSES) if not found.get(labels.get(number, ""))]
     if empty:
         raise OochubError(

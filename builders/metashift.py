@@ -132,9 +132,7 @@ class Metashift(BenchmarkBuilder):
 def _list_rows(root: Path, group: str, place: str, within: Path | None) -> list[dict[str, str]]:
     """The images of a group, in the order of their names."""
     split, label, name = place.split("/")
-    if not (root / split / label).is_dir():
-        raise OochubError(f"{root} lacks {split}/{label}/. Unpack the archive again.")
-    found = list_class_folders(root / split, within=within)[label]
+    found = list_class_folders(root / split, within=within).get(label, {}) if (root / split).is_dir() else {}
     images = [image for image in found.get(name, []) if image.endswith(".jpg")]
     if not images:
         near = did_you_mean(name, found)

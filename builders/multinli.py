@@ -1,7 +1,7 @@
 """MultiNLI by negation: whether a sentence contradicts another, which mostly goes with words such as "never"."""
 
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,9 +11,7 @@ import pyarrow.compute as pc
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig
-from oochub.builders.sources.json_lines import read_json_lines
-from oochub.builders.sources.metadata_table import MetadataTable
-from oochub.errors import OochubError
+from oochub.builders.sources.raw_table import RawColumn, RawTable
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Vocabulary, WorstOfGroups
 
@@ -138,16 +136,26 @@ class Multinli(BenchmarkBuilder):
 
     def _split_generators(self, dl_manager: object) -> list[datasets.SplitGenerator]:
         folder = self._folder()
-        table = MetadataTable.of_csv(multinli.raw_files[-1].find(folder) or folder / _TABLE, _COLUMNS)
-        table.check_unique("")
-        pairs = [read_json_lines(folder / path, _FIELDS) for path in _PARTS]
-        every = pa.concat_tables(pairs)
-        table.check_below("", len(every), "the lines of the three files")
-        labels, negations = table.coded("gold_label", _LABELS), table.coded("sentence2_has_negation", _NEGATION)
-        numbers = table.whole("")
-        chosen = every.take(pa.array(numbers))
-        _check_pairs(table, chosen, labels, negations)
+        pairs = [RawTable.of_json_lines(folder / path, dict.fromkeys(_FIELDS, RawColumn())) for path in _PARTS]
+        every = {field: [text for part in pairs for text in part[field]] for field in _FIELDS}
+        table = RawTable.of_csv(
+            multinli.raw_files[-1].find(folder) or folder / _TABLE,
+            {
+                "": RawColumn(
+                    kind="count",
+                    highest=len(every["pairID"]) - 1,
+                    form="the lines of the three files",
+                    is_unique=True,
+                ),
+                "gold_label": RawColumn(codes=_LABELS),
+                "sentence2_has_negation": RawColumn(codes=_NEGATION),
+                "split": RawColumn(codes=_SPLITS),
+            },
+        )
+        numbers, labels, negations = table[""].tolist(), table["gold_label"], table["sentence2_has_negation"]
+        chosen = {field: [texts[number] for number in numbers] for field, texts in every.items()}
         groups = [f"{label}/{negation}" for label, negation in zip(labels, negations, strict=True)]
+        _check_pairs(table, chosen, groups)
         premise, hypothesis = chosen["sentence1"], chosen["sentence2"]
         rows = pa.table(
             {
@@ -156,14 +164,16 @@ class Multinli(BenchmarkBuilder):
                 "environment": groups,
                 "group": groups,
                 "negation": negations,
-                "text": pc.binary_join_element_wise(premise, hypothesis, self.config.separator),
+                "text": [
+                    f"{one}{self.config.separator}{other}" for one, other in zip(premise, hypothesis, strict=True)
+                ],
                 "premise": premise,
                 "hypothesis": hypothesis,
                 "genre": chosen["genre"],
                 "pair_id": chosen["pairID"],
             }
         )
-        split_of = pa.array(table.coded("split", _SPLITS))
+        split_of = pa.array(table["split"])
         parts = {split: rows.filter(pc.equal(split_of, split)) for split in _SPLITS.values()}
         notes = [] if len(rows) == _LABELLED else [f"partial: {len(rows):,} of {_LABELLED:,} labelled pairs"]
         self._check_whole(f"{table.file} is not the release", notes)
@@ -171,27 +181,20 @@ class Multinli(BenchmarkBuilder):
         return self._splits(folder, parts, facts, notes)
 
 
-_COLUMNS = ("", "gold_label", "sentence2_has_negation", "split")
 _FIELDS = ("pairID", "gold_label", "sentence1", "sentence2", "genre")
 
 
-def _check_pairs(table: MetadataTable, pairs: pa.Table, labels: Sequence[str], negations: Sequence[str]) -> None:
+def _check_pairs(table: RawTable, pairs: Mapping[str, Sequence[str]], groups: Sequence[str]) -> None:
     """Refuses a table whose label or negation is not that of its pair: it belongs to other files."""
-    for line, found, given in _compare(table, pairs, labels, negations):
-        raise OochubError(
-            f"{table.file}, line {line}: it says {given}, but the pair of that number is {found}. The table and the "
-            "three files do not belong together: fetch both again."
-        )
-
-
-def _compare(
-    table: MetadataTable, pairs: pa.Table, labels: Sequence[str], negations: Sequence[str]
-) -> Iterator[tuple[int, str, str]]:
-    gold, hypotheses = pairs["gold_label"].to_pylist(), pairs["sentence2"].to_pylist()
-    for line, label, negation, true, text in zip(table.lines, labels, negations, gold, hypotheses, strict=True):
-        has = "negation" if _WORDS & _split_words(text) else "no_negation"
-        if (label, negation) != (true, has):
-            yield line, f"{true}/{has}", f"{label}/{negation}"
+    negated = ["negation" if _WORDS & _split_words(text) else "no_negation" for text in pairs["sentence2"]]
+    right = [f"{label}/{negation}" for label, negation in zip(pairs["gold_label"], negated, strict=True)]
+    table.require(
+        [group == of_pair for group, of_pair in zip(groups, right, strict=True)],
+        lambda row: (
+            f"it says {groups[row]}, but the pair of that number is {right[row]}. The table and the three "
+            "files do not belong together"
+        ),
+    )
 
 
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)

@@ -1,7 +1,7 @@
 """Chest X-rays without a finding, by sex and race: CheXpert and MIMIC-CXR as SubpopBench divides them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import ClassVar, NamedTuple
 
@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig
-from oochub.builders.sources.metadata_table import MetadataTable
-from oochub.errors import OochubError
+from oochub.builders.sources.raw_table import RawColumn, RawTable
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Vocabulary, WorstOfGroups
 
@@ -22,7 +21,7 @@ _SEXES, _RACES = ("male", "female"), ("white", "black", "other")
 _ATTRIBUTES = {str(number): f"{_SEXES[number % 2]}, {_RACES[number // 2]}" for number in range(6)}
 _GROUPS = tuple(f"{label}/{attribute}" for label in _LABELS.values() for attribute in _ATTRIBUTES.values())
 _TABLE = "subpop_bench_meta/metadata_no_finding.csv"
-_COLUMNS = ("filename", "split", "y", "a", "subject_id")
+_FILENAME = {"filename": RawColumn(is_unique=True)}
 _SUBPOP = "https://github.com/YyzHarry/SubpopBench (MedicalData.md)"
 
 
@@ -156,15 +155,6 @@ no_finding = replace(
 )
 
 
-@dataclass
-class NoFindingConfig(BenchmarkConfig):
-    """Options of `load_dataset("no_finding", "chexpert_groups" | "mimic_cxr_groups", ...)`.
-
-    Attributes:
-        follow_links: Read images that links lead to outside the raw folder, as in a snapshot of the Hub.
-    """
-
-
 class NoFinding(BenchmarkBuilder):
     """The tables that SubpopBench's script writes, over images that you hold: `data_dir` is its folder of data.
 
@@ -183,9 +173,8 @@ class NoFinding(BenchmarkBuilder):
     """
 
     BENCHMARK: ClassVar[Benchmark] = no_finding
-    BUILDER_CONFIG_CLASS = NoFindingConfig
-    BUILDER_CONFIGS: ClassVar[list[NoFindingConfig]] = [
-        NoFindingConfig(name=name, version=datasets.Version(no_finding.version), description=source.summary)
+    BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [
+        BenchmarkConfig(name=name, version=datasets.Version(no_finding.version), description=source.summary)
         for name, source in _SOURCES.items()
     ]
 
@@ -208,17 +197,29 @@ class NoFinding(BenchmarkBuilder):
         file = self.declaration.raw_files[0].find(folder)
         if file is not None:
             yield file
-            parents = {PurePosixPath(place).parent for place in _list_places(_read_table(file), self.config_name)}
+            parents = {
+                PurePosixPath(place).parent
+                for place in _list_places(RawTable.of_csv(file, _FILENAME), self.config_name)
+            }
             yield from (place for parent in parents if (place := file.parents[1] / parent).is_dir())
 
     def _split_generators(self, dl_manager: object) -> list[datasets.SplitGenerator]:
         folder = self._folder()
         file = self.declaration.raw_files[0].find(folder) or folder / _TABLE
-        table, root = _read_table(file), file.parents[1]
+        root = file.parents[1]
+        table = RawTable.of_csv(
+            file,
+            {
+                **_FILENAME,
+                "split": RawColumn(codes=_SPLITS),
+                "y": RawColumn(codes=_LABELS),
+                "a": RawColumn(codes=_ATTRIBUTES),
+                "subject_id": RawColumn(kind="count"),
+            },
+        )
         files = _list_places(table, self.config.name)
-        table.check_unique("filename")
-        table.check_files("filename", root, files=files)
-        labels, attributes = table.coded("y", _LABELS), table.coded("a", _ATTRIBUTES)
+        table.add("filename", files, RawColumn(folder=root))
+        labels, attributes = table["y"], table["a"]
         groups = [f"{label}/{attribute}" for label, attribute in zip(labels, attributes, strict=True)]
         rows = pa.table(
             {
@@ -230,40 +231,27 @@ class NoFinding(BenchmarkBuilder):
                 "attribute": attributes,
                 "sex": [attribute.partition(", ")[0] for attribute in attributes],
                 "race": [attribute.partition(", ")[2] for attribute in attributes],
-                "patient": [f"patient {number}" for number in table.whole("subject_id")],
+                "patient": [f"patient {number}" for number in table["subject_id"]],
             }
         )
-        split_of = pa.array(table.coded("split", _SPLITS))
+        split_of = pa.array(table["split"])
         parts = {split: rows.filter(pc.equal(split_of, split)) for split in _SPLITS.values()}
         facts = BuildFacts().with_groups(parts["train"]["group"].to_pylist(), _GROUPS)
         return self._splits(root, parts, facts, _note_shared_patients(parts))
 
 
-def _read_table(file: Path) -> MetadataTable:
-    return MetadataTable.of_csv(file, _COLUMNS)
-
-
-def _list_places(table: MetadataTable, config: str) -> list[str]:
-    """The place of each image below the folder of its source (n,)."""
-    return [
-        _place_image(name, _SOURCES[config], f"{table.file}, line {line}")
-        for line, name in zip(table.lines, table.columns["filename"], strict=True)
-    ]
-
-
-def _place_image(name: str, source: _Source, where: str) -> str:
-    """The place of an image below its folder: the last parts of the path that the table has.
-
-    >>> _place_image("/data/chexpert/train/patient00001/study1/view1_frontal.jpg", _SOURCES["chexpert_groups"], "")
-    'train/patient00001/study1/view1_frontal.jpg'
-    """
-    parts = PurePosixPath(name.replace("\\", "/")).parts[-source.depth :]
-    if len(parts) < source.depth or f"{parts[0]}/" not in source.images or ".." in parts:
-        raise OochubError(
-            f"{where}: filename must end with {' or '.join(source.images)} and {source.depth - 1} more parts, got "
-            f"{name[-80:]!r}. Write the table again with SubpopBench's script."
-        )
-    return "/".join(parts)
+def _list_places(table: RawTable, config: str) -> list[str]:
+    """The place of each image below the folder of its source (n,): the last parts of the path that the table has."""
+    source, names = _SOURCES[config], table["filename"]
+    parts = [PurePosixPath(name.replace("\\", "/")).parts[-source.depth :] for name in names]
+    table.require(
+        [len(of) == source.depth and f"{of[0]}/" in source.images and ".." not in of for of in parts],
+        lambda row: (
+            f"filename must end with {' or '.join(source.images)} and {source.depth - 1} more parts, got "
+            f"{names[row][-80:]!r}"
+        ),
+    )
+    return list(map("/".join, parts))
 
 
 def _note_shared_patients(parts: dict[str, pa.Table]) -> list[str]:

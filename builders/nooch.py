@@ -71,43 +71,26 @@ _nooch = Benchmark(
   year = {2021}
 }""",
     raw_files=(
-        RawFile(
-            path="images/train2017/",
-            url="http://images.cocodataset.org/zips/train2017.zip",
-            size="18 GB",
-            license=_FLICKR,
-            note="118,287 JPEGs",
+        *(
+            RawFile(
+                path=f"images/{year}/",
+                url=f"http://images.cocodataset.org/zips/{year}.zip",
+                size=size,
+                license=_FLICKR,
+                note=note,
+            )
+            for year, size, note in (("train2017", "18 GB", "118,287 JPEGs"), ("val2017", "1 GB", "5,000 JPEGs"))
         ),
-        RawFile(
-            path="images/val2017/",
-            url="http://images.cocodataset.org/zips/val2017.zip",
-            size="1 GB",
-            license=_FLICKR,
-            note="5,000 JPEGs",
-        ),
-        RawFile(
-            path="annotations/instances_train2017.json",
-            also="annotations-json/instances_train2017.json",
-            **_ANNOTATIONS,
-        ),
-        RawFile(
-            path="annotations/instances_val2017.json", also="annotations-json/instances_val2017.json", **_ANNOTATIONS
-        ),
-        RawFile(path="annotations/stuff_train2017.json", also="annotations-json/stuff_train2017.json", **_STUFF),
-        RawFile(path="annotations/stuff_val2017.json", also="annotations-json/stuff_val2017.json", **_STUFF),
-        RawFile(
-            path="annotations/captions_train2017.json",
-            also="annotations-json/captions_train2017.json",
-            required=False,
-            note="for gist",
-            **_ANNOTATIONS,
-        ),
-        RawFile(
-            path="annotations/captions_val2017.json",
-            also="annotations-json/captions_val2017.json",
-            required=False,
-            note="for gist",
-            **_ANNOTATIONS,
+        *(
+            RawFile(
+                path=f"annotations/{kind}_{year}.json",
+                also=f"annotations-json/{kind}_{year}.json",
+                required=kind != "captions",
+                note="for gist" if kind == "captions" else "",
+                **source,
+            )
+            for kind, source in (("instances", _ANNOTATIONS), ("stuff", _STUFF), ("captions", _ANNOTATIONS))
+            for year in ("train2017", "val2017")
         ),
         RawFile(
             path="cocostuff_split_image_ids.npz",

@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig
-from oochub.builders.sources.image_list import ListedImage, find_listed, read_image_list
+from oochub.builders.sources.image_list import find_listed, read_image_list
 from oochub.builders.sources.imagenet_sets import name_validation_image
 from oochub.builders.sources.openood_sets import CLASSES, CLASSIC, LARGE, LISTS, SETS, SHIFTS, ListedSet
+from oochub.builders.sources.raw_table import RawTable
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Spectrum, Vocabulary
 
@@ -181,7 +182,7 @@ class Openood(BenchmarkBuilder):
             file = _place_list(folder, listed, name)
             if file.is_file():
                 yield file
-                parents = {PurePosixPath(image.path).parent for image in _read_list(file, listed)}
+                parents = {PurePosixPath(path).parent for path in _read_list(file, listed)["path"]}
                 yield from (place for parent in parents if (place := folder / listed.folder / parent).is_dir())
 
     def _split_generators(self, dl_manager: object) -> list[datasets.SplitGenerator]:
@@ -197,13 +198,13 @@ class Openood(BenchmarkBuilder):
             published = listed.images[split]
             if published is not None and len(images) != published:
                 gaps.append(f"partial: {len(images):,} of {published:,} images in the list {file_name}")
-            found, missing = find_listed(images, root, file)
+            found, missing = find_listed(images, root)
             gaps += missing
             parts[split] = pa.table(
                 {
-                    "example_id": [str(PurePosixPath(image.path).with_suffix("")) for image in found],
-                    "file": [image.path for image in found],
-                    "label": [image.label for image in found],
+                    "example_id": [str(PurePosixPath(path).with_suffix("")) for path in found["path"]],
+                    "file": found["path"],
+                    "label": found["label"],
                     "environment": [name] * len(found),
                     "group": [f"{name}/{listed.context}"] * len(found),
                     "shift": [listed.shift] * len(found),
@@ -225,5 +226,5 @@ def _place_list(folder: Path, listed: ListedSet, name: str) -> Path:
     return folder / LISTS / listed.benchmark / name
 
 
-def _read_list(file: Path, listed: ListedSet) -> list[ListedImage]:
+def _read_list(file: Path, listed: ListedSet) -> RawTable:
     return read_image_list(file, CLASSES[listed.benchmark], known=listed.shift != "semantic")

@@ -10,8 +10,14 @@ import pyarrow as pa
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig
-from oochub.builders.sources.class_folders import check_no_copies, iterate_folders, list_class_folders
-from oochub.errors import OochubError, did_you_mean
+from oochub.builders.sources.class_folders import (
+    check_names,
+    check_no_copies,
+    iterate_folders,
+    list_class_folders,
+)
+from oochub.builders.sources.raw_table import RawColumn
+from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Vocabulary
 
@@ -189,15 +195,9 @@ def _list_images(root: Path, path: str, folder: str, *, within: Path | None) -> 
         raise OochubError(f"{root / folder} lacks {place.name}/. It holds train/, val/ and test/: unpack it again.")
     found = list_class_folders(place, within=within)
     labels, backgrounds = _CLASSES[folder], _list_backgrounds(folder)
-    for kind, names, known in (
-        ("class", set(found), labels),
-        ("background", {name for own in found.values() for name in own}, backgrounds),
-    ):
-        if others := sorted(names - set(known)):
-            raise OochubError(
-                f"{place} has the {kind} {others[0]}, but there are {' and '.join(known)}."
-                f"{did_you_mean(others[0], known)} Rename its folder, or unpack it again."
-            )
+    check_names(place, "class", found, RawColumn(codes=labels))
+    for label, own in found.items():
+        check_names(place / label, "background", own, RawColumn(codes=backgrounds))
     groups = {f"{label}/{name}": found.get(label, {}).get(name, []) for label in labels for name in backgrounds}
     if empty := [group for group, images in groups.items() if not images]:
         raise OochubError(f"{place} has no image in {empty[0]}/. Unpack it again.")

@@ -1,7 +1,6 @@
 """SpuriVerse: multiple choice questions on images with a cue that misled GPT-4o, and on images of the same sources."""
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ import pyarrow as pa
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig
-from oochub.builders.sources.metadata_table import MetadataTable
+from oochub.builders.sources.raw_table import RawColumn, RawTable
 from oochub.errors import OochubError, choose_wording
 from oochub.records.build_record import BuildFacts
 from oochub.records.question_options import OPTIONS, QUESTION
@@ -24,7 +23,6 @@ _CUES = ("non_spurious", "spurious")
 _PARTS = ("anchor", "spurious_group", "non_spurious")
 _ANCHORS, _OF_ANCHOR = 124, 10  # published: correlations, and images with the cue of each
 _NOT_SPURIOUS_SEED = 2 * 42 + 1
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _LISTED = "output/eval_human_accepted/reference_anchor_set.csv"
 _DRAWN = "output/group_generation_prod"
 _HOME = "https://github.com/Anderson-Lee-Git/SpuriVerse"
@@ -208,16 +206,15 @@ class _Questions:
 
     def __init__(self, file: Path, name: str) -> None:
         self.name, self.file = name, file
-        columns = ("index", "question", "answer", *_LETTERS, "spuriousAttr")
-        self._table = MetadataTable.of_csv(file, columns)
-        self.ids = list(self._table.columns["index"])
-        for line, example in zip(self._table.lines, self.ids, strict=True):
-            if not _ID.fullmatch(example):
-                raise OochubError(
-                    f"{file}, line {line}: index must be an image's id, letters and digits, got {example[:80]!r}. "
-                    "Fetch it again."
-                )
-        self._table.coded("answer", _LETTERS)
+        self._table = RawTable.of_csv(
+            file,
+            {
+                "index": RawColumn(pattern="[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", form="an image's id, letters and digits"),
+                "answer": RawColumn(codes=_LETTERS),
+                **dict.fromkeys(("question", *_LETTERS, "spuriousAttr"), RawColumn()),
+            },
+        )
+        self.ids: list[str] = self._table["index"]
         self._first = {example: row for row, example in reversed(list(enumerate(self.ids)))}
 
     def __contains__(self, example: str) -> bool:
@@ -226,8 +223,8 @@ class _Questions:
     def row(self, example: str, part: str, number: int | None = None) -> _Row:
         """The columns of an image's row, without its file."""
         row = self._first[example]
-        texts = {name: self._table.columns[name][row].strip() for name in (*_LETTERS, "question", "spuriousAttr")}
-        label = _LETTERS.index(self._table.columns["answer"][row])
+        texts = {name: self._table[name][row].strip() for name in (*_LETTERS, "question", "spuriousAttr")}
+        label = _LETTERS.index(self._table["answer"][row])
         last = max(label, 1, *(place for place, letter in enumerate(_LETTERS) if texts[letter]))
         cue = "non_spurious" if part == "non_spurious" else "spurious"
         return {
@@ -251,19 +248,13 @@ class _Questions:
 
 def _read_anchors(file: Path, tables: Mapping[str, _Questions]) -> list[tuple[str, str]]:
     """Source and id of each anchor, in the order of the list."""
-    table = MetadataTable.of_csv(file, ("sample_ids", "benchmark"))
-    names = table.coded("benchmark", tuple(_SOURCES))
-    anchors = list(zip(names, table.columns["sample_ids"], strict=True))
-    for row, (name, example) in enumerate(anchors):
-        if example not in tables[name]:
-            raise OochubError(
-                f"{file}, line {table.lines[row]}: {example[:80]!r} is not in {tables[name].file}. Fetch both again."
-            )
-        if (first := anchors.index((name, example))) < row:
-            raise OochubError(
-                f"{file}, lines {table.lines[first]} and {table.lines[row]} name the same anchor, {name}/{example}. "
-                "Fetch it again."
-            )
+    table = RawTable.of_csv(file, {"sample_ids": RawColumn(), "benchmark": RawColumn(codes=tuple(_SOURCES))})
+    anchors = list(zip(table["benchmark"], table["sample_ids"], strict=True))
+    table.require(
+        [example in tables[name] for name, example in anchors],
+        lambda row: f"{anchors[row][1][:80]!r} is not in {tables[anchors[row][0]].file}",
+    )
+    table.add("anchor", list(map("/".join, anchors)), RawColumn(is_unique=True))
     return anchors
 
 

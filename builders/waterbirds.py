@@ -12,12 +12,11 @@ import pyarrow.compute as pc
 from oochub.benchmark import Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig
 from oochub.builders.criteria.mismatch import mismatch
-from oochub.builders.sources.metadata_table import MetadataTable
+from oochub.builders.sources.raw_table import RawColumn, RawTable
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Vocabulary
 
 _RELEASED = "waterbird_complete95_forest2water2"
-_COLUMNS = ("img_id", "img_filename", "y", "split", "place", "place_filename")
 _BIRDS, _PLACES = {"0": "landbird", "1": "waterbird"}, {"0": "land", "1": "water"}
 _SPLITS = {"0": "train", "1": "validation", "2": "test"}
 _GROUPS = tuple(f"{bird}/{place}" for bird in _BIRDS.values() for place in _PLACES.values())
@@ -127,12 +126,18 @@ class Waterbirds(BenchmarkBuilder):
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         metadata = self._read_metadata(self._folder())
-        table = MetadataTable.of_csv(metadata, _COLUMNS)
-        table.check_unique("img_id")
-        table.check_unique("img_filename")
-        table.check_files("img_filename", metadata.parent)
-        rows = _list_rows(table)
-        split_of = pa.array(table.coded("split", _SPLITS))
+        table = RawTable.of_csv(
+            metadata,
+            {
+                "img_id": RawColumn(is_unique=True),
+                "img_filename": RawColumn(is_unique=True, folder=metadata.parent),
+                "y": RawColumn(codes=_BIRDS),
+                "split": RawColumn(codes=_SPLITS),
+                "place": RawColumn(codes=_PLACES),
+                "place_filename": RawColumn(),
+            },
+        )
+        rows, split_of = _list_rows(table), pa.array(table["split"])
         parts = {split: rows.filter(pc.equal(split_of, split)) for split in _ROWS}
         facts = BuildFacts().with_groups(parts["train"]["group"].to_pylist(), _GROUPS)
         notes = [*self._partial(parts, _ROWS), *_describe_group_differences(facts.group_counts or {})]
@@ -145,22 +150,21 @@ class Waterbirds(BenchmarkBuilder):
         return waterbirds.raw_files[0].find(folder) or folder / "metadata.csv"
 
 
-def _list_rows(table: MetadataTable) -> pa.Table:
-    files = table.columns["img_filename"]
-    birds, places = table.coded("y", _BIRDS), table.coded("place", _PLACES)
+def _list_rows(table: RawTable) -> pa.Table:
+    files, birds, places = table["img_filename"], table["y"], table["place"]
     groups = [f"{bird}/{place}" for bird, place in zip(birds, places, strict=True)]
     hard = mismatch([bird == "waterbird" for bird in birds], [place == "water" for place in places])
     return pa.table(
         {
             "example_id": [file.removesuffix(".jpg") for file in files],
-            "file": list(files),
+            "file": files,
             "label": birds,
             "environment": groups,
             "group": groups,
             "challenge": hard.tolist(),
             "place": places,
             "species": [_parse_species(file) for file in files],
-            "place_filename": list(table.columns["place_filename"]),
+            "place_filename": table["place_filename"],
         }
     )
 

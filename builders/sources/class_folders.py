@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from oochub.errors import OochubError, did_you_mean
+from oochub.builders.sources.raw_table import RawColumn, RawTable
+from oochub.errors import OochubError
 from oochub.storage.picture_file import check_inside
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
@@ -96,19 +97,25 @@ def _check_one_name_each(names: list[str], folders: Folders, place: Path, inner:
         folded[key] = name
 
 
-def check_known(found: Iterable[str], known: Iterable[str], place: Path, kind: str) -> None:
-    """Refuses a folder whose name is none of the published ones, with those that are near.
+def check_names(place: Path, kind: str, names: Iterable[str], column: RawColumn) -> RawTable:
+    """The names of folders as a table of one column, checked.
+
+    Args:
+        place: The folder that they lie in.
+        kind: What such a folder is, for errors: "domain".
+        names: Their names.
+        column: What each must be.
 
     Raises:
-        OochubError: A name that is not known.
+        OochubError: A name that is not allowed, with those that are near.
+
+    >>> check_names(Path("PACS"), "domain", ["photos"], RawColumn(codes=["photo", "sketch"]))
+    Traceback (most recent call last):
+    oochub.errors.OochubError: PACS, photos/: domain must be photo or sketch, got 'photos'. Did you mean 'photo'? \
+Fetch it again.
     """
-    allowed = [*known]
-    unknown = [name for name in found if name not in allowed]
-    if unknown:
-        raise OochubError(
-            f"{place} has the {kind} {unknown[0]}, which was not published.{did_you_mean(unknown[0], allowed)} "
-            f"Allowed: {', '.join(allowed)}. Rename its folder, or move it elsewhere."
-        )
+    listed = [*names]
+    return RawTable(file=place, place=lambda row: f"{listed[row]}/").add(kind, listed, column)
 
 
 def check_no_copies(folders: Folders, place: Path) -> None:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.builders.sources.coco_file import OTHER, CocoFile
 from oochub.builders.sources.coco_masks import mask_areas
-from oochub.errors import OochubError, unknown_name
+from oochub.builders.sources.raw_table import RawColumn, RawTable
+from oochub.errors import unknown_name
 from oochub.process.follow import follow
 
 _YEARS = ("train2017", "val2017")
@@ -43,6 +44,7 @@ class CocoTable:
 
 AREAS = ("field", "mask", "union")
 _NO_LICENSE = -1
+_FILE_NAME = RawColumn(pattern=r"(.*/)?(?!\.\.?\Z)[^/]+", form="the name of a file")
 _ROUNDING = 1e-6  # by which the area of an outline around a whole image may exceed it
 
 
@@ -99,14 +101,9 @@ def read_coco(folder: Path, *, area: str = "field") -> CocoTable:
 
 def _read_images(content: CocoFile) -> _Images:
     images, year = content.images, content.file.stem.rpartition("_")[2]
-    licenses = images.whole_numbers("license", default=_NO_LICENSE).tolist()
-    sources = (images.texts(key, default="") for key in ("flickr_url", "coco_url"))
-    names = [name.rpartition("/")[2] for name in images.texts("file_name")]
-    nameless = next((row for row, name in enumerate(names) if name in ("", ".", "..")), None)
-    if nameless is not None:
-        raise OochubError(
-            f"{content.file}: `file_name` of image {content.image_id[nameless]} names no file. Fetch the file again."
-        )
+    licenses = images.read("license", RawColumn(kind="whole", default=_NO_LICENSE)).tolist()
+    sources = (images.read(key, RawColumn(default="")) for key in ("flickr_url", "coco_url"))
+    names = [name.rpartition("/")[2] for name in images.read("file_name", _FILE_NAME)]
     return _Images(
         content.image_id,
         content.size,
@@ -118,7 +115,7 @@ def _read_images(content: CocoFile) -> _Images:
 
 def _read_columns(content: CocoFile, of: str) -> _Columns:
     if of == "field":
-        area = content.annotations.numbers("area")
+        area = content.annotations.read("area", RawColumn(kind="number"))
     else:
         sizes = dict(zip(content.image_id.tolist(), map(tuple, content.size.tolist()), strict=True))
         area = mask_areas(content.annotations.rows, sizes, union=of == "union", file=content.file)
@@ -139,20 +136,12 @@ def _join_halves(annotations: Path, halves: Iterable[_Images]) -> _Images:
         np.concatenate(columns[1])[order],
         *([column[row] for row in order] for column in (names, licenses, urls)),
     )
-    ids = images.image_id
-    if len(twice := ids[1:][ids[1:] == ids[:-1]]):
-        raise OochubError(
-            f"{len(twice):,} image ids of {annotations} occur twice, first {twice[0]}: in "
-            f"{' and '.join(f'instances_{year}.json' for year in _YEARS)}. Each image must be listed once: use the "
-            "original files."
-        )
-    seen: dict[str, int] = {}
-    for image_id, name in zip(ids.tolist(), images.file_name, strict=True):
-        if seen.setdefault(name, image_id) != image_id:
-            raise OochubError(
-                f"The images {seen[name]} and {image_id} have the same file, {name}, in the instances files of "
-                f"{annotations}. Each image must have its own file: use the original files."
-            )
+    table = RawTable(
+        file=annotations / "instances_{train,val}2017.json",
+        place=lambda row: f"image {images.image_id[row]} of {images.file_name[row].partition('/')[0]}",
+    )
+    table.add("id", [str(image_id) for image_id in images.image_id.tolist()], RawColumn(is_unique=True))
+    table.add("file_name", images.file_name, RawColumn(is_unique=True))
     return images
 
 
@@ -181,20 +170,13 @@ def _check_rows(images: _Images, columns: _Columns, pixels: NDArray[np.float64])
     content, area = columns.content, columns.area
     content.check_annotated()
     row, is_listed = _find_ids(images.image_id, content.annotated)
-    if not is_listed.all():
-        raise OochubError(
-            f"{content.file}: {(~is_listed).sum():,} annotations belong to images that no instances file lists, "
-            f"first image id {content.annotated[~is_listed][0]}. The four annotation files must come from the same "
-            "release (2017)."
-        )
-    impossible = np.flatnonzero(~((area >= 0) & (area <= pixels[row] * (1 + _ROUNDING))))  # nan is
-    if len(impossible):
-        first = impossible[0]
-        raise OochubError(
-            f"{content.file}: the area of {content.named(first)} is {area[first]:.12g}, but its image has "
-            f"{pixels[row[first]]:.0f} pixels. An area must lie between 0 and that; {len(impossible):,} do not. "
-            "Fetch the file again."
-        )
+    content.table.require(
+        is_listed, "no instances file lists its image. The four annotation files must come from one release (2017)"
+    )
+    content.table.require(
+        (area >= 0) & (area <= pixels[row] * (1 + _ROUNDING)),
+        lambda k: f"area must lie between 0 and the {pixels[row[k]]:.0f} pixels of its image, got {area[k]:.12g}",
+    )
     own, is_own = _find_ids(images.image_id, content.image_id)
     own_id, masked = content.image_id[is_own], columns.masked
     _check_sizes(content.file, content.size[is_own], images.size[own[is_own]], lambda k: f"image {own_id[k]}")
@@ -216,13 +198,12 @@ def _find_ids(ids: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArra
     return row, ids[row] == wanted
 
 
-def _check_sizes(file: Path, here: NDArray[np.int64], there: NDArray[np.int64], named: Callable[[int], str]) -> None:
+def _check_sizes(file: Path, here: NDArray[np.int64], there: NDArray[np.int64], place: Callable[[int], str]) -> None:
     """Checks heights and widths (k, 2) of one file against those of the instances files."""
-    wrong = np.flatnonzero((here != there).any(axis=1))
-    if len(wrong):
-        first = wrong[0]
-        raise OochubError(
-            f"{file}: the size of {named(first)} is {here[first].tolist()} (height and width), but in the instances "
-            f"file the image has {there[first].tolist()}. Fetch the files again: all must come from one release "
-            "(2017)."
-        )
+    RawTable(file=file, place=place).require(
+        (here == there).all(axis=1),
+        lambda k: (
+            f"its size is {here[k].tolist()} (height and width), but in the instances file the image has "
+            f"{there[k].tolist()}. All files must come from one release (2017)"
+        ),
+    )

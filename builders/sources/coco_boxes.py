@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.builders.sources.coco_file import CocoFile
+from oochub.builders.sources.raw_table import RawColumn, RawTable
 from oochub.errors import OochubError
 
 _YEARS = ("train2017", "val2017")
@@ -53,12 +53,12 @@ def coco_boxes(folder: Path, name: str, image_ids: Sequence[int]) -> dict[str, p
         for image_id, (height, width) in zip(content.image_id.tolist(), content.size.tolist(), strict=True):
             if image_id in places:
                 size[places[image_id]] = width, height
-        areas, crowds = content.annotations.numbers("area"), content.annotations.whole_numbers("iscrowd", default=0)
-        for number in np.flatnonzero(content.category == CATEGORY_IDS[name]):
-            row = places.get(int(content.annotated[number]))
-            if row is not None:
-                box = _read_box(content, number, size[row])
-                rows[row].append((box, int(crowds[number] != 0), float(areas[number])))
+        areas = content.annotations.read("area", RawColumn(kind="number"))
+        crowds = content.annotations.read("iscrowd", RawColumn(kind="whole", default=0))
+        own = np.flatnonzero((content.category == CATEGORY_IDS[name]) & np.isin(content.annotated, image_ids))
+        at = [places[image_id] for image_id in content.annotated[own].tolist()]
+        for number, row, box in zip(own, at, _read_boxes(content, own, size[at]), strict=True):
+            rows[row].append((box, int(crowds[number] != 0), float(areas[number])))
     unlisted = np.flatnonzero(~size.any(axis=1))
     if len(unlisted):
         raise OochubError(
@@ -75,19 +75,20 @@ def coco_boxes(folder: Path, name: str, image_ids: Sequence[int]) -> dict[str, p
     }
 
 
-def _read_box(content: CocoFile, number: Any, size: NDArray[np.int64]) -> list[float]:
-    """x1, y1, x2, y2 of an annotation, whose file has x, y, width and height."""
-    box = content.annotations.rows[number].get("bbox")
-    if type(box) is not list or len(box) != 4 or not {*map(type, box)} <= {int, float}:
-        raise OochubError(
-            f"{content.file}: `bbox` of {content.named(number)} must be four numbers, x, y, width and height, got "
-            f"{repr(box)[:60]}. Fetch the file again."
-        )
-    x, y, width, height = map(float, box)
-    inside = x >= -_SLACK and y >= -_SLACK and x + width <= size[0] + _SLACK and y + height <= size[1] + _SLACK
-    if not (inside and width >= 0 and height >= 0):  # nan is not inside
-        raise OochubError(
-            f"{content.file}: `bbox` of {content.named(number)} must lie in its image of {size[0]} x {size[1]} pixels, "
-            f"got {box}. Fetch the file again."
-        )
-    return [x, y, x + width, y + height]
+def _read_boxes(content: CocoFile, own: NDArray[np.int64], sizes: NDArray[np.int64]) -> list[list[float]]:
+    """x1, y1, x2, y2 of some annotations, whose file has x, y, width and height; `sizes` are those of their images."""
+    listed = [content.annotations.rows[row].get("bbox") for row in own]
+    table = RawTable(file=content.file, place=lambda k: content.named(own[k]))
+    table.require(
+        [type(box) is list and len(box) == 4 and {*map(type, box)} <= {int, float} for box in listed],
+        lambda k: f"bbox must be four numbers, x, y, width and height, got {listed[k]!r:.60}",
+    )
+    boxes = np.array([[*map(float, box)] for box in listed]).reshape(-1, 4)
+    start, end = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
+    inside = (start >= -_SLACK) & (end <= sizes + _SLACK) & (boxes[:, 2:] >= 0)  # nan is not
+    table.require(
+        inside.all(axis=1),
+        lambda k: f"bbox must lie in its image of {sizes[k][0]} x {sizes[k][1]} pixels, got {listed[k]!r:.80}",
+    )
+    ends: list[list[float]] = np.concatenate([start, end], axis=1).tolist()
+    return ends

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from oochub.builders.sources.coco_json import coco_json
-from oochub.builders.sources.coco_records import CocoRecords
+from oochub.builders.sources.raw_table import RawColumn, RawRecords
 from oochub.errors import OochubError
 from oochub.process.follow import follow
 
@@ -58,9 +58,9 @@ def read_captions(folder: Path) -> dict[int, list[str]]:
 
 
 def _read_captions(file: Path) -> dict[int, list[str]]:
-    annotations = CocoRecords.of(file, coco_json(file), "annotations")
-    pairs = zip(annotations.whole_numbers("image_id").tolist(), annotations.texts("caption"), strict=True)
+    annotations = RawRecords.of(file, coco_json(file), "annotations")
+    image_ids = annotations.read("image_id", RawColumn(kind="whole")).tolist()
     captions: dict[int, list[str]] = {}
-    for image_id, sentence in pairs:
+    for image_id, sentence in zip(image_ids, annotations.read("caption", RawColumn()), strict=True):
         captions.setdefault(image_id, []).append(sentence)
     return captions

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.builders.sources.coco_categories import IDS, STUFF, THINGS
+from oochub.builders.sources.coco_categories import STUFF, THINGS
 from oochub.builders.sources.coco_json import coco_json
-from oochub.builders.sources.coco_records import CocoRecords
+from oochub.builders.sources.raw_table import RawColumn, RawRecords, RawTable
 from oochub.errors import OochubError
 from oochub.storage.reading import read_json
 
@@ -19,6 +19,7 @@ OTHER = 183
 _KINDS = {"instances": {row["id"]: row["name"] for row in THINGS}, "stuff": {row["id"]: row["name"] for row in STUFF}}
 _AGAIN = "Fetch the file again."
 _NO_ID = -1
+_NUMBER, _TEXT = RawColumn(kind="whole"), RawColumn(default="")
 _LISTS = ("images", "annotations", "categories")
 
 
@@ -39,8 +40,8 @@ class CocoFile:
     """
 
     file: Path
-    images: CocoRecords
-    annotations: CocoRecords
+    images: RawRecords
+    annotations: RawRecords
     licenses: Mapping[int, str]
     image_id: NDArray[np.int64]
     size: NDArray[np.int64]
@@ -70,46 +71,32 @@ class CocoFile:
         ...     CocoFile.read(file)
         ... except OochubError as error:
         ...     print(str(error).replace(str(file), file.name))
-        instances_val2017.json: `id` of image 139.5 must be a whole number, got 139.5. Fetch the file again.
+        instances_val2017.json, image 139.5: id must be a whole number, got 139.5. Fetch it again.
         """
         content = read_json(file) if outlines else coco_json(file, boxes=boxes)
-        images, annotations, categories = (CocoRecords.of(file, content, key) for key in _LISTS)
-        licenses = CocoRecords.of(file, content, "licenses", required=False)
-        license_names = zip(licenses.whole_numbers("id").tolist(), licenses.texts("name", default=""), strict=True)
+        images, annotations, categories = (RawRecords.of(file, content, key) for key in _LISTS)
+        licenses = RawRecords.of(file, content, "licenses", required=False)
+        license_names = zip(licenses.read("id", _NUMBER).tolist(), licenses.read("name", _TEXT), strict=True)
         if images or annotations or categories:  # an empty half has no content that could be wrong
             _check_categories(categories, _detect_kind(file))
-        found = cls(
+        size = RawColumn(kind="whole", lowest=1, form="in pixels")
+        allowed = {number: number for number in _KINDS[_detect_kind(file)]}
+        return cls(
             file=file,
             images=images,
             annotations=annotations,
             licenses=dict(license_names),
-            image_id=images.whole_numbers("id"),
-            size=np.stack([images.whole_numbers(key) for key in ("height", "width")], axis=1),
-            annotation_id=annotations.whole_numbers("id", default=_NO_ID),
-            annotated=annotations.whole_numbers("image_id"),
-            category=annotations.whole_numbers("category_id"),
+            image_id=images.read("id", RawColumn(kind="whole", is_unique=True)),
+            size=np.stack([images.read(key, size) for key in ("height", "width")], axis=1),
+            annotation_id=annotations.read("id", RawColumn(kind="whole", is_unique=True, default=_NO_ID)),
+            annotated=annotations.read("image_id", _NUMBER),
+            category=annotations.read("category_id", RawColumn(kind="whole", codes=allowed)),
         )
-        found._check()
-        return found
 
-    def _check(self) -> None:
-        """What is left to check once every field has its type."""
-        for name, ids in (("image", self.image_id), ("annotation", self.annotation_id[self.annotation_id != _NO_ID])):
-            ordered = np.sort(ids)
-            if len(twice := ordered[1:][ordered[1:] == ordered[:-1]]):
-                raise OochubError(f"{self.file}: {len(twice):,} {name} ids occur twice, first {twice[0]}. {_AGAIN}")
-        if len(flat := np.flatnonzero((self.size < 1).any(axis=1))):
-            height, width = self.size[flat[0]]
-            raise OochubError(
-                f"{self.file}: image {self.image_id[flat[0]]} has no size ({width} x {height} pixels). {_AGAIN}"
-            )
-        own = _KINDS[self.kind]
-        if len(strange := np.flatnonzero(~np.isin(self.category, list(own)))):
-            raise OochubError(
-                f"{self.file}: {len(strange):,} annotations have a category that COCO and COCO-Stuff 2017 lack, "
-                f"first {self.category[strange[0]]} ({self.named(strange[0])}). Only the {len(own)} ids of the "
-                f"official files, {min(own)} to {max(own)}, are allowed in {self.kind} files. {_AGAIN}"
-            )
+    @property
+    def table(self) -> RawTable:
+        """The annotations as a table without columns, to check rules of several."""
+        return RawTable(file=self.file, place=self.named)
 
     def check_annotated(self) -> None:
         """Checks that there are annotations where there are images.
@@ -143,45 +130,35 @@ class CocoFile:
         Raises:
             OochubError: Run lengths without a size of two whole numbers.
         """
-        found = [
-            (row, segmentation.get("size"))
-            for row, annotation in enumerate(self.annotations.rows)
-            if type(segmentation := annotation.get("segmentation")) is dict
-        ]
-        for row, size in found:
-            if type(size) is not list or len(size) != 2 or {type(number) for number in size} != {int}:
-                raise OochubError(
-                    f"{self.file}: the run lengths of {self.named(row)} have the size {size}; it must be two whole "
-                    f"numbers, height and width. {_AGAIN}"
-                )
-        try:
-            sizes = np.array([size for _, size in found], dtype=np.int64).reshape(-1, 2)
-        except OverflowError:
-            raise OochubError(f"{self.file}: run lengths are larger than any image. {_AGAIN}") from None
-        return np.array([row for row, _ in found], dtype=np.int64), sizes
+        outlines = [annotation.get("segmentation") for annotation in self.annotations.rows]
+        rows = np.array([row for row, outline in enumerate(outlines) if type(outline) is dict], dtype=np.int64)
+        sizes = [outlines[row].get("size") for row in rows]
+        RawTable(file=self.file, place=lambda k: f"the run lengths of {self.named(rows[k])}").require(
+            [type(of) is list and len(of) == 2 and all(type(n) is int and abs(n) < 2**31 for n in of) for of in sizes],
+            lambda k: f"the size must be two whole numbers, height and width, got {sizes[k]!r:.60}",
+        )
+        return rows, np.array(sizes, dtype=np.int64).reshape(-1, 2)
 
 
 def _detect_kind(file: Path) -> str:
     return file.name.partition("_")[0]
 
 
-def _check_categories(categories: CocoRecords, kind: str) -> None:
-    declared = dict(zip(categories.whole_numbers("id").tolist(), categories.texts("name"), strict=True))
+def _check_categories(categories: RawRecords, kind: str) -> None:
+    numbers, names = categories.read("id", _NUMBER).tolist(), categories.read("name", RawColumn())
     file, own = categories.file, _KINDS[kind]
     for other, theirs in _KINDS.items():
-        if other != kind and declared and declared.keys() <= theirs.keys():
+        if other != kind and numbers and theirs.keys() >= {*numbers}:
             raise OochubError(
                 f"{file} has the categories of {other}: it is the {other} file under the name of the {kind} file. "
                 "Give each file its own name, or unpack them again."
             )
-    names = {number: name.replace(" ", "_") for name, number in IDS.items()}
-    for number, name in ((number, name.replace(" ", "_")) for number, name in declared.items()):
-        if names.get(number) != name:
-            raise OochubError(
-                f"{file} calls category {number} {name!r}; in COCO and COCO-Stuff 2017 it is {names.get(number)!r}. "
-                "Only files with the official categories give the official contexts."
-            )
-    missing = [f"{number} ({own[number]})" for number in own if number not in declared and number != OTHER]
+    official = {number: name for each in _KINDS.values() for number, name in each.items()}
+    categories.table.require(
+        [official.get(n) in (name, name.replace("_", " ")) for n, name in zip(numbers, names, strict=True)],
+        lambda row: f"its name is {names[row]!r:.60}, but in COCO and COCO-Stuff 2017 {official.get(numbers[row])!r}",
+    )
+    missing = [f"{number} ({own[number]})" for number in own if number not in {*numbers, OTHER}]
     if missing:
         raise OochubError(
             f"{file} lacks {len(missing)} of the {len(own)} categories of {kind} in its list 'categories', first "

@@ -2,23 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 
-from oochub.errors import OochubError
+from oochub.builders.sources.raw_table import RawColumn, RawTable
 from oochub.storage.reading import read_lines
 
 _SHOWN = 3
+_PATH = r"(?!/)(?!(.*/)?\.\.(/|\Z))[^\0]+"
 
 
-class ListedImage(NamedTuple):
-    """One line of a list: the path, with slashes, and the number of the class; -1 for a new class."""
-
-    path: str
-    label: int
-
-
-def read_image_list(file: Path, classes: Sequence[str], *, known: bool) -> list[ListedImage]:
-    r"""The lines of a list, in its order.
+def read_image_list(file: Path, classes: Sequence[str], *, known: bool) -> RawTable:
+    r"""The lines of a list, in its order: the column `path`, with slashes, and `label`, -1 for a new class.
 
     Args:
         file: The list.
@@ -32,48 +25,34 @@ def read_image_list(file: Path, classes: Sequence[str], *, known: bool) -> list[
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "test_cifar10.txt"
     >>> _ = file.write_text("cifar10/test/cat/0001.png 1\n")
-    >>> read_image_list(file, ["dog", "cat"], known=True)
-    [ListedImage(path='cifar10/test/cat/0001.png', label=1)]
+    >>> read_image_list(file, ["dog", "cat"], known=True).columns
+    {'path': ['cifar10/test/cat/0001.png'], 'label': [1]}
     """
-    first: dict[str, int] = {}
-    images = []
-    numbers = {str(number) for number in range(len(classes))}
-    allowed = f"0 to {len(classes) - 1}" if known else "-1, a new class"
-    for number, line in enumerate(read_lines(file), 1):
-        if not line.strip():
-            continue
-        path, _, label = line.strip().rpartition(" ")
-        place = PurePosixPath(path)
-        where = f"{file}, line {number}"
-        if not path or place.is_absolute() or ".." in place.parts or "\0" in path:
-            raise OochubError(f"{where}: expected a path and a label, cifar10/test/cat/0001.png 3, got {line!r:.80}.")
-        if not (label in numbers if known else label == "-1"):
-            raise OochubError(f"{where}: the label must be {allowed}, got {label!r:.40}. Fetch the list again.")
-        if known and place.parent.name in classes and place.parent.name != classes[int(label)]:
-            raise OochubError(
-                f"{where}: {path} lies in the folder of {place.parent.name}, but its label {label} is "
-                f"{classes[int(label)]}. Fetch the list again."
-            )
-        if path in first:
-            raise OochubError(f"{file} names {path} twice, in lines {first[path]} and {number}. Remove one.")
-        first[path] = number
-        images.append(ListedImage(path, int(label)))
-    if not images:
-        raise OochubError(f"{file} names no image. Fetch it again.")
-    return images
+    lines = ((number, line.strip().rpartition(" ")[::2]) for number, line in enumerate(read_lines(file), 1))
+    columns = {
+        "path": RawColumn(pattern=_PATH, form="the path of an image, with its label: a/0001.png 3", is_unique=True),
+        "label": RawColumn(codes={str(k): k for k in range(len(classes))} if known else {"-1": -1}),
+    }
+    table = RawTable.of_rows(file, ["path", "label"], [line for line in lines if any(line[1])], columns)
+    folders = [PurePosixPath(path).parent.name for path in table["path"]]
+    pairs = zip(folders, table["label"], strict=True)
+    table.require(
+        [not known or folder in ("", classes[k]) or folder not in classes for folder, k in pairs],
+        lambda row: f"the image lies in the folder of {folders[row]}, but its label is {classes[table['label'][row]]}",
+    )
+    return table
 
 
-def find_listed(images: Sequence[ListedImage], folder: Path, file: Path) -> tuple[list[ListedImage], list[str]]:
+def find_listed(images: RawTable, folder: Path) -> tuple[RawTable, list[str]]:
     """The images of a list that are in a folder, and a note on those that are not.
 
     Raises:
         OochubError: None of them is there.
     """
-    found = [image for image in images if (folder / image.path).exists()]
-    missing = [image.path for image in images if not (folder / image.path).exists()] if len(found) < len(images) else []
+    is_there = [(folder / path).exists() for path in images["path"]]
+    missing = [path for path, there in zip(images["path"], is_there, strict=True) if not there]
     shown = ", ".join(missing[:_SHOWN]) + (f" and {len(missing) - _SHOWN:,} more" if len(missing) > _SHOWN else "")
-    if not found:
-        raise OochubError(f"None of the {len(images):,} images that {file} names is in {folder}: {shown}.")
-    return found, [
-        f"{len(missing):,} of the {len(images):,} images of {file.name} are missing: {shown}"
-    ] if missing else []
+    if len(missing) == len(images):
+        images.require(is_there, f"none of the {len(images):,} images is in {folder}: {shown}")
+    gap = f"{len(missing):,} of the {len(images):,} images of {images.file.name} are missing: {shown}"
+    return images.where(is_there), [gap] if missing else []

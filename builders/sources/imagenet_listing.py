@@ -21,6 +21,7 @@ from oochub.builders.sources.imagenet_sets import (
 )
 from oochub.builders.sources.imagenet_truth import validation_wnids
 from oochub.builders.sources.objectnet import list_objectnet
+from oochub.builders.sources.raw_table import RawColumn, RawTable
 from oochub.builders.sources.stored import Stored
 from oochub.class_names.imagenet_classes import IMAGENET_1K_WNIDS, LABELS
 from oochub.errors import OochubError, did_you_mean
@@ -203,28 +204,18 @@ def _index_by_name(environment: str, place: Path, pictures: Iterable[Stored]) ->
 
 def _read_list(file: Path, *, of_21k: bool) -> list[str]:
     """The names of a list, in its order; of a set of `LISTED` what follows the last slash, and a label is left out."""
-    if not file.exists():
-        raise OochubError(f"There is no file list at {file}. It names one file per line.")
-    lines = [line.strip() for line in read_lines(file)]
-    names: dict[str, int] = {}
-    for number, line in enumerate(lines, 1):
-        if not line:
-            continue
-        name = line if of_21k else PurePosixPath(line.split()[0]).name
-        if of_21k and not _OF_21K.fullmatch(name):
-            raise OochubError(
-                f"{file}, line {number}: expected n02925009/n02925009_2846.JPEG or the like, got {line!r}."
-            )
-        if of_21k and name.partition("/")[0] in LABELS:
-            raise OochubError(
-                f"{file}, line {number}: {name} belongs to a class of ImageNet-1K, so it is not OOD. Remove it."
-            )
-        if name in names:
-            raise OochubError(f"{file} names {name} twice, in lines {names[name]} and {number}. Remove one.")
-        names[name] = number
-    if not names:
-        raise OochubError(f"{file} names no file.")
-    return list(names)
+    lines = [(number, line.strip()) for number, line in enumerate(read_lines(file), 1) if line.strip()]
+    column = RawColumn(
+        pattern=_OF_21K.pattern if of_21k else "", form="n02925009/n02925009_2846.JPEG or the like", is_unique=True
+    )
+    rows = [(number, [line if of_21k else PurePosixPath(line.split()[0]).name]) for number, line in lines]
+    table = RawTable.of_rows(file, ["file"], rows, {"file": column})
+    listed: list[str] = table["file"]
+    table.require(
+        [not of_21k or name.partition("/")[0] not in LABELS for name in listed],
+        lambda row: f"{listed[row]} belongs to a class of ImageNet-1K, so it is not OOD",
+    )
+    return listed
 
 
 def _shorten_names(names: Sequence[str]) -> str:

@@ -1,6 +1,5 @@
 """Reads which class each validation image of ImageNet-1K has, where they lie in one folder as published."""
 
-import csv
 import io
 import struct
 import zlib
@@ -8,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from oochub.builders.sources.imagenet import WNID
+from oochub.builders.sources.raw_table import RawColumn, RawTable
 from oochub.errors import OochubError
-from oochub.storage.reading import read_bytes, read_lines, read_text
+from oochub.storage.reading import read_bytes, read_text
 
 SOLUTION = "LOC_val_solution.csv"
 DEVKIT = "ILSVRC2012_devkit_t12"
@@ -40,20 +40,18 @@ def validation_wnids(place: Path) -> Mapping[str, str]:
 
 
 def _read_solution(file: Path) -> dict[str, str]:
-    lines = csv.DictReader(read_lines(file))
-    wnids: dict[str, str] = {}
-    try:
-        if not {"ImageId", "PredictionString"} <= set(lines.fieldnames or ()):
-            raise OochubError(f"{file} is not the solution of the Kaggle challenge: it has no ImageId. {_AGAIN}")
-        for line in lines:
-            image, boxes = line["ImageId"], (line["PredictionString"] or "").split()
-            if not image or not boxes or not WNID.fullmatch(boxes[0]):  # an image has one class, that of its first box
-                raise OochubError(f"{file}, line {lines.line_num}: expected an image and its class. {_AGAIN}")
-            if wnids.setdefault(image, boxes[0]) != boxes[0]:
-                raise OochubError(f"{file}, line {lines.line_num}: {image} has a second class. {_AGAIN}")
-    except csv.Error as error:
-        raise OochubError(f"{file}, line {lines.line_num}: {error}. {_AGAIN}") from error
-    return wnids
+    columns = {
+        "ImageId": RawColumn(pattern=".+", form="an image"),
+        "PredictionString": RawColumn(pattern=rf"\s*{WNID.pattern}(\s.*)?", form="a class and a box"),
+    }
+    table = RawTable.of_csv(file, columns)
+    images, wnids = table["ImageId"], [boxes.split()[0] for boxes in table["PredictionString"]]  # that of its first box
+    wnid_of = dict(zip(reversed(images), reversed(wnids), strict=True))
+    table.require(
+        [wnid_of[image] == wnid for image, wnid in zip(images, wnids, strict=True)],
+        lambda row: f"{images[row]} has a second class",
+    )
+    return wnid_of
 
 
 def _read_devkit(folder: Path) -> dict[str, str]:

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.errors import OochubError
@@ -72,6 +74,47 @@ class WildsRows:
     facts: BuildFacts = field(default_factory=BuildFacts)
     notes: tuple[str, ...] = ()
 
+    @classmethod
+    def of(
+        cls,
+        declared: Mapping[str, tuple[Any, Any]],
+        split: Sequence[str],
+        names: Sequence[str],
+        files: Sequence[str] | None = None,
+        **others: Any,
+    ) -> "WildsRows":
+        """The rows of a table; `example_id` is the number of each.
+
+        Args:
+            declared: The feature of each column, as `make_features` takes it, and its values (n,); None for one that
+                is read from the row's file.
+            split: The split of each row (n,); "" for rows that are of none.
+            names: The splits.
+            files: Where the file of each row lies below the folder (n,).
+            others: The other attributes.
+        """
+        own = {name: values for name, (_, values) in declared.items() if values is not None}
+        own |= {} if files is None else {"file": files}
+        count = len(next(iter(own.values())))
+        rows = pa.table({"example_id": [str(row) for row in range(count)], **own})
+        features = make_features({"example_id": "string", **{name: kind for name, (kind, _) in declared.items()}})
+        return cls(features=features, splits=of_splits(rows, split, names), **others)
+
+
+def make_features(kinds: Mapping[str, Any]) -> datasets.Features:
+    """Features by name, told in short: "int32" for a value of that type, a list of names for classes of these.
+
+    >>> make_features({"year": "int32", "label": ["normal", "tumor"]})
+    {'year': Value('int32'), 'label': ClassLabel(names=['normal', 'tumor'])}
+    """
+
+    def make(kind: Any) -> Any:
+        if isinstance(kind, str):
+            return datasets.Value(kind)
+        return datasets.ClassLabel(names=list(kind)) if isinstance(kind, list | tuple) else kind
+
+    return datasets.Features({name: make(kind) for name, kind in kinds.items()})
+
 
 @dataclass(frozen=True, kw_only=True)
 class WildsDataSet:
@@ -123,7 +166,7 @@ class WildsDataSet:
             )
 
 
-def of_splits(rows: pa.Table, split: Sequence[str] | pa.ChunkedArray, names: Sequence[str]) -> dict[str, pa.Table]:
+def of_splits(rows: pa.Table, split: Sequence[str] | NDArray[np.str_], names: Sequence[str]) -> dict[str, pa.Table]:
     """The rows of each split, in their order.
 
     Args:
@@ -134,7 +177,7 @@ def of_splits(rows: pa.Table, split: Sequence[str] | pa.ChunkedArray, names: Seq
     >>> {name: part["i"].to_pylist() for name, part in of_splits(pa.table({"i": [0, 1]}), ["b", "a"], "ab").items()}
     {'a': [1], 'b': [0]}
     """
-    of = split if isinstance(split, pa.ChunkedArray) else pa.array(split)
+    of = pa.array(split, pa.string())
     return {name: rows.filter(pc.equal(of, name)) for name in names}
 
 

@@ -5,22 +5,37 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import datasets
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.benchmark import Benchmark
-from oochub.builders.sources.table_part import TablePart
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, joined, of_splits, raw_files, sides_named
+from oochub.builders.sources.raw_table import RawColumn, RawTable
+from oochub.builders.wilds._data_set import (
+    BASE,
+    WildsDataSet,
+    WildsRows,
+    joined,
+    make_features,
+    of_splits,
+    raw_files,
+    sides_named,
+)
 from oochub.errors import OochubError
 from oochub.records.sides import Rows, WorstOfGroups
 
 _FOLDER = "amazon_v2.1"
-_COLUMNS = ("reviewerID", "asin", "overall", "reviewText", "category", "reviewYear")
+_NAME = RawColumn(pattern=r"\S(.*\S)?", form="a name without spaces around it")
+_COLUMNS = {
+    "reviewerID": _NAME,
+    "asin": RawColumn(),
+    "overall": RawColumn(kind="number", lowest=1, highest=5, is_round=True),
+    "reviewText": RawColumn(),
+    "category": _NAME,
+    "reviewYear": RawColumn(kind="number", lowest=1990, highest=2030, is_round=True),
+}
 _STARS = ("1 star", "2 stars", "3 stars", "4 stars", "5 stars")
-_YEARS = (1990, 2030)
 _SHIFTED = ("train", "val", "id_val", "test", "id_test")  # by their numbers in the file of splits
 _UNSHIFTED = ("train", "val", "test")
 _DROPPED = -1
@@ -59,70 +74,64 @@ def _read(folder: Path, config: str) -> WildsRows:
     scheme = _find_scheme(config)
     names, domain = _list_split_names(scheme), _DOMAINS[scheme]
     splits = [
-        of_splits(_list_rows(part, domain), pa.array(split), names)
-        for part, split in _iterate_kept_rows(folder, scheme, names)
+        of_splits(_list_rows(part, domain), split, names) for part, split in _iterate_kept_rows(folder, scheme, names)
     ]
     if not splits:
         raise OochubError(f"{folder / 'splits' / scheme}.csv drops every row of reviews.csv. Fetch it again.")
     rows = joined(splits)
-    named = {name: datasets.ClassLabel(names=_list_values(rows, name)) for name in dict.fromkeys((domain, "category"))}
-    features = datasets.Features(
+    named = {name: _list_values(rows, name) for name in dict.fromkeys((domain, "category"))}
+    features = make_features(
         {
-            "example_id": datasets.Value("string"),
-            "label": datasets.ClassLabel(names=list(_STARS)),
+            "example_id": "string",
+            "label": _STARS,
             "environment": named[domain],
             "group": named[domain],
-            "text": datasets.Value("string"),
-            "user": named.get("user", datasets.Value("string")),
-            "product": datasets.Value("string"),
+            "text": "string",
+            "user": named.get("user", "string"),
+            "product": "string",
             "category": named["category"],
-            "year": datasets.Value("int32"),
+            "year": "int32",
         }
     )
-    notes = (f"categories, by the names that reviews.csv gives them: {len(named['category'].names)}",)
+    notes = (f"categories, by the names that reviews.csv gives them: {len(named['category'])}",)
     return WildsRows(features=features, splits=rows, notes=notes if domain == "category" else ())
 
 
 def _iterate_kept_rows(
     folder: Path, scheme: str, names: tuple[str, ...]
-) -> Iterator[tuple[TablePart, NDArray[np.str_]]]:
+) -> Iterator[tuple[RawTable, NDArray[np.str_]]]:
     """The rows of reviews.csv that the split does not drop, part by part, and the split of each."""
     file = folder / "splits" / f"{scheme}.csv"
-    numbers = np.concatenate(
-        [
-            part.numbers("split", _DROPPED, len(names) - 1, are_whole=True).astype(np.int8)
-            for part in TablePart.of_csv(file, ("split",))
-        ]
-    )
+    of_row = RawColumn(kind="number", lowest=_DROPPED, highest=len(names) - 1, is_round=True)
+    parts = RawTable.of_csv_parts(file, {"split": of_row})
+    numbers = np.concatenate([part["split"].astype(np.int8) for part in parts])
     done = 0
-    for part in TablePart.of_csv(folder / "reviews.csv", _COLUMNS):
-        of, done = numbers[part.number[0] :][: len(part.number)], done + len(part.number)
-        if len(of) < len(part.number):
+    for part in RawTable.of_csv_parts(folder / "reviews.csv", dict.fromkeys(_COLUMNS, RawColumn())):
+        of, done = numbers[done:][: len(part)], done + len(part)
+        if len(of) < len(part):
             break
         if (of != _DROPPED).any():
-            yield part.where(of != _DROPPED), np.array(names)[of[of != _DROPPED]]
+            yield part.where(of != _DROPPED).check(_COLUMNS), np.array(names)[of[of != _DROPPED]]
     if done != len(numbers):
         which = f"{len(numbers):,} rows, and reviews.csv {'more' if done > len(numbers) else f'{done:,}'}"
         raise OochubError(f"{file} has {which}: each row must be the split of a review. Fetch both again.")
 
 
-def _list_rows(part: TablePart, domain: str) -> pa.Table:
-    stars = part.numbers("overall", 1, 5, are_whole=True).astype(np.int8)
-    year = pa.array(part.numbers("reviewYear", *_YEARS, are_whole=True).astype(np.int32))
+def _list_rows(part: RawTable, domain: str) -> pa.Table:
     fields = {
-        "user": part.names("reviewerID"),
-        "product": part.text("asin"),
-        "category": part.names("category"),
-        "year": year,
+        "user": part["reviewerID"],
+        "product": part["asin"],
+        "category": part["category"],
+        "year": part["reviewYear"].astype(np.int32),
     }
-    of_domain = fields[domain].cast(pa.string())
+    of_domain = pa.array(fields[domain]).cast(pa.string())
     return pa.table(
         {
-            "example_id": pa.array(part.number).cast(pa.string()),
-            "label": pa.array(_STARS).take(pa.array(stars - 1)),
+            "example_id": pa.array(part["row"]).cast(pa.string()),
+            "label": pa.array(_STARS).take(pa.array(part["overall"].astype(np.int8) - 1)),
             "environment": of_domain,
             "group": of_domain,
-            "text": part.text("reviewText"),
+            "text": part["reviewText"],
             **fields,
         }
     )

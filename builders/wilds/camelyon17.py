@@ -4,18 +4,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import datasets
-import pyarrow as pa
+import numpy as np
 
-from oochub.builders.sources.metadata_table import MetadataTable
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files, sides_named
-from oochub.errors import OochubError
+from oochub.builders.sources.raw_table import RawColumn, RawTable
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files, sides_named
 from oochub.records.sides import Rows
 
 _SPLITS = ("train", "id_val", "test", "val")
 _CODES = {str(code): split for code, split in enumerate(_SPLITS)}
 _SPLIT_OF_CENTER = {1: "val", 2: "test"}  # whatever the column `split` says
 _MIXED = "camelyon17_mixed-to-test"
-_HOSPITALS, _SLIDES = 5, 50
 _MOVED_SLIDE = 23  # of the test hospital; the mixed split trains on it
 _CLASSES = {"0": "normal", "1": "tumor"}
 _PLACE = ("patient", "node", "x_coord", "y_coord")
@@ -23,55 +21,43 @@ _PATCH = "patches/patient_{0}_node_{1}/patch_patient_{0}_node_{1}_x_{2}_y_{3}.pn
 
 
 def _read(folder: Path, config: str) -> WildsRows:
-    table = MetadataTable.of_csv(folder / "metadata.csv", (*_PLACE, "tumor", "slide", "center", "split"))
-    table = table.with_column("patch", _PATCH.format, of=_PLACE)
-    table.check_unique("patch")
-    table.check_files("patch", folder)
-    table.check_below("center", _HOSPITALS, "the hospitals of Camelyon17-WILDS")
-    table.check_below("slide", _SLIDES, "the slides of Camelyon17-WILDS")
-    center, slide = table.whole("center"), table.whole("slide")
-    _check_slides(table, slide, center)
-    named = zip(center, table.coded("split", _CODES), strict=True)
+    table = RawTable.of_csv(
+        folder / "metadata.csv",
+        {
+            **dict.fromkeys(_PLACE, RawColumn()),
+            "tumor": RawColumn(codes=_CLASSES),
+            "slide": RawColumn(kind="count", highest=49, form="the slides of Camelyon17-WILDS"),
+            "center": RawColumn(kind="count", highest=4, form="the hospitals of Camelyon17-WILDS"),
+            "split": RawColumn(codes=_CODES),
+        },
+    )
+    patches = list(map(_PATCH.format, *(table[name] for name in _PLACE)))
+    table = table.add("patch", patches, RawColumn(is_unique=True, folder=folder))
+    center, slide = table["center"], table["slide"]
+    numbers, first = np.unique(slide, return_index=True)
+    usual = center[first][np.searchsorted(numbers, slide)]
+    table.require(
+        center == usual,
+        lambda row: (
+            f"slide {slide[row]} has center {center[row]}, but {usual[row]} in "
+            f"{table.place(int(np.argmax(slide == slide[row])))}"
+        ),
+    )
+    named = zip(center.tolist(), table["split"], strict=True)
     split = [_SPLIT_OF_CENTER.get(hospital, code) for hospital, code in named]
     if config == _MIXED:
-        split = ["train" if number == _MOVED_SLIDE else of for number, of in zip(slide, split, strict=True)]
-    hospital, hospitals = table.counted("center", "hospital")
-    slide_name, slides = table.counted("slide", "slide")
-    rows = pa.table(
-        {
-            "example_id": [str(row) for row in range(len(split))],
-            "file": table.columns["patch"],
-            "label": table.coded("tumor", _CLASSES),
-            "environment": hospital,
-            "group": slide_name,
-            "hospital": center,
-            "slide": slide,
-        }
-    )
-    features = datasets.Features(
-        {
-            "example_id": datasets.Value("string"),
-            "image": datasets.Image(),
-            "label": datasets.ClassLabel(names=list(_CLASSES.values())),
-            "environment": datasets.ClassLabel(names=hospitals),
-            "group": datasets.ClassLabel(names=slides),
-            "hospital": datasets.Value("int32"),
-            "slide": datasets.Value("int32"),
-        }
-    )
-    return WildsRows(features=features, splits=of_splits(rows, split, _SPLITS))
-
-
-def _check_slides(table: MetadataTable, slide: list[int], center: list[int]) -> None:
-    """Every patch of a slide is of one hospital, which decides its split."""
-    hospital_of: dict[int, tuple[int, int]] = {}
-    for line, number, hospital in zip(table.lines, slide, center, strict=True):
-        first, at = hospital_of.setdefault(number, (line, hospital))
-        if at != hospital:
-            raise OochubError(
-                f"{table.file}, line {line}: slide {number} has center {hospital}, but {at} in line {first}. Fetch "
-                "it again."
-            )
+        split = np.where(slide == _MOVED_SLIDE, "train", split).tolist()
+    hospital, hospitals = table.count("center", "hospital")
+    slide_name, slides = table.count("slide", "slide")
+    columns = {
+        "image": (datasets.Image(), None),
+        "label": ([*_CLASSES.values()], table["tumor"]),
+        "environment": (hospitals, hospital),
+        "group": (slides, slide_name),
+        "hospital": ("int32", center),
+        "slide": ("int32", slide),
+    }
+    return WildsRows.of(columns, split, _SPLITS, patches)
 
 
 _OFFICIAL = replace(
@@ -91,12 +77,7 @@ _OFFICIAL = replace(
     out_of_context=Rows(name="another hospital", split="test"),
     metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
     chance=0.5,
-    words=sides_named(
-        example="patch",
-        inside="at hospitals of training",
-        outside="at another hospital",
-        place="at",
-    ),
+    words=sides_named("at hospitals of training", "at another hospital", example="patch", place="at"),
     context_column="hospital",
     cluster="slide",
     templates=("a patch of {} tissue.",),

@@ -8,8 +8,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from oochub.builders.sources.table_part import TablePart
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, joined, of_splits, raw_files, sides_named
+from oochub.builders.sources.raw_table import RawColumn, RawTable
+from oochub.builders.wilds._data_set import (
+    BASE,
+    WildsDataSet,
+    WildsRows,
+    joined,
+    make_features,
+    of_splits,
+    raw_files,
+    sides_named,
+)
 from oochub.records.sides import Rows, WorstOfGroups
 
 _FILE = "all_data_with_identities.csv"
@@ -22,35 +31,41 @@ _ENVIRONMENTS = [f"{race}/{label}" for label in _LABELS for race in ("not black"
 _HALF = 0.5  # of the people who were asked, from here on a comment is toxic, or speaks of an identity
 
 
+_SHARE = RawColumn(kind="number", lowest=0, highest=1)
+_COLUMNS = {
+    "comment_text": RawColumn(),
+    "split": RawColumn(codes=_SPLITS),
+    **dict.fromkeys(("toxicity", *_IDENTITIES, *_OTHERS), _SHARE),
+}
+
+
 def _read(folder: Path, config: str) -> WildsRows:
-    columns = ("comment_text", "split", "toxicity", *_IDENTITIES, *_OTHERS)
-    features = datasets.Features(
+    features = make_features(
         {
-            "example_id": datasets.Value("string"),
-            "label": datasets.ClassLabel(names=list(_LABELS)),
-            "environment": datasets.ClassLabel(names=_ENVIRONMENTS),
+            "example_id": "string",
+            "label": _LABELS,
+            "environment": _ENVIRONMENTS,
             "groups": datasets.List(datasets.Value("string")),
-            "text": datasets.Value("string"),
-            **{field: datasets.Value("bool") for field in (*_IDENTITIES, *_OTHERS)},
+            "text": "string",
+            **dict.fromkeys((*_IDENTITIES, *_OTHERS), "bool"),
         }
     )
-    parts = [
-        of_splits(_list_rows(part), part.coded("split", _SPLITS), _SPLITS)
-        for part in TablePart.of_csv(folder / _FILE, columns)
-    ]
-    return WildsRows(features=features, splits=joined(parts))
+    parts = RawTable.of_csv_parts(folder / _FILE, _COLUMNS)
+    return WildsRows(
+        features=features, splits=joined([of_splits(_list_rows(part), part["split"], _SPLITS) for part in parts])
+    )
 
 
-def _list_rows(part: TablePart) -> pa.Table:
-    is_toxic = part.numbers("toxicity", 0, 1) >= _HALF
-    holds = {field: part.numbers(field, 0, 1) >= _HALF for field in (*_IDENTITIES, *_OTHERS)}
+def _list_rows(part: RawTable) -> pa.Table:
+    is_toxic = part["toxicity"] >= _HALF
+    holds = {field: part[field] >= _HALF for field in (*_IDENTITIES, *_OTHERS)}
     return pa.table(
         {
-            "example_id": pa.array(part.number).cast(pa.string()),
+            "example_id": pa.array(part["row"]).cast(pa.string()),
             "label": pa.array(_LABELS).take(pa.array(is_toxic.astype(np.int8))),
             "environment": pa.array(_ENVIRONMENTS).take(pa.array(2 * is_toxic + holds["black"])),
             "groups": _list_groups(is_toxic, np.stack([holds[identity] for identity in _IDENTITIES], axis=1)),
-            "text": part.text("comment_text"),
+            "text": part["comment_text"],
             **{field: pa.array(values) for field, values in holds.items()},
         }
     )
@@ -84,10 +99,7 @@ civilcomments = WildsDataSet(
             out_of_context=WorstOfGroups(split="test", column="groups"),
             chance=0.5,
             words=sides_named(
-                example="comment",
-                inside="over all comments",
-                outside="in the worst group",
-                pair="one toxic comment and one other",
+                "over all comments", "in the worst group", example="comment", pair="one toxic comment and one other"
             ),
             group_column="groups",
             closed={"groups": tuple(_GROUPS.to_pylist())},

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import datasets
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from oochub.builders.sources.metadata_table import MetadataTable
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files, sides_named
-from oochub.errors import OochubError
+from oochub.builders.sources.raw_table import RawColumn, RawTable
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files, sides_named
 from oochub.records.sides import Rows, WorstOfGroups
 
 _SPLITS = ("train", "id_val", "id_test", "val", "test")
@@ -19,6 +17,7 @@ _MIXED = "fmow_mixed-to-test"
 _LISTED = ("train", "val", "test", "seq")  # seq: sequestered, of no split
 _REGIONS = ("Africa", "Americas", "Asia", "Europe", "Oceania")
 _OTHER = "Other"  # of codes that the mapping lacks, or has without a region, as Antarctica's; never the worst
+_REGION_CODES = {**{region: region for region in (*_REGIONS, _OTHER)}, "": _OTHER}
 _SHOWN = 6  # countries of a note
 _YEARS = range(2002, 2018)
 _TEST_YEAR = 2016
@@ -41,56 +40,41 @@ _CATEGORIES = (
 
 
 def _read(folder: Path, config: str) -> WildsRows:
-    table = MetadataTable.of_csv(folder / "rgb_metadata.csv", ("split", "category", "country_code", "timestamp"))
-    listed = np.array(table.coded("split", _LISTED))
-    year = _parse_years(table)
+    table = RawTable.of_csv(
+        folder / "rgb_metadata.csv",
+        {
+            "split": RawColumn(codes=_LISTED),
+            "category": RawColumn(codes=_CATEGORIES),
+            "country_code": RawColumn(),
+            "timestamp": RawColumn(),
+        },
+    )
+    listed = np.array(table["split"])
+    year = table.parse_times("timestamp", "ISO8601").year.to_numpy().astype(np.int64)
+    table.require(
+        (year >= _YEARS.start) & (year < _YEARS.stop),
+        lambda row: f"timestamp must be from {_YEARS.start} to {_YEARS.stop - 1}, got {table['timestamp'][row]!r}",
+    )
     split = _split(listed, year, _TIMES.get(config, _TEST_YEAR))
     split = _mix_years(split, listed, year) if config == _MIXED else split
-    table = replace(
-        table, columns={**table.columns, "image": [f"images/rgb_img_{row}.png" for row in range(len(year))]}
-    )
-    table.rows(np.flatnonzero(split != "")).check_files("image", folder)
+    files = [f"images/rgb_img_{row}.png" for row in range(len(year))]
+    kept = table.where(split != "")
+    kept.add("image", [files[row] for row in np.flatnonzero(split != "")], RawColumn(folder=folder))
     mapping = folder / "country_code_mapping.csv"
-    region_of = _read_regions(mapping)
-    notes = _note_unmapped_countries(table.rows(np.flatnonzero(split != "")), region_of, mapping)
-    region = [region_of.get(country, _OTHER) for country in table.columns["country_code"]]
-    rows = pa.table(
-        {
-            "example_id": [str(row) for row in range(len(year))],
-            "file": table.columns["image"],
-            "label": table.coded("category", _CATEGORIES),
-            "environment": year.astype(str),
-            "group": region,
-            "region": region,
-            "year": year,
-            "country_code": table.columns["country_code"],
-        }
-    )
-    regions = datasets.ClassLabel(names=[*_REGIONS, _OTHER])
-    features = datasets.Features(
-        {
-            "example_id": datasets.Value("string"),
-            "image": datasets.Image(),
-            "label": datasets.ClassLabel(names=list(_CATEGORIES)),
-            "environment": datasets.ClassLabel(names=[str(each) for each in _YEARS]),
-            "group": regions,
-            "region": regions,
-            "year": datasets.Value("int32"),
-            "country_code": datasets.Value("string"),
-        }
-    )
-    return WildsRows(features=features, splits=of_splits(rows, split.tolist(), _SPLITS), notes=notes)
-
-
-def _parse_years(table: MetadataTable) -> NDArray[np.int64]:
-    """The year of each row, in UTC (n,)."""
-    year = table.times("timestamp", "ISO8601").year.to_numpy().astype(np.int64)
-    for row in np.flatnonzero((year < _YEARS.start) | (year >= _YEARS.stop))[:1]:
-        raise OochubError(
-            f"{table.file}, line {table.lines[row]}: timestamp must be from {_YEARS.start} to {_YEARS.stop - 1}, got "
-            f"{table.columns['timestamp'][row]!r}. Fetch it again."
-        )
-    return year
+    regions = RawTable.of_csv(mapping, {"alpha-3": RawColumn(is_unique=True), "region": RawColumn(codes=_REGION_CODES)})
+    region_of = dict(zip(regions["alpha-3"], regions["region"], strict=True))
+    region = [region_of.get(country, _OTHER) for country in table["country_code"]]
+    columns = {
+        "image": (datasets.Image(), None),
+        "label": (_CATEGORIES, table["category"]),
+        "environment": ([str(each) for each in _YEARS], year.astype(str)),
+        "group": ([*_REGIONS, _OTHER], region),
+        "region": ([*_REGIONS, _OTHER], region),
+        "year": ("int32", year),
+        "country_code": ("string", table["country_code"]),
+    }
+    notes = _note_unmapped_countries(kept, region_of, mapping)
+    return WildsRows.of(columns, split.tolist(), _SPLITS, files, notes=notes)
 
 
 def _split(listed: NDArray[np.str_], year: NDArray[np.int64], test_year: int) -> NDArray[np.str_]:
@@ -125,26 +109,18 @@ def _shuffle_rows(rows: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
     return shuffled
 
 
-def _read_regions(file: Path) -> dict[str, str]:
-    """The region of each country: one of the five, or `Other`."""
-    table = MetadataTable.of_csv(file, ("alpha-3", "region"))
-    table.check_unique("alpha-3")
-    regions = table.coded("region", {**{region: region for region in _REGIONS}, _OTHER: _OTHER, "": _OTHER})
-    return dict(zip(table.columns["alpha-3"], regions, strict=True))
-
-
-def _note_unmapped_countries(table: MetadataTable, region_of: dict[str, str], mapping: Path) -> tuple[str, ...]:
+def _note_unmapped_countries(table: RawTable, region_of: dict[str, str], mapping: Path) -> tuple[str, ...]:
     """A note on the countries that the mapping lacks, which count as `Other`; one that is misspelt is refused."""
     spelt = {country.strip().casefold(): country for country in region_of}
-    unknown: Counter[str] = Counter()
-    for line, country in zip(table.lines, table.columns["country_code"], strict=True):
-        if country not in region_of:
-            unknown[country] += 1
-            if known := spelt.get(country.strip().casefold()):
-                raise OochubError(
-                    f"{table.file}, line {line}: country_code is {country[:80]!r}, but {mapping.name} has {known!r}. "
-                    "Fetch both again."
-                )
+    unknown = Counter(country for country in table["country_code"] if country not in region_of)
+    meant = {country: spelt.get(country.strip().casefold()) for country in unknown}
+    table.require(
+        [meant.get(country) is None for country in table["country_code"]],
+        lambda row: (
+            f"country_code is {(country := table['country_code'][row])[:80]!r}, but {mapping.name} has "
+            f"{meant[country]!r}"
+        ),
+    )
     if not unknown:
         return ()
     shown = ", ".join(f"{country[:8] or 'none'} {count:,}" for country, count in unknown.most_common(_SHOWN))
@@ -173,12 +149,7 @@ _OFFICIAL = replace(
     out_of_context=WorstOfGroups(name="worst region", split="test", where={"region": _REGIONS}),
     metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
     chance=1 / len(_CATEGORIES),
-    words=sides_named(
-        example="image",
-        inside="over all regions",
-        outside="in the worst region",
-        place="in",
-    ),
+    words=sides_named("over all regions", "in the worst region", example="image", place="in"),
     context_column="region",
     closed={"region": (*_REGIONS, _OTHER), "group": (*_REGIONS, _OTHER)},
     templates=("a satellite image of a {}.",),

@@ -1,15 +1,14 @@
 """GlobalWheat-WILDS: boxes around the heads of wheat in images of fields, in countries that are not in training."""
 
-import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import datasets
+import numpy as np
 import pyarrow as pa
 
 from oochub.benchmark import Benchmark
-from oochub.builders.sources.metadata_table import MetadataTable
+from oochub.builders.sources.raw_table import RawColumn, RawTable
 from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files, sides_named
 from oochub.errors import OochubError
 from oochub.records.sides import Rows
@@ -50,68 +49,68 @@ _NAMES = {
 }
 _FIELDS = {"country": "country", "location": "location", "development_stage": "stage"}
 _HEADER = 1 << 16  # bytes of an image that hold its size
-_BOX = re.compile("([0-9]{1,6}) ([0-9]{1,6}) ([0-9]{1,6}) ([0-9]{1,6})")
+_BOX = "[0-9]{1,6} [0-9]{1,6} [0-9]{1,6} [0-9]{1,6}"
 _BOXES = pa.list_(pa.list_(pa.float32(), 4))
 
 
 def _read(folder: Path, config: str) -> WildsRows:
     fields = _read_session_fields(folder / "metadata_domain.csv")
-    splits: dict[str, pa.Table] = {}
+    tables: list[pa.Table] = []
     listed: dict[str, str] = {}
     beyond = 0
     for split, name in _SPLITS[config].items():
-        table = MetadataTable.of_csv(folder / f"{name}.csv", ("image_name", "BoxesString", "domain"))
-        table.check_unique("image_name")
-        table.check_files("image_name", folder / "images")
-        table.check_below("domain", len(_SESSIONS), "the sessions of GlobalWheat-WILDS")
-        _check_new(table, listed)
-        sizes = [_read_size(folder / "images" / file) for file in table.columns["image_name"]]
-        boxes, sessions = list(_parse_boxes(table, sizes)), [_SESSIONS[number] for number in table.whole("domain")]
-        first = sum(map(len, splits.values()))
+        table = RawTable.of_csv(
+            folder / f"{name}.csv",
+            {
+                "image_name": RawColumn(is_unique=True, folder=folder / "images"),
+                "BoxesString": RawColumn(
+                    pattern=f"no_box|{_BOX}(;{_BOX})*",
+                    form='"no_box", or boxes such as "10 20 40 60;50 20 80 60", x1 y1 x2 y2 in pixels',
+                ),
+                "domain": RawColumn(kind="count", highest=len(_SESSIONS) - 1, form="the sessions of GlobalWheat-WILDS"),
+            },
+        )
+        files = table["image_name"]
+        table.require(
+            [file not in listed for file in files],
+            lambda row, files=files, listed=listed: (
+                f"image_name is {files[row][:80]}, but each image belongs to one split, and it is "
+                f"in {listed[files[row]]} too"
+            ),
+        )
+        listed |= {file: f"{name}.csv, {table.place(row)}," for row, file in enumerate(files)}
+        sizes = [_read_size(folder / "images" / file) for file in files]
+        boxes = _parse_boxes(table, sizes)
         pictures = zip(boxes, sizes, strict=True)
         beyond += sum(x2 > width or y2 > height for of, (width, height) in pictures for _, _, x2, y2 in of)
-        splits[split] = pa.table(
-            {
-                "example_id": [str(first + row) for row in range(len(boxes))],
-                "file": [f"images/{file}" for file in table.columns["image_name"]],
-                "boxes": pa.array(boxes, _BOXES),
-                "environment": sessions,
-                "group": sessions,
-                "categories": pa.array([[0] * len(each) for each in boxes], pa.list_(pa.int64())),
-                "session": sessions,
-                **{name: [fields[session][name] for session in sessions] for name in _FIELDS.values()},
-                "width": [width for width, _ in sizes],
-                "height": [height for _, height in sizes],
-            }
-        )
-    named = datasets.ClassLabel(names=list(_SESSIONS))
-    features = datasets.Features(
-        {
-            "example_id": datasets.Value("string"),
-            "image": datasets.Image(),
-            "boxes": datasets.List(datasets.List(datasets.Value("float32"), length=4)),
-            "environment": named,
-            "group": named,
-            "categories": datasets.List(datasets.ClassLabel(names=["wheat_head"])),
-            "session": named,
-            **{field: datasets.ClassLabel(names=_NAMES[column].split("|")) for column, field in _FIELDS.items()},
-            "width": datasets.Value("int32"),
-            "height": datasets.Value("int32"),
+        own = {
+            "split": [split] * len(files),
+            "file": [f"images/{file}" for file in files],
+            "boxes": pa.array(boxes, _BOXES),
+            "categories": pa.array([[0] * len(each) for each in boxes], pa.list_(pa.int64())),
+            "session": [_SESSIONS[number] for number in table["domain"]],
+            "width": [width for width, _ in sizes],
+            "height": [height for _, height in sizes],
         }
-    )
+        tables.append(pa.table(own))
+    rows = pa.concat_tables(tables)
+    session = rows["session"].to_pylist()
+    columns = {
+        "image": (datasets.Image(), None),
+        "boxes": (datasets.List(datasets.List(datasets.Value("float32"), length=4)), rows["boxes"]),
+        "environment": (_SESSIONS, session),
+        "group": (_SESSIONS, session),
+        "categories": (datasets.List(datasets.ClassLabel(names=["wheat_head"])), rows["categories"]),
+        "session": (_SESSIONS, session),
+        **{
+            field: (_NAMES[column].split("|"), [fields[name][column] for name in session])
+            for column, field in _FIELDS.items()
+        },
+        "width": ("int32", rows["width"]),
+        "height": ("int32", rows["height"]),
+    }
     notes = (f"boxes that end beyond the edge of their image: {beyond:,}",) if beyond else ()
-    return WildsRows(features=features, splits=splits, notes=notes)
-
-
-def _check_new(table: MetadataTable, listed: dict[str, str]) -> None:
-    """Refuses an image that another split has too, and lists the others in `listed`, with where they stand."""
-    for line, name in zip(table.lines, table.columns["image_name"], strict=True):
-        if name in listed:
-            raise OochubError(
-                f"{table.file}, line {line}: {name[:80]} is in {listed[name]} too, but each image belongs to one "
-                "split. Fetch both again."
-            )
-        listed[name] = f"{table.file.name}, line {line},"
+    return WildsRows.of(columns, rows["split"].to_pylist(), list(_SPLITS[config]), rows["file"], notes=notes)
 
 
 def _read_size(file: Path) -> tuple[int, int]:
@@ -124,42 +123,39 @@ def _read_size(file: Path) -> tuple[int, int]:
 
 def _read_session_fields(file: Path) -> dict[str, dict[str, str]]:
     """Country, location and stage of each session, by the names of the columns."""
-    table = MetadataTable.of_csv(file, ("name", *_FIELDS), separator=";")
-    table.check_unique("name")
-    values = {field: table.coded(column, _NAMES[column].split("|")) for column, field in _FIELDS.items()}
-    rows = {name: row for row, name in enumerate(table.columns["name"])}
+    columns = {column: RawColumn(codes=_NAMES[column].split("|")) for column in _FIELDS}
+    table = RawTable.of_csv(file, {"name": RawColumn(is_unique=True), **columns}, separator=";")
+    rows = {name: row for row, name in enumerate(table["name"])}
     missing = [session for session in _SESSIONS if session not in rows]
     if missing:
         raise OochubError(
             f"{file} has no row for {len(missing)} of the {len(_SESSIONS)} sessions: {', '.join(missing[:5])}. Fetch "
             "it again."
         )
-    return {session: {field: column[rows[session]] for field, column in values.items()} for session in _SESSIONS}
+    return {session: {column: table[column][row] for column in _FIELDS} for session, row in rows.items()}
 
 
-def _parse_boxes(table: MetadataTable, sizes: list[tuple[int, int]]) -> Iterator[list[list[float]]]:
+def _parse_boxes(table: RawTable, sizes: list[tuple[int, int]]) -> list[list[list[float]]]:
     """The boxes of each row, x1, y1, x2, y2 in pixels; `sizes` are width and height of the images (n,)."""
-    for line, text, size in zip(table.lines, table.columns["BoxesString"], sizes, strict=True):
-        found = [] if text == "no_box" else [_BOX.fullmatch(each) for each in text.split(";")]
-        boxes = [[float(number) for number in each.groups()] for each in found if each]
-        if len(boxes) < len(found):
-            raise OochubError(
-                f'{table.file}, line {line}: BoxesString must be "no_box", or boxes such as "10 20 40 60;50 20 80 '
-                f'60", x1 y1 x2 y2 in pixels, got {text[:80]!r}. Fetch it again.'
-            )
-        for x1, y1, x2, y2 in boxes:
-            shown = f"got '{x1:.0f} {y1:.0f} {x2:.0f} {y2:.0f}'. Fetch it again."
-            if x2 <= x1 or y2 <= y1:
-                raise OochubError(
-                    f"{table.file}, line {line}: a box must run from its upper left corner x1 y1 to its lower right "
-                    f"one x2 y2, and have an area, {shown}"
-                )
-            width, height = size
-            if x1 >= width or y1 >= height or x2 > 2 * width or y2 > 2 * height:
-                raise OochubError(
-                    f"{table.file}, line {line}: a box must lie inside its image of {width} x {height} pixels, {shown}"
-                )
-        yield boxes
+    texts = [[] if text == "no_box" else text.split(";") for text in table["BoxesString"]]
+    boxes = [[[float(number) for number in box.split(" ")] for box in of] for of in texts]
+    row = np.repeat(np.arange(len(boxes)), list(map(len, boxes)))
+    x1, y1, x2, y2 = np.array([box for of in boxes for box in of]).reshape(-1, 4).T
+    width, height = np.array(sizes)[row].T
+    of_box = RawTable(file=table.file, place=lambda box: table.place(int(row[box])))
+    shown = [box for of in texts for box in of]
+    of_box.require(
+        (x2 > x1) & (y2 > y1),
+        lambda box: (
+            "a box must run from its upper left corner x1 y1 to its lower right one x2 y2, and have an area, "
+            f"got {shown[box]!r}"
+        ),
+    )
+    of_box.require(
+        (x1 < width) & (y1 < height) & (x2 <= 2 * width) & (y2 <= 2 * height),
+        lambda box: f"a box must lie inside its image of {width[box]} x {height[box]} pixels, got {shown[box]!r}",
+    )
+    return boxes
 
 
 def _declare_data_set(config: str) -> Benchmark:
@@ -182,12 +178,7 @@ def _declare_data_set(config: str) -> Benchmark:
         output="boxes",
         metrics=("detection_accuracy",),
         primary_metric="detection_accuracy",
-        words=sides_named(
-            example="image",
-            inside="in sessions of training",
-            outside="in other countries",
-            place="in",
-        ),
+        words=sides_named("in sessions of training", "in other countries", example="image", place="in"),
         task_category="object-detection",
         context_column="session",
         cluster="session",

@@ -5,11 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import datasets
-import pyarrow as pa
+import numpy as np
 
-from oochub.builders.sources.metadata_table import MetadataTable
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files
-from oochub.errors import OochubError
+from oochub.builders.sources.raw_table import RawColumn, RawTable
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files
 from oochub.records.sides import Rows, Vocabulary
 
 _SPLITS = ("train", "val", "test", "id_val", "id_test")
@@ -18,54 +17,47 @@ _NO_CLASS = 99_999  # the y of categories that no image has
 
 
 def _read(folder: Path, config: str) -> WildsRows:
-    table = MetadataTable.of_csv(
-        folder / "metadata.csv", ("split", "location_remapped", "sequence_remapped", "datetime", "filename", "y")
-    )
-    table.check_unique("filename")
-    table.check_files("filename", folder / "train")
-    label = table.whole("y")
-    names = _read_class_names(folder / "categories.csv") or table.counted("y", "class")[1]
-    table.check_below("y", len(names), "the classes of categories.csv")
-    place, places = table.counted("location_remapped", "location")
-    times = table.times("datetime", "%Y-%m-%d %H:%M:%S.%f")
-    rows = pa.table(
+    number = RawColumn(kind="count")
+    table = RawTable.of_csv(
+        folder / "metadata.csv",
         {
-            "example_id": [str(row) for row in range(len(label))],
-            "file": [f"train/{file}" for file in table.columns["filename"]],
-            "label": [names[number] for number in label],
-            "environment": place,
-            "group": place,
-            "location": table.whole("location_remapped"),
-            "sequence": table.whole("sequence_remapped"),
-            **{field: getattr(times, field).to_numpy() for field in _TIMES},
-        }
+            "split": RawColumn(codes=_SPLITS),
+            "location_remapped": number,
+            "sequence_remapped": number,
+            "datetime": RawColumn(),
+            "filename": RawColumn(is_unique=True, folder=folder / "train"),
+            "y": number,
+        },
     )
-    features = datasets.Features(
-        {
-            "example_id": datasets.Value("string"),
-            "image": datasets.Image(),
-            "label": datasets.ClassLabel(names=names),
-            "environment": datasets.ClassLabel(names=places),
-            "group": datasets.ClassLabel(names=places),
-            **{field: datasets.Value("int32") for field in ("location", "sequence", *_TIMES)},
-        }
+    label = table["y"]
+    names = _read_class_names(folder / "categories.csv") or table.count("y", "class")[1]
+    table.require(
+        label < len(names),
+        lambda row: f"y must be in 0..{len(names) - 1}, the classes of categories.csv, got {label[row]}",
     )
-    return WildsRows(features=features, splits=of_splits(rows, table.coded("split", _SPLITS), _SPLITS))
+    place, places = table.count("location_remapped", "location")
+    times = table.parse_times("datetime", "%Y-%m-%d %H:%M:%S.%f")
+    columns = {
+        "image": (datasets.Image(), None),
+        "label": (names, [names[number] for number in label]),
+        "environment": (places, place),
+        "group": (places, place),
+        "location": ("int32", table["location_remapped"]),
+        "sequence": ("int32", table["sequence_remapped"]),
+        **{field: ("int32", getattr(times, field).to_numpy()) for field in _TIMES},
+    }
+    return WildsRows.of(columns, table["split"], _SPLITS, [f"train/{file}" for file in table["filename"]])
 
 
 def _read_class_names(file: Path) -> list[str]:
     """The classes of categories.csv by number; none without it."""
     if not os.path.lexists(file):
         return []
-    table = MetadataTable.of_csv(file, ("y", "name"))
-    table = table.rows(row for row, number in enumerate(table.whole("y")) if number != _NO_CLASS)
-    table.check_unique("y")
-    table.check_unique("name")
-    known = dict(zip(table.whole("y"), table.columns["name"], strict=True))
-    missing = [number for number in range(len(table.lines)) if number not in known]
-    if missing:
-        raise OochubError(f"{file} has no class with y = {missing[0]}, but classes are counted from 0. Fetch it again.")
-    return [known[number] for number in range(len(known))]
+    table = RawTable.of_csv(file, {"y": RawColumn(kind="count"), "name": RawColumn()})
+    table = table.where(table["y"] != _NO_CLASS).check({"name": RawColumn(is_unique=True)})
+    classes = RawColumn(kind="count", highest=len(table) - 1, form="each class once, counted from 0", is_unique=True)
+    numbers = table.add("y", [str(number) for number in table["y"]], classes)["y"]
+    return [table["name"][row] for row in np.argsort(numbers)]
 
 
 iwildcam = WildsDataSet(

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files, sides_named
+from oochub.builders.sources.raw_table import RawTable
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files, sides_named
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows
@@ -26,39 +27,29 @@ _ROWS = {"train": 350_343, "val": 43_793, "test": 43_793}
 
 
 def _read(folder: Path, config: str) -> WildsRows:
-    graph, count = _read_graphs(folder / "raw")
-    label = _read_number_table(folder / "raw/graph-label.csv.gz", columns=_TASKS, dtype="float32", may_be_unknown=True)
-    _check_count(folder / "raw/graph-label.csv.gz", len(label), count, "molecules in num-node-list.csv.gz")
-    wrong = ~(np.isin(label, (0, 1)) | np.isnan(label)).all(axis=1)
-    if wrong.any():
-        raise OochubError(
-            f"{folder / 'raw/graph-label.csv.gz'}, line {1 + int(wrong.argmax())}: a label must be 0, 1, or empty if "
-            "unknown. Fetch it again."
-        )
-    scaffold = _read_scaffolds(folder / "raw/scaffold_group.npy", count)
-    rows = pa.table(
-        {
-            "example_id": [str(row) for row in range(count)],
-            "labels": pa.ListArray.from_arrays(np.arange(0, label.size + 1, _TASKS, dtype=np.int32), label.reshape(-1)),
-            "environment": scaffold,
-            "graph": graph,
-            "scaffold": scaffold,
-        }
-    )
+    raw = folder / "raw"
+    graph, count = _read_graphs(raw)
+    label = _read_number_table(raw / "graph-label.csv.gz", columns=_TASKS, dtype="float32", count=count, is_label=True)
+    scaffold = _read_scaffolds(raw / "scaffold_group.npy", count)
     smiles, names = _read_mapping(folder / "mapping/mol.csv.gz", count)
-    features = {
-        "example_id": datasets.Value("string"),
-        "labels": datasets.List(datasets.Value("float32")),
-        "environment": datasets.Value("int32"),
-        "graph": {
-            "nodes": datasets.List(datasets.List(datasets.Value("uint8"), length=len(_ATOM))),
-            "edges": datasets.List(datasets.List(datasets.Value("int16"), length=2)),
-            "edge_features": datasets.List(datasets.List(datasets.Value("uint8"), length=len(_BOND))),
-        },
-        "scaffold": datasets.Value("int32"),
+    pair, codes = datasets.List(datasets.Value("int16"), length=2), datasets.Value("uint8")
+    columns = {
+        "labels": (
+            datasets.List(datasets.Value("float32")),
+            pa.ListArray.from_arrays(np.arange(0, label.size + 1, _TASKS, dtype=np.int32), label.reshape(-1)),
+        ),
+        "environment": ("int32", scaffold),
+        "graph": (
+            {
+                "nodes": datasets.List(datasets.List(codes, length=len(_ATOM))),
+                "edges": datasets.List(pair),
+                "edge_features": datasets.List(datasets.List(codes, length=len(_BOND))),
+            },
+            graph,
+        ),
+        "scaffold": ("int32", scaffold),
+        **({} if smiles is None else {"smiles": ("string", smiles)}),
     }
-    if smiles is not None:
-        rows, features["smiles"] = rows.append_column("smiles", smiles), datasets.Value("string")
     split = _split(folder / "split/scaffold", count)
     notes: tuple[str, ...] = ()
     if config.endswith("_random"):
@@ -67,36 +58,26 @@ def _read(folder: Path, config: str) -> WildsRows:
             "the authors published no random split: this one is drawn with seed 0 and is as large as the official one",
         )
     facts = BuildFacts(label_names=names or tuple(f"assay_{number}" for number in range(_TASKS)))
-    return WildsRows(
-        features=datasets.Features(features),
-        splits=of_splits(rows, split.tolist(), list(_SPLITS)),
-        facts=facts,
-        notes=notes,
-    )
+    return WildsRows.of(columns, split.tolist(), list(_SPLITS), facts=facts, notes=notes)
 
 
 def _read_graphs(raw: Path) -> tuple[pa.StructArray, int]:
     """Each molecule, and how many they are. A bond is two edges, there and back, as OGB's own readers have it."""
-    sizes, bonds = (_read_counts(raw / f"num-{what}-list.csv.gz") for what in ("node", "edge"))
+    sizes = _read_number_table(raw / "num-node-list.csv.gz", dtype="uint16")[:, 0].astype(np.int64)
+    _lines_of(raw / "num-node-list.csv.gz").require(sizes > 0, "the molecule has no atoms")
     count = len(sizes)
-    _check_count(raw / "num-edge-list.csv.gz", len(bonds), count, "molecules in num-node-list.csv.gz")
-    if not sizes.all():
-        raise OochubError(
-            f"{raw}/num-node-list.csv.gz, line {1 + int(np.argmin(sizes))}: the molecule has no atoms. Fetch it again."
-        )
-    atoms = _read_codes(raw / "node-feat.csv.gz", _ATOM, int(sizes.sum()), "the sum of num-node-list.csv.gz")
-    kinds = _read_codes(raw / "edge-feat.csv.gz", _BOND, int(bonds.sum()), "the sum of num-edge-list.csv.gz")
-    file = raw / "edge.csv.gz"
-    ends = _read_number_table(file, columns=2, dtype="int16")
-    _check_count(file, len(ends), int(bonds.sum()), "the sum of num-edge-list.csv.gz")
-    wrong = ((ends < 0) | (ends >= np.repeat(sizes, bonds)[:, None])).any(axis=1)
-    if wrong.any():
-        line = int(wrong.argmax())
-        row = int(np.searchsorted(np.cumsum(bonds), line, side="right"))
-        raise OochubError(
-            f"{file}, line {line + 1}: a bond of molecule {row} must join two of its atoms 0..{sizes[row] - 1}, got "
-            f"{', '.join(map(str, ends[line]))}. Fetch it again."
-        )
+    bonds = _read_number_table(raw / "num-edge-list.csv.gz", dtype="uint16", count=count)[:, 0].astype(np.int64)
+    atoms = _read_codes(raw / "node-feat.csv.gz", _ATOM, int(sizes.sum()))
+    kinds = _read_codes(raw / "edge-feat.csv.gz", _BOND, int(bonds.sum()))
+    ends = _read_number_table(raw / "edge.csv.gz", columns=2, dtype="int16", count=int(bonds.sum()))
+    molecule = np.repeat(np.arange(count), bonds)
+    _lines_of(raw / "edge.csv.gz").require(
+        ((ends >= 0) & (ends < sizes[molecule][:, None])).all(axis=1),
+        lambda line: (
+            f"a bond of molecule {molecule[line]} must join two of its atoms 0..{sizes[molecule[line]] - 1}, "
+            f"got {', '.join(map(str, ends[line]))}"
+        ),
+    )
     both = np.stack([ends, ends[:, ::-1]], axis=1).reshape(-1, 2)
     columns = [
         _split_into_lists(atoms, sizes),
@@ -106,21 +87,20 @@ def _read_graphs(raw: Path) -> tuple[pa.StructArray, int]:
     return pa.StructArray.from_arrays(columns, ["nodes", "edges", "edge_features"]), count
 
 
-def _read_counts(file: Path) -> NDArray[Any]:
-    return _read_number_table(file, columns=1, dtype="uint16")[:, 0].astype(np.int64)
+def _lines_of(file: Path, first: int = 0) -> RawTable:
+    return RawTable(file=file, place=lambda line: f"line {first + line + 1}")
 
 
-def _read_codes(file: Path, sizes: tuple[int, ...], count: int, what: str) -> NDArray[Any]:
+def _read_codes(file: Path, sizes: tuple[int, ...], count: int) -> NDArray[Any]:
     """Numbers of 0..size - 1, a size each column (count, columns)."""
-    values = _read_number_table(file, columns=len(sizes), dtype="uint8")
-    _check_count(file, len(values), count, what)
-    wrong = values >= np.array(sizes)
-    if wrong.any():
-        line, column = (int(place) for place in np.argwhere(wrong)[0])
-        raise OochubError(
-            f"{file}, line {line + 1}: number {column + 1} must be in 0..{sizes[column] - 1}, got "
-            f"{values[line, column]}. Fetch it again."
-        )
+    values = _read_number_table(file, columns=len(sizes), dtype="uint8", count=count)
+    right = values < np.array(sizes)
+
+    def name(line: int) -> str:
+        column = int(np.argmin(right[line]))
+        return f"number {column + 1} must be in 0..{sizes[column] - 1}, got {values[line, column]}"
+
+    _lines_of(file).require(right.all(axis=1), name)
     return values
 
 
@@ -130,9 +110,12 @@ def _split_into_lists(values: NDArray[Any], lengths: NDArray[Any]) -> pa.ListArr
     return pa.ListArray.from_arrays(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32), inner)
 
 
-def _check_count(file: Path, lines: int, count: int, what: str) -> None:
+def _check_count(file: Path, lines: int, count: int) -> None:
     if lines != count:
-        raise OochubError(f"{file} has {lines:,} lines, but there should be {count:,}: {what}. Fetch the folder again.")
+        raise OochubError(
+            f"{file} has {lines:,} lines, but there should be {count:,}, as num-node-list.csv.gz and "
+            "num-edge-list.csv.gz say. Fetch the folder again."
+        )
 
 
 def _read_scaffolds(file: Path, count: int) -> NDArray[Any]:
@@ -161,7 +144,7 @@ def _read_mapping(file: Path, count: int) -> tuple[pa.ChunkedArray | None, tuple
     except (pa.ArrowInvalid, OSError, KeyError) as error:
         fault = str(error).partition("\n")[0].rstrip(".")
         raise OochubError(f"{file} is not a table with a column smiles ({fault}). Fetch it again.") from None
-    _check_count(file, len(smiles), count, "molecules in raw/num-node-list.csv.gz")
+    _check_count(file, len(smiles), count)
     names = tuple(name for name in columns if name not in ("smiles", "mol_id"))
     return smiles, names if len(names) == _TASKS else None
 
@@ -171,24 +154,19 @@ def _split(folder: Path, count: int) -> NDArray[Any]:
     split = np.full(count, "", object)
     for name, stem in _SPLITS.items():
         file = folder / f"{stem}.csv.gz"
-        rows = _read_number_table(file, columns=1, dtype="int64")[:, 0]
-        wrong = (rows < 0) | (rows >= count)
-        if wrong.any():
-            line = int(wrong.argmax())
-            raise OochubError(
-                f"{file}, line {line + 1}: a molecule must be a number in 0..{count - 1}, got {rows[line]}. Fetch it "
-                "again."
-            )
-        taken = (split[rows] != "") | (np.bincount(rows, minlength=count)[rows] > 1)
-        if taken.any():
-            line = int(taken.argmax())
-            raise OochubError(f"{file}, line {line + 1}: molecule {rows[line]} is in the splits twice. Fetch it again.")
-        split[rows] = name
-    if (split == "").any():
-        raise OochubError(
-            f"{folder}: molecule {int(np.argmax(split == ''))} is in none of {', '.join(_SPLITS.values())}. Fetch it "
-            "again."
+        rows = _read_number_table(file, dtype="int64")[:, 0]
+        lines = _lines_of(file)
+        lines.require(
+            (rows >= 0) & (rows < count),
+            lambda line, rows=rows: f"a molecule must be a number in 0..{count - 1}, got {rows[line]}",
         )
+        lines.require(
+            (split[rows] == "") & (np.bincount(rows, minlength=count)[rows] == 1),
+            lambda line, rows=rows: f"molecule {rows[line]} is in the splits twice",
+        )
+        split[rows] = name
+    molecules = RawTable(file=folder, place=lambda row: f"molecule {row}")
+    molecules.require(split != "", f"it is in none of {', '.join(_SPLITS.values())}")
     return split
 
 
@@ -225,12 +203,7 @@ _official = replace(
     metrics=("mean_average_precision",),
     input="graphs",
     output="labels",
-    words=sides_named(
-        example="molecule",
-        inside="with scaffolds of validation",
-        outside="with rarer scaffolds",
-        place="with",
-    ),
+    words=sides_named("with scaffolds of validation", "with rarer scaffolds", example="molecule", place="with"),
     context_column="scaffold",
     images_license="MIT",
     annotations_license="MIT",
@@ -253,7 +226,13 @@ _UNKNOWN = ["", "nan", "NaN"]
 
 
 def _read_number_table(
-    file: Path, *, columns: int, dtype: str, may_be_unknown: bool = False, block_size: int = _BLOCK
+    file: Path,
+    *,
+    columns: int = 1,
+    dtype: str,
+    count: int | None = None,
+    is_label: bool = False,
+    block_size: int = _BLOCK,
 ) -> NDArray[Any]:
     r"""The numbers (n, columns) of a CSV file; of one whose name ends with .gz, unpacked while it is read.
 
@@ -263,11 +242,13 @@ def _read_number_table(
         file: Its path.
         columns: Number of numbers per line.
         dtype: Type of the result, by NumPy's name; a number that it cannot hold is refused.
-        may_be_unknown: Whether a number may be left out or nan, for a `dtype` of floats: it is nan then.
+        count: Number of lines that there should be; None for any.
+        is_label: Whether a number is 0 or 1, or left out or nan: it is nan then.
         block_size: Bytes that are held as text at a time; a line must be shorter.
 
     Raises:
-        OochubError: It cannot be read, has no line, or a line without `columns` such numbers; the line is named.
+        OochubError: It cannot be read, has no line or another number of them, or a line without `columns` such
+            numbers; the line is named.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "edge.csv"
@@ -289,8 +270,9 @@ def _read_number_table(
             ),
         ) as reader:
             for block in reader:
-                if not may_be_unknown:
-                    _refuse_nulls(block, file, first=lines)
+                if not is_label:
+                    known = np.logical_and.reduce([column.is_valid().to_numpy(False) for column in block])
+                    _lines_of(file, lines).require(known, "a number is missing or nan")
                 blocks.append(np.column_stack([column.to_numpy(zero_copy_only=False) for column in block]))
                 lines += len(block)
     except (pa.ArrowInvalid, OSError) as error:  # no CSV of numbers; not there, or cut off
@@ -298,11 +280,10 @@ def _read_number_table(
         raise OochubError(
             f"{file}: {fault}. It must have {columns} numbers per line and no header. Fetch it again."
         ) from None
-    return np.concatenate(blocks).astype(dtype, copy=False)
-
-
-def _refuse_nulls(block: pa.RecordBatch, file: Path, *, first: int) -> None:
-    for column in block:
-        if column.null_count:
-            line = first + 1 + int(np.argmax(column.is_null()))
-            raise OochubError(f"{file}, line {line}: a number is missing or nan. Fetch it again.")
+    values = np.concatenate(blocks).astype(dtype, copy=False)
+    if count is not None:
+        _check_count(file, len(values), count)
+    if is_label:
+        right = (np.isin(values, (0, 1)) | np.isnan(values)).all(axis=1)
+        _lines_of(file).require(right, "a label must be 0, 1, or empty if unknown")
+    return values

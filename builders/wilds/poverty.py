@@ -5,10 +5,9 @@ from pathlib import Path
 
 import datasets
 import numpy as np
-import pyarrow as pa
 
-from oochub.builders.sources.metadata_table import MetadataTable
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files, sides_named
+from oochub.builders.sources.raw_table import RawColumn, RawTable
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files, sides_named
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows
@@ -34,46 +33,34 @@ _COUNTRIES = tuple(sorted(" ".join(names for _, names in _TESTED.values()).split
 
 
 def _read(folder: Path, config: str) -> WildsRows:
-    table = MetadataTable.of_csv(folder / "dhs_metadata.csv", ("country", "urban", "wealthpooled"))
-    areas, wealth = table.coded("urban", _AREAS), table.numbers("wealthpooled")
-    countries = table.coded("country", _COUNTRIES)
-    files = [f"images/landsat_poverty_img_{row}.npz" for row in range(len(wealth))]
-    table.check_files("its image", folder, files=files)
-    rows = pa.table(
+    table = RawTable.of_csv(
+        folder / "dhs_metadata.csv",
         {
-            "example_id": [str(row) for row in range(len(wealth))],
-            "file": files,
-            "label": wealth,
-            "environment": countries,
-            "group": areas,
-            "urban": [area == "urban" for area in areas],
-            "country": countries,
-        }
+            "country": RawColumn(codes=_COUNTRIES),
+            "urban": RawColumn(codes=_AREAS),
+            "wealthpooled": RawColumn(kind="number"),
+        },
     )
-    features = datasets.Features(
-        {
-            "example_id": datasets.Value("string"),
-            "label": datasets.Value("float32"),
-            "environment": datasets.ClassLabel(names=list(_COUNTRIES)),
-            "group": datasets.ClassLabel(names=["rural", "urban"]),
-            "array": datasets.Array3D(_SHAPE, "float32"),
-            "urban": datasets.Value("bool"),
-            "country": datasets.ClassLabel(names=list(_COUNTRIES)),
-        }
-    )
-    splits = of_splits(rows, _split(countries, fold=config[-1], is_mixed="mixed" in config).tolist(), _SPLITS)
-    few = len(wealth) != _PUBLISHED
-    notes = (
-        (f"{_count_kept_rows(len(wealth)):,} rows of the countries of training for id_val and id_test, not 2,000",)
-        if few
-        else ()
-    )
-    return WildsRows(
-        features=features,
-        splits=splits,
+    countries, count = table["country"], len(table)
+    files = [f"images/landsat_poverty_img_{row}.npz" for row in range(count)]
+    table.add("its image", files, RawColumn(folder=folder))
+    columns = {
+        "label": ("float32", table["wealthpooled"]),
+        "environment": (_COUNTRIES, countries),
+        "group": (["rural", "urban"], table["urban"]),
+        "array": (datasets.Array3D(_SHAPE, "float32"), None),
+        "urban": ("bool", [area == "urban" for area in table["urban"]]),
+        "country": (_COUNTRIES, countries),
+    }
+    kept = f"{_count_kept_rows(count):,} rows of the countries of training for id_val and id_test, not 2,000"
+    return WildsRows.of(
+        columns,
+        _split(countries, fold=config[-1], is_mixed="mixed" in config).tolist(),
+        _SPLITS,
+        files,
         columns={"array": _read_bands},
         facts=BuildFacts(other={"fold": config[-1].upper()}),
-        notes=notes,
+        notes=() if count == _PUBLISHED else (kept,),
     )
 
 
@@ -133,12 +120,7 @@ _poverty = replace(
     chance=0.0,
     input="arrays",
     output="number",
-    words=sides_named(
-        example="place",
-        inside="in countries of training",
-        outside="in other countries",
-        place="in",
-    ),
+    words=sides_named("in countries of training", "in other countries", example="place", place="in"),
     context_column="country",
     closed={"group": ("rural", "urban")},
     images_license="LandSat and DMSP: U.S. public domain",

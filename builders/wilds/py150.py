@@ -1,6 +1,7 @@
 """Py150-wilds: the next token of Python code, in repositories that are not in training."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from oochub.builders.sources.metadata_table import MetadataTable
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files, sides_named
+from oochub.builders.sources.raw_table import RawColumn, RawTable
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, make_features, raw_files, sides_named
 from oochub.errors import OochubError
 from oochub.metric import TOKEN_KINDS
 from oochub.records.sides import Rows
@@ -22,8 +23,8 @@ _NAMES = "metadata/repo_file_names"
 _FILES = {"train": "train", "id_val": "IDval", "val": "OODval", "id_test": "IDtest", "test": "OODtest"}
 _SPLITS = ("train", "val", "test", "id_val", "id_test")
 _MASKED = -100  # the kind, and the next token, that nobody asks for
-_LARGEST = 2**31 - 1
 _WORDS = 50_001  # of the tokenizer of microsoft/CodeGPT-small-py, by which WILDS made the tokens
+_KINDS = ", ".join(f"{number} ({name})" for number, name in enumerate(TOKEN_KINDS))
 _NO_KIND = -1  # as `datasets` says that a row has no class
 
 
@@ -31,26 +32,26 @@ def _read(folder: Path, config: str) -> WildsRows:
     numbers = _read_repositories(folder / _NAMES / "repo_ids.csv")
     splits, first, length, listed = {}, 0, 0, Counter[str]()
     for split, name in _FILES.items():
-        file = folder / "processed" / f"{name}_input.json"
-        blocks, kinds = (
-            _read_blocks(file, length),
-            _read_token_kinds(folder / "processed" / f"{name}_input_tok_type.json"),
-        )
-        length = blocks.shape[1]
+        file, of_kinds = (folder / "processed" / f"{name}_input{end}.json" for end in ("", "_tok_type"))
         paths = folder / _NAMES / f"{name}.txt"
+        blocks = _read_numbers(file, range(_WORDS), f"in 0..{_WORDS - 1}, the vocabulary of Py150-wilds")
+        kinds = _read_numbers(of_kinds, (*range(len(TOKEN_KINDS)), _MASKED), f"{_KINDS} or {_MASKED} (masked)")
         repositories, within = _read_paths(paths, numbers)
-        for other, rows in ((paths, len(within)), (folder / "processed" / f"{name}_input_tok_type.json", len(kinds))):
-            if rows != len(blocks):
-                raise OochubError(f"{other} has {rows:,} rows, but {file} has {len(blocks):,}. Fetch the folder again.")
-        if kinds.shape != blocks.shape:
-            raise OochubError(f"{file}: {length} tokens per row, but kinds for {kinds.shape[1]}. Fetch it again.")
-        asked = kinds[:, 1:] != _MASKED
+        if blocks.shape[1] < 2 or (length and blocks.shape[1] != length):
+            wanted = f"{length}, as in the other files" if length else "2 or more"
+            raise OochubError(f"{file}: a row has {blocks.shape[1]} tokens, but {wanted}, are needed. Fetch it again.")
+        length = blocks.shape[1]
+        for other, shape in ((paths, (len(within), length)), (of_kinds, kinds.shape)):
+            if shape != blocks.shape:
+                rows = f"{shape[0]:,} rows of {shape[1]:,} tokens, but {file} has {len(blocks):,} of {length:,}"
+                raise OochubError(f"{other} has {rows}. Fetch the folder again.")
+        is_asked = kinds[:, 1:] != _MASKED
         splits[split] = pa.table(
             {
                 "example_id": [str(first + row) for row in range(len(blocks))],
                 "input_ids": _convert_to_lists(blocks[:, :-1]),
-                "tokens": _convert_to_lists(np.where(asked, blocks[:, 1:], _MASKED)),
-                "kinds": _convert_to_lists(np.where(asked, kinds[:, 1:], _NO_KIND).astype(np.int8)),
+                "tokens": _convert_to_lists(np.where(is_asked, blocks[:, 1:], _MASKED)),
+                "kinds": _convert_to_lists(np.where(is_asked, kinds[:, 1:], _NO_KIND).astype(np.int8)),
                 "environment": repositories,
                 "group": repositories,
                 "repo": [numbers[name] for name in repositories],
@@ -59,17 +60,16 @@ def _read(folder: Path, config: str) -> WildsRows:
         )
         listed.update(map("/".join, zip(repositories, within, strict=True)))
         first += len(blocks)
-    names = datasets.ClassLabel(names=list(numbers))
-    features = datasets.Features(
+    features = make_features(
         {
-            "example_id": datasets.Value("string"),
+            "example_id": "string",
             "tokens": datasets.List(datasets.Value("int32")),
-            "environment": names,
-            "group": names,
+            "environment": list(numbers),
+            "group": list(numbers),
             "kinds": datasets.List(datasets.ClassLabel(names=list(TOKEN_KINDS))),
             "input_ids": datasets.List(datasets.Value("int32")),
-            "repo": datasets.Value("int32"),
-            "path": datasets.Value("string"),
+            "repo": "int32",
+            "path": "string",
         }
     )
     twice = [path for path, count in listed.items() if count > 1]
@@ -79,75 +79,44 @@ def _read(folder: Path, config: str) -> WildsRows:
 
 def _read_repositories(file: Path) -> dict[str, int]:
     """The number of each repository, in the order of the numbers."""
-    table = MetadataTable.of_csv(file, ("id", "repo_name"))
-    table.check_unique("id")
-    table.check_unique("repo_name")
-    numbers = dict(zip(table.columns["repo_name"], table.whole("id"), strict=True))
+    table = RawTable.of_csv(
+        file, {"id": RawColumn(kind="count", is_unique=True), "repo_name": RawColumn(is_unique=True)}
+    )
+    numbers = dict(zip(table["repo_name"], table["id"].tolist(), strict=True))
     return dict(sorted(numbers.items(), key=lambda each: each[1]))
 
 
 def _read_paths(file: Path, numbers: dict[str, int]) -> tuple[list[str], list[str]]:
     """The repository of each file, and the file's path in it; nothing is read there."""
-    repositories, within = [], []
-    for line, text in enumerate(read_lines(file), 1):
-        owner, name, path = [*text.split("/", 2), "", ""][:3]
-        if f"{owner}/{name}" not in numbers:
-            raise OochubError(
-                f"{file}, line {line}: a path must begin with a repository of repo_ids.csv, owner/name, got "
-                f"{text[:80]!r}. Fetch it again."
-            )
-        repositories.append(f"{owner}/{name}")
-        within.append(path)
-    return repositories, within
+    lines = read_lines(file)
+    parts = [[*text.split("/", 2), "", ""][:3] for text in lines]
+    names = [f"{owner}/{name}" for owner, name, _ in parts]
+    RawTable(file=file, place=lambda row: f"line {row + 1}").require(
+        [name in numbers for name in names],
+        lambda row: f"a path must begin with a repository of repo_ids.csv, owner/name, got {lines[row][:80]!r}",
+    )
+    return names, [path for _, _, path in parts]
 
 
-def _read_token_kinds(file: Path) -> NDArray[np.int32]:
-    """The kinds of tokens (n, length), numbers of `TOKEN_KINDS`, -100 where nobody asks for the token."""
-    kinds = _read_numbers(file)
-    wrong = ((kinds < 0) & (kinds != _MASKED)) | (kinds >= len(TOKEN_KINDS))
-    if wrong.any():
-        row, place = np.argwhere(wrong)[0].tolist()
-        allowed = ", ".join(f"{number} ({name})" for number, name in enumerate(TOKEN_KINDS))
-        raise OochubError(
-            f"{file}, row {row}, token {place}: a kind must be {allowed} or {_MASKED} (masked), got "
-            f"{kinds[row, place]}. Fetch it again."
-        )
-    return kinds
-
-
-def _read_blocks(file: Path, length: int) -> NDArray[np.int32]:
-    """The numbers of tokens (n, length); with a length of 0 any."""
-    blocks = _read_numbers(file)
-    if blocks.shape[1] < 2 or (length and blocks.shape[1] != length):
-        wanted = f"{length}, as in the other files" if length else "2 or more"
-        raise OochubError(f"{file}: a row has {blocks.shape[1]} tokens, but {wanted}, are needed. Fetch it again.")
-    wrong = (blocks < 0) | (blocks >= _WORDS)
-    if wrong.any():
-        row, place = np.argwhere(wrong)[0].tolist()
-        raise OochubError(
-            f"{file}, row {row}, token {place}: a token must be in 0..{_WORDS - 1}, the vocabulary of Py150-wilds, "
-            f"got {blocks[row, place]}. Fetch it again."
-        )
-    return blocks
-
-
-def _read_numbers(file: Path) -> NDArray[np.int32]:
-    """Lists of whole numbers of one length, as (n, length)."""
+def _read_numbers(file: Path, allowed: Sequence[int], words: str) -> NDArray[np.int32]:
+    """Lists of whole numbers of one length, as (n, length), each one of those that are allowed, in words."""
     rows: Any = read_json(file)
     if not isinstance(rows, list) or not rows:
         raise OochubError(f"{file} is not a list of rows, or is empty. Fetch it again.")
+    table = RawTable(file=file, place=lambda row: f"row {row}")
     lengths = [len(row) if isinstance(row, list) else 0 for row in rows]
     usual = max(Counter(lengths).most_common(1)[0][0], 1)
-    odd = next((row for row, length in enumerate(lengths) if length != usual), None)
-    if odd is not None:
-        found = f"{lengths[odd]} numbers" if isinstance(rows[odd], list) else repr(rows[odd])[:80]
-        raise OochubError(f"{file}, row {odd}: rows must be lists of one length, {usual}, got {found}. Fetch it again.")
-    for row, values in enumerate(rows):
-        if set(map(type, values)) != {int} or max(values) > _LARGEST or min(values) < -_LARGEST:
-            shown = next(value for value in values if type(value) is not int or abs(value) > _LARGEST)
-            raise OochubError(
-                f"{file}, row {row}: whole numbers below 2^31 are needed, got {str(shown)[:80]}. Fetch it again."
-            )
+    table.require(
+        [length == usual for length in lengths],
+        lambda row: f"rows must be lists of one length, {usual}, got {lengths[row]} numbers, {rows[row]!r:.80}",
+    )
+    right = {*allowed}
+
+    def find(row: int) -> str:
+        place = next(place for place, value in enumerate(rows[row]) if type(value) is not int or value not in right)
+        return f"token {place} must be {words}, got {rows[row][place]!r:.80}"
+
+    table.require([set(map(type, row)) == {int} and right.issuperset(row) for row in rows], find)
     return np.array(rows, np.int32)
 
 
@@ -185,12 +154,7 @@ py150 = WildsDataSet(
             primary_metric="token_accuracy",
             chance=0.0,
             output="tokens",
-            words=sides_named(
-                example="file",
-                inside="in repositories of training",
-                outside="in other repositories",
-                place="in",
-            ),
+            words=sides_named("in repositories of training", "in other repositories", example="file", place="in"),
             context_column="repo",
             cluster="group",
             images_license="MIT",

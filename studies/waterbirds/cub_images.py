@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from oochub.builders.sources.metadata_table import MetadataTable
-from oochub.errors import OochubError
+from oochub.builders.sources.raw_table import RawColumn, RawTable
 from oochub.storage.reading import read_lines
 
 
@@ -47,30 +46,30 @@ def cub_images(folder: Path, segmentations: Path) -> list[CubImage]:
         OochubError: A list that is missing or broken, a file that it names and that is not there, a folder that is no
             species of CUB; file and line are named.
     """
-    table = _read_table(folder / "images.txt", ("img_id", "img_filename"))
-    split = _read_table(folder / "train_test_split.txt", ("img_id", "is_training_image"))
-    for each in (table, split):
-        each.check_unique("img_id")
-    table.check_unique("img_filename")
-    table.check_files("img_filename", folder / "images")
-    trained = split.coded("is_training_image", {"0": "test", "1": "training"})
-    split_of = dict(zip(split.columns["img_id"], trained, strict=True))
-    images = []
-    for line, number, file in zip(table.lines, *(table.columns[name] for name in table.columns), strict=True):
-        if number not in split_of:
-            raise OochubError(f"{table.file}, line {line}: image {number} is not in {split.file}. Fetch both again.")
-        image = CubImage(number, file, split_of[number] == "training")
-        if not image.species or file.count("/") != 1:
-            raise OochubError(
-                f"{table.file}, line {line}: an image must lie in the folder of its species, as 087.Mallard/, got "
-                f"{file!r}."
-            )
-        images.append(image)
-    masks = MetadataTable(file=table.file, columns={"mask": [each.mask for each in images]}, lines=table.lines)
-    masks.check_files("mask", segmentations)
+    table = _read_table(
+        folder / "images.txt",
+        {"img_id": RawColumn(is_unique=True), "img_filename": RawColumn(is_unique=True, folder=folder / "images")},
+    )
+    split = _read_table(
+        folder / "train_test_split.txt",
+        {"img_id": RawColumn(is_unique=True), "is_training_image": RawColumn(codes={"0": "test", "1": "training"})},
+    )
+    split_of = dict(zip(split["img_id"], split["is_training_image"], strict=True))
+    numbers, files = table["img_id"], table["img_filename"]
+    table.require(
+        [number in split_of for number in numbers], lambda row: f"image {numbers[row]} is not in {split.file}"
+    )
+    images = [
+        CubImage(number, file, split_of[number] == "training") for number, file in zip(numbers, files, strict=True)
+    ]
+    table.require(
+        [image.species and image.file.count("/") == 1 for image in images],
+        lambda row: f"an image must lie in the folder of its species, as 087.Mallard/, got {files[row]!r}",
+    )
+    table.add("mask", [image.mask for image in images], RawColumn(folder=segmentations))
     return images
 
 
-def _read_table(file: Path, columns: tuple[str, str]) -> MetadataTable:
+def _read_table(file: Path, columns: dict[str, RawColumn]) -> RawTable:
     rows = ((line, text.split()) for line, text in enumerate(read_lines(file), 1))
-    return MetadataTable.of_rows(file, columns, rows, columns)
+    return RawTable.of_rows(file, list(columns), rows, columns)

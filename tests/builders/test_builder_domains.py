@@ -155,14 +155,14 @@ def test_the_same_name_of_another_image_is_no_copy(tmp_path):
 def test_names_of_the_published_sets(raw, tmp_path):
     folder = shutil.copytree(raw("domains"), tmp_path / "domains")
     (folder / "PACS" / "photo").rename(folder / "PACS" / "photos")
-    with pytest.raises(oochub.OochubError, match=r"the domain photos, which was not published\. Did you mean 'photo'"):
+    with pytest.raises(oochub.OochubError, match=r"photos/: domain must be .*, got 'photos'\. Did you mean 'photo'"):
         load_dataset("domains", "pacs", data_dir=folder)
     shutil.rmtree(folder / "PACS" / "photos")
     with pytest.raises(oochub.OochubError, match="lacks the domain photo of PACS"):
         load_dataset("domains", "pacs", data_dir=folder)
     for domain in ("Caltech101", "LabelMe", "SUN09", "VOC2007"):
         (folder / "VLCS" / domain / "dog").rename(folder / "VLCS" / domain / "dogs")
-    with pytest.raises(oochub.OochubError, match=r"the class dogs, which was not published\. Did you mean 'dog'"):
+    with pytest.raises(oochub.OochubError, match=r"dogs/: class must be .*, got 'dogs'\. Did you mean 'dog'"):
         load_dataset("domains", "vlcs", data_dir=folder)
 
 

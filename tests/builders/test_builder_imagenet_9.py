@@ -131,9 +131,9 @@ def test_variants_that_are_not_there(small):
     [
         (lambda val: shutil.rmtree(val / "03_reptile"), "mixed_rand/val/ has no image of reptile"),
         (lambda val: [path.unlink() for path in (val / "08_fish").iterdir()], "mixed_rand/val/ has no image of fish"),
-        (lambda val: (val / "03_snake").mkdir(), "the folder 03_snake beside 03_reptile"),
-        (lambda val: (val / "09_cat").mkdir(), "the folder 09_cat, but there is one for each of the nine"),
-        (lambda val: (val / "01_bird").rename(val / "bird"), "the folder bird, but there is one for each"),
+        (lambda val: (val / "03_snake").mkdir(), "03_snake/: number must be unique, got '3', as in 03_reptile/"),
+        (lambda val: (val / "09_cat").mkdir(), "09_cat/: class folder must be one of the nine classes"),
+        (lambda val: (val / "01_bird").rename(val / "bird"), "bird/: class folder must be one of the nine classes"),
     ],
 )
 def test_folders_that_are_not_whole(small, change, said):

@@ -26,7 +26,7 @@ def _ids(split: str) -> list[int]:
     return [i for i in range(1, 500) if _bucket(i) in wanted]
 
 
-def _write(folder: Path, images: dict[int, dict[str, float]], *, edit=None) -> Path:
+def _write(folder: Path, images: dict[int, dict[str, float]]) -> Path:
     """A raw folder of 10 x 10 pixel images with the given areas (fractions) by class."""
     (folder / "annotations").mkdir(parents=True)
     for year in ("train2017", "val2017"):
@@ -51,14 +51,12 @@ def _write(folder: Path, images: dict[int, dict[str, float]], *, edit=None) -> P
             content[target]["annotations"].append(
                 {"id": number, "image_id": image_id, "category_id": category, "area": fraction * 100, "iscrowd": 0}
             )
-    if edit:
-        edit(content)
     for name, parts in content.items():
         (folder / "annotations" / f"{name}.json").write_text(json.dumps(parts))
     return folder
 
 
-def _planted(folder: Path, *, edit=None) -> Path:
+def _planted(folder: Path) -> Path:
     train, test, validation = _ids("train"), _ids("test"), _ids("validation")
     images = {i: {"car": 0.02, "road": 0.4} for i in train[:5]} | {i: {"grass": 0.5} for i in train[5:9]}
     images |= {i: {"car": 0.05} for i in validation[:2]}
@@ -69,7 +67,7 @@ def _planted(folder: Path, *, edit=None) -> Path:
     images[test[4]] = {"road": 0.1}
     images[test[5]] = {"road": 0.1001, "other": 0.5}
     images[test[6]] = {"car": 0.0}
-    return _write(folder, images, edit=edit)
+    return _write(folder, images)
 
 
 def _names(split, column):
@@ -205,7 +203,7 @@ def _empty_image(folder: Path) -> None:
     ("break_it", "words"),
     [
         (_cut_in_half, "is not complete JSON"),
-        (_unlink_image, "1 of the 18 annotated images are missing"),
+        (_unlink_image, "1 of the 18 files that"),
         (_empty_image, "is empty"),
     ],
 )
@@ -215,38 +213,3 @@ def test_broken_files_are_said_and_leave_nothing(tmp_path, break_it, words):
     with pytest.raises(oochub.OochubError, match=words):
         load_dataset("nooch", "ce_car", data_dir=folder, cache_dir=str(tmp_path / "cache"))
     assert not list((tmp_path / "cache").rglob("*.arrow"))
-
-
-def _orphan(content):
-    content["stuff_val2017"]["annotations"].append({"image_id": 987654, "category_id": 149, "area": 1.0})
-
-
-def _double(content):
-    content["instances_val2017"]["images"].append(content["instances_train2017"]["images"][0])
-
-
-def _strange(content):
-    content["instances_train2017"]["annotations"][0]["category_id"] = 12
-
-
-def _renamed(content):
-    content["instances_train2017"]["categories"][0]["name"] = "human"
-
-
-def _no_area(content):
-    del content["instances_train2017"]["annotations"][0]["area"]
-
-
-@pytest.mark.parametrize(
-    ("edit", "words"),
-    [
-        (_orphan, "images that no instances file lists, first image id 987654"),
-        (_double, "occur twice, first"),
-        (_strange, "have a category that COCO and COCO-Stuff 2017 lack, first 12"),
-        (_renamed, "calls category 1 'human'"),
-        (_no_area, "lacks the field 'area'"),
-    ],
-)
-def test_broken_annotations_are_said(tmp_path, edit, words):
-    with pytest.raises(oochub.OochubError, match=words):
-        load_dataset("nooch", "ce_car", data_dir=_planted(tmp_path / "raw", edit=edit))

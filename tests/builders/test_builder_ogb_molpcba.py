@@ -90,8 +90,16 @@ def _third(text):
 
 
 _WRONG = {
-    "an atom short": ("raw/node-feat", lambda text: text[: text[:-1].rindex("\n") + 1], "the sum of num-node-list"),
-    "a bond short": ("raw/edge", lambda text: text[: text[:-1].rindex("\n") + 1], "the sum of num-edge-list"),
+    "an atom short": (
+        "raw/node-feat",
+        lambda text: text[: text[:-1].rindex("\n") + 1],
+        "lines, but there should be 2,646",
+    ),
+    "a bond short": (
+        "raw/edge",
+        lambda text: text[: text[:-1].rindex("\n") + 1],
+        "lines, but there should be 2,646",
+    ),
     "an unknown atom": ("raw/node-feat", _third("119,0,4,5,2,0,2,0,1"), "line 3: number 1 must be in 0..118, got 119"),
     "another atom's bond": ("raw/edge", _third("0,99"), "line 3: a bond of molecule 0 must join two of its atoms 0.."),
     "no number": ("raw/edge-feat", _third("0,x,0"), "Row #3: CSV conversion error to uint8: invalid value 'x'"),

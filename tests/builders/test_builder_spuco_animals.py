@@ -70,10 +70,13 @@ def test_the_sides_are_the_usual_and_the_other_backgrounds(small):
     [
         (lambda root: shutil.rmtree(root / "spuco_dogs/val"), r"spuco_dogs lacks val/"),
         (lambda root: shutil.rmtree(root / "spuco_dogs/val/big_dogs"), "has no image in big_dogs/indoor/"),
-        (lambda root: (root / "spuco_birds/test/owls").mkdir(), "the class owls, but there are landbirds and waterb"),
+        (
+            lambda root: (root / "spuco_birds/test/owls").mkdir(),
+            "owls/: class must be landbirds or waterbirds",
+        ),
         (
             lambda root: (root / "spuco_birds/test/landbirds/waters").mkdir(),
-            r"the background waters, but there are land and water[.] Did you mean 'water'",
+            r"waters/: background must be land or water, got 'waters'[.] Did you mean 'water'",
         ),
         (
             lambda root: shutil.copy(

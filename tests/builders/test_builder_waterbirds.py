@@ -10,7 +10,7 @@ from datasets import load_dataset
 from PIL import Image
 
 import oochub
-from oochub.builders.sources.metadata_table import MetadataTable
+from oochub.builders.sources.raw_table import RawTable
 from oochub.records.build_record import BuildRecord
 
 _HEADER = "img_id,img_filename,y,split,place,place_filename"
@@ -87,7 +87,7 @@ def test_rows_by_hand(tmp_path):
 
 def test_the_release_has_no_gap(tmp_path, monkeypatch):
     """11,788 rows of the published counts: no note, strict=True, and the weights of the adjusted accuracy."""
-    monkeypatch.setattr(MetadataTable, "check_files", lambda *_: None)  # no image is read
+    monkeypatch.setattr(RawTable, "_check_files", lambda *_: None)  # no image is read
     rows = []
     for split, groups in _RELEASE.items():
         for group, many in groups.items():
@@ -129,68 +129,6 @@ def test_a_real_list_of_another_construction(real_data, tmp_path):
     assert record.notes[0].startswith("partial: 4,260 of 4,795 rows in train, 532 of 1,199 rows in validation, 534 of")
     with pytest.raises(oochub.OochubError, match="is not the release: partial: 4,260"):
         _streamed(folder, strict=True)
-
-
-_WRONG = {
-    "y of 2": (
-        (3, "7,002.Jay/Jay_1.jpg,2,1,0,/b/2.jpg"),
-        r"line 4: y must be 0 \(landbird\) or 1 \(waterbird\), got '2'",
-    ),
-    "split of 3": ((3, "7,002.Jay/Jay_1.jpg,0,3,0,/b/2.jpg"), r"line 4: split must be 0 \(train\) or .*, got '3'"),
-    "place of 2": (
-        (3, "7,002.Jay/Jay_1.jpg,0,1,2,/b/2.jpg"),
-        r"line 4: place must be 0 \(land\) or 1 \(water\), got '2'",
-    ),
-    "y of 1.0": ((3, "7,002.Jay/Jay_1.jpg,1.0,1,0,/b/2.jpg"), r"line 4: y must be .*got '1\.0'"),
-    "no file": ((3, "7,002.Jay/Jay_9.jpg,0,1,0,/b/2.jpg"), r"1 of the 4 files .* line 4, 002.Jay/Jay_9.jpg"),
-    "no folder": ((3, "7,009.Owl/Owl_9.jpg,0,1,0,/b/2.jpg"), r"1 of the 4 files .* line 4, 009.Owl/Owl_9.jpg"),
-    "leaves": (
-        (3, "7,../one.jpg,0,1,0,/b/2.jpg"),
-        r"line 4: img_filename points outside .*, so it is not read; got '\.\./one.jpg'",
-    ),
-    "leaves later": ((3, "7,002.Jay/../../one.jpg,0,1,0,/b/2.jpg"), r"line 4: img_filename points outside"),
-    "absolute": ((3, "7,/etc/passwd,0,1,0,/b/2.jpg"), r"line 4: img_filename must be a path below .*'/etc/passwd'"),
-    "of Windows": ((3, r"7,002.Jay\Jay_1.jpg,0,1,0,/b/2.jpg"), r"line 4: img_filename must be a path below"),
-    "no name": ((3, "7,,0,1,0,/b/2.jpg"), r"line 4: img_filename must be a path below"),
-    "id twice": ((3, "1,002.Jay/Jay_1.jpg,0,1,0,/b/2.jpg"), r"lines 2 and 4 have the same img_id, '1'"),
-    "file twice": ((3, "7,001.Gull/Gull_1.jpg,0,1,0,/b/2.jpg"), r"lines 2 and 4 have the same img_filename"),
-    "a field less": ((3, "7,002.Jay/Jay_1.jpg,0,1,0"), r"line 4: 5 fields, but 6 columns are named"),
-    "an open quote": ((3, '7,"002.Jay/Jay_1.jpg,0,1,0,/b/2.jpg'), r"line \d: not valid CSV"),
-    "no column": ((0, _HEADER.replace(",place,", ",")), r"lacks the column place\. It needs img_id, img_filename, y"),
-    "renamed column": ((0, _HEADER.replace("y,", "label,")), r"lacks the column y\."),
-    "column twice": ((0, _HEADER.replace("place,", "y,", 1)), r"has twice the column y\."),
-}
-
-
-@pytest.mark.parametrize("word", _WRONG)
-def test_a_malformed_table_is_refused(word, tmp_path):
-    """The line is named before a row is built. Fault planted: values taken by int() and paths joined as they are."""
-    folder = _folder(tmp_path / "raw", _ROWS)
-    (number, line), said = _WRONG[word]
-    lines = [_HEADER, *_ROWS]
-    lines[number] = line
-    (folder / "metadata.csv").write_text("\n".join(lines) + "\n", "utf-8")
-    with pytest.raises(oochub.OochubError, match=said) as error:
-        _streamed(folder)
-    assert str(folder / "metadata.csv") in str(error.value)
-
-
-def test_the_text_of_the_table(tmp_path):
-    """A byte order mark and ends of lines of Windows change nothing; another encoding and an empty file are refused."""
-    folder = _folder(tmp_path / "raw", _ROWS)
-    table = folder / "metadata.csv"
-    content = table.read_bytes()
-    expected = [row["example_id"] for row in _streamed(folder)[1]["train"]]
-    table.write_bytes(b"\xef\xbb\xbf" + content.replace(b"\n", b"\r\n") + b"\r\n")
-    assert [row["example_id"] for row in _streamed(folder)[1]["train"]] == expected
-    for changed, said in {
-        content.replace(b"Jay_1", b"Jay_\xe9", 1): r"metadata.csv is not UTF-8 text \(line 4\)",
-        b"": "lacks the column img_id",
-        _HEADER.encode() + b"\n": "has no rows below its header",
-    }.items():
-        table.write_bytes(changed)
-        with pytest.raises(oochub.OochubError, match=said):
-            _streamed(folder)
 
 
 def test_what_oochub_constructed_says_so(tmp_path):

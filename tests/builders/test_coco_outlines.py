@@ -212,7 +212,7 @@ def test_wrong_turns(tmp_path, coco):
     row = {"image_id": 5, "category_id": 3, "id": 1, "segmentation": [[2, 3, 8, 3, 8, 7, 2, 7]]}
     content = file_of(row)
     del content["images"][0]["height"]
-    with pytest.raises(OochubError, match="lacks the field 'height'"):
+    with pytest.raises(OochubError, match="the field height is missing"):
         outlines(world(tmp_path / "raw", instances_val2017=content), [5], ["car"])
 
 

@@ -19,14 +19,14 @@ from oochub.studies.imagenet_ood.review import QUESTION
 
 HEAD = "ImageId,PredictionString\n"
 SOLUTIONS = {
-    "no such column": ("a,b\n1,2\n", "no ImageId"),
-    "no bytes": ("", "no ImageId"),
-    "no class": (f"{HEAD}ILSVRC2012_val_00000001,\n", "line 2: expected an image and its class"),
+    "no such column": ("a,b\n1,2\n", "lacks the column ImageId"),
+    "no bytes": ("", "lacks the column ImageId"),
+    "no class": (f"{HEAD}ILSVRC2012_val_00000001,\n", "line 2: PredictionString must be a class and a box"),
     "no wnid": (f"{HEAD}ILSVRC2012_val_00000001,dog 1 2 3 4\n", "line 2"),
     "cut in a line": (f"{HEAD}ILSVRC2012_val_00000001,n01440764 1 2\nILSVRC2012_val_000", "line 3"),
     "two classes": (f"{HEAD}a,n01440764 1\na,n01443537 1\n", "line 3: a has a second class"),
     "not UTF-8": (f"{HEAD}\xe9,n01440764\n".encode("latin-1"), r"not UTF-8 text \(line 2\)"),
-    "a field of a megabyte": (f'{HEAD}"{"x" * 2**20}', "line [12]: field larger than field limit"),
+    "a field of a megabyte": (f'{HEAD}"{"x" * 2**20}', r"line [12]: not valid CSV \(field larger than field limit"),
 }
 
 

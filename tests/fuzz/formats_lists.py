@@ -8,7 +8,7 @@ from fuzz_case import Format, Used
 
 from oochub.builders.sources.image_list import find_listed, read_image_list
 from oochub.builders.sources.imagenet_listing import list_pictures
-from oochub.builders.sources.json_lines import read_json_lines
+from oochub.builders.sources.raw_table import RawColumn, RawTable
 from oochub.class_names.imagenet_classes import IMAGENET_1K_WNIDS
 from oochub.studies.imagenet_ood.model_list import read_models
 
@@ -80,8 +80,8 @@ def _make_labelled(folder: Path) -> None:
 
 def _use_labelled(folder: Path, out: Path) -> Used:
     images = read_image_list(folder / _LIST, ("cat", "dog", "horse"), known=True)
-    found, gaps = find_listed(images, folder / "place", folder / _LIST)
-    return Used(numbers=[list(image) for image in found], notes=tuple(gaps))
+    found, gaps = find_listed(images, folder / "place")
+    return Used(numbers=[list(pair) for pair in zip(found["path"], found["label"], strict=True)], notes=tuple(gaps))
 
 
 def _make_pairs(folder: Path) -> None:
@@ -89,7 +89,7 @@ def _make_pairs(folder: Path) -> None:
 
 
 def _use_pairs(folder: Path, out: Path) -> Used:
-    return Used(numbers=read_json_lines(folder / _PAIRS, ["a"])["a"].to_pylist())
+    return Used(numbers=RawTable.of_json_lines(folder / _PAIRS, {"a": RawColumn()})["a"])
 
 
 PAIRS = Format(name="JSON lines", make=_make_pairs, use=_use_pairs)

@@ -42,14 +42,11 @@ def nooch_ids(folder: str | Path, task: str, criterion: str) -> dict[str, dict[s
     for split, suffix in _SPLITS.items():
         for side in ("hard_positive", "hard_negative"):
             file = root / f"nooch_ids_{_CRITERIA[criterion]}_{task}_{side}_{suffix}.npy"
-            ids.setdefault(split, {})[side] = _read(file)
+            if not file.exists():
+                raise OochubError(
+                    f"There is no id file {file.name} in {file.parent}. official_ids must be the folder with NOOCH's "
+                    "96 id files; they exist only for the suite's 12 tasks (https://github.com/dmadras/nooch, "
+                    "nooch/data)."
+                )
+            ids.setdefault(split, {})[side] = id_arrays(file)[0]
     return ids
-
-
-def _read(file: Path) -> NDArray[np.int64]:
-    if not file.exists():
-        raise OochubError(
-            f"There is no id file {file.name} in {file.parent}. official_ids must be the folder with NOOCH's 96 id "
-            "files; they exist only for the suite's 12 tasks (https://github.com/dmadras/nooch, nooch/data)."
-        )
-    return id_arrays(file)[0]

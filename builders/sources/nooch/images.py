@@ -20,6 +20,7 @@ from oochub.builders.sources.nooch.ids import nooch_ids
 from oochub.builders.sources.nooch.split import nooch_split
 from oochub.builders.sources.nooch.suite import PUBLISHED_CONTEXTS
 from oochub.builders.sources.nooch.task import NoochTask, published_challenge
+from oochub.builders.sources.raw_table import RawColumn, RawTable
 from oochub.builders.sources.sentence_embeddings import Embeddings, image_embeddings
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
@@ -59,7 +60,8 @@ class NoochImages:
             OochubError: Broken annotations or split files, images that are missing.
         """
         table = read_coco(folder, area=area)
-        _check_files(folder, table)
+        images = RawTable(file=folder / "annotations", place=lambda row: f"image {table.image_id[row]}")
+        images.add("file_name", table.file_name, RawColumn(folder=folder / "images"))
         split, notes = nooch_split(folder, table, given=splits)
         return cls(folder=folder, table=table, split=split, notes=notes)
 
@@ -258,16 +260,3 @@ class NoochImages:
                 f"{task}: {len(stray)} published {split} ids are in another split here, first {stray[0]}. They need "
                 "the official split: put cocostuff_split_image_ids.npz into the data folder, or give splits=FILE."
             )
-
-
-def _check_files(folder: Path, table: CocoTable) -> None:
-    present = {
-        f"{year}/{path.name}" for year in ("train2017", "val2017") for path in (folder / "images" / year).iterdir()
-    }
-    missing = [name for name in table.file_name if name not in present]
-    if missing:
-        raise OochubError(
-            f"{len(missing)} of the {len(table.file_name)} annotated images are missing below {folder / 'images'}, "
-            f"first {missing[0]}. Unpack train2017.zip and val2017.zip there; `oochub show benchmark nooch` says "
-            "where to get them."
-        )
