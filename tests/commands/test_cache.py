@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import oochub
 from oochub.app import app
-from oochub.commands.cache import _list_caches as list_caches
+from oochub.storage.cache import list_caches
 
 
 def _said(*words):

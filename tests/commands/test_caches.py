@@ -9,11 +9,10 @@ from datasets import config, load_dataset
 from model_folders import pictures, resnet
 
 import oochub
-from oochub.commands.cache import _list_caches as list_caches
-from oochub.commands.cache import _remove as remove
+from oochub.commands.cache import _name_builders
 from oochub.inputs.pictures.image_threads import cache_pixels
 from oochub.inputs.pictures.preprocessing import Preprocessing
-from oochub.storage.cache_folder import cache_folder
+from oochub.storage.cache import cache_folder, clear, list_caches
 
 
 def _all(root: Path) -> set[Path]:
@@ -52,7 +51,7 @@ def filled(tmp_path, monkeypatch, spawrious):
 def test_all_that_is_ours_goes_and_nothing_else(filled):
     """Faults planted: a pattern of every file; a builder's name not looked at; drafts taken with the rest."""
     root, others = filled
-    found = {cache.kind: cache for cache in list_caches()}
+    found = {cache.kind: cache for cache in list_caches(builders=_name_builders())}
     assert {kind: len(cache.entries) for kind, cache in found.items()} == {
         **{
             "predictions": 2,
@@ -72,11 +71,11 @@ def test_all_that_is_ours_goes_and_nothing_else(filled):
         for entry in cache.entries:
             files = [entry.path] if entry.path.is_file() else [path for path in entry.path.rglob("*") if path.is_file()]
             assert entry.size == sum(path.stat().st_size for path in files) > 0 and 0 <= entry.age < 1
-            remove([entry])
+            clear([entry])
             assert not entry.path.exists()
     assert others <= _all(root)
     assert not [path for path in _all(root) - others if path.suffix in (".parquet", ".safetensors", ".npy", ".arrow")]
-    assert not any(cache.entries for cache in list_caches())
+    assert not any(cache.entries for cache in list_caches(builders=_name_builders()))
 
 
 def test_what_lay_there_before_the_folder_was_named_is_listed_too(filled, monkeypatch):
@@ -97,4 +96,4 @@ def test_a_draft_of_a_killed_process_is_ours(filled):
     os.utime(draft, (long_ago, long_ago))
     (first, *_), *_ = (cache.entries for cache in list_caches("predictions"))
     assert first.path == draft and first.age == pytest.approx(3, abs=0.01)
-    assert remove([first]) == [first] and not draft.exists()
+    assert clear([first]) == [first] and not draft.exists()

@@ -13,7 +13,7 @@ import oochub
 from oochub.leaderboard.board import Board
 from oochub.leaderboard.check_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_pages import make_entry_page
-from oochub.storage.cache_folder import cache_folder
+from oochub.storage.cache import cache_folder
 
 EDITS = {  # where a report is edited, and by what its reason names it
     ("gap", "value"): "gap/value",

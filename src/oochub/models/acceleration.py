@@ -33,7 +33,7 @@ from oochub.errors import OochubError, OochubWarning, choose_wording
 from oochub.process.cores import count_cores
 from oochub.process.program import keep_compiled
 from oochub.stats.logits import logit_difference
-from oochub.storage.cache_folder import cache_folder
+from oochub.storage.cache import cache_folder
 
 _T = TypeVar("_T")
 _STAT = Path("/proc/stat")
