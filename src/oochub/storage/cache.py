@@ -2,7 +2,7 @@
 
 The key is a digest of all that the content depends on (`make_key`), such as the state of a file (`describe_state`) or
 oochub's own code (`digest_code`). An entry is written whole or not at all and listed in the manifest of its folder.
-One that is damaged is made again. Whoever keeps something names what it is and what it depends on.
+One that is damaged is made again. Its users name what they keep and what that depends on.
 """
 
 import functools
