@@ -1,11 +1,10 @@
 """What a model says of each row's altered images, part by part, each part kept."""
 
-import hashlib
 import inspect
 import io
-import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import datasets
@@ -14,16 +13,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from PIL import Image
 
-from oochub.errors import OochubError
 from oochub.probing.altered_pictures import Donors, Pixels, cut_object, draw_donors, paste_object, remove_object
 from oochub.probing.probed_rows import PROBED, ProbedRows, SeenObject
 from oochub.process.follow import follow
-from oochub.storage.cache_folder import cache_folder
+from oochub.storage.cache import digest_files, keep, make_key, read_kept
 from oochub.storage.parquet_file import read_parquet, write_parquet
 
 VARIANTS = ("object_alone", "background_alone", "mixed_same", "mixed_rand")
 """The altered images of a row."""
 _ROWS = 64  # of a part that is kept
+_WHAT = "Answers to altered images"
 _AT_ONCE = 8  # images that are held to look at their objects
 
 Answer = Callable[[datasets.Dataset], NDArray[np.float32]]
@@ -55,10 +54,8 @@ class AlteredAnswers:
             where there is no such image.
         """
         starts = range(0, len(self._asked), _ROWS)
-        tables = dict[int, pa.Table]()
-        for start in starts:
-            if (kept := self._read_kept(start)) is not None:
-                tables[start] = kept
+        kept = {start: self._read_kept(start) for start in starts}
+        tables = {start: table for start, table in kept.items() if table is not None}
         missing = [start for start in starts if start not in tables]
         if missing:
             states, donors = self._choose_states()
@@ -66,7 +63,8 @@ class AlteredAnswers:
             with follow(total=len(missing) * _ROWS, desc="Altering backgrounds", unit=" rows", disable=None) as bar:
                 for start in missing:
                     tables[start] = self._compute_answers(self._asked[start : start + _ROWS], states, donors, answer)
-                    self._keep(start, tables[start])
+                    if self._key is not None:
+                        keep("predictions", self._name(start), partial(write_parquet, tables[start]), what=_WHAT)
                     bar.update(_ROWS)
         return pa.concat_tables([tables[start] for start in starts])
 
@@ -135,23 +133,12 @@ class AlteredAnswers:
                 for name, pixels in _alter(seen[k], *grounds).items():
                     yield name, k, pixels
 
-    def _name_file(self, start: int) -> Path | None:
-        return None if self._key is None else cache_folder("predictions") / f"{self._key}-{start // _ROWS}.parquet"
+    def _name(self, start: int) -> str:
+        return f"{self._key}-{start // _ROWS}.parquet"
 
     def _read_kept(self, start: int) -> pa.Table | None:
-        file = self._name_file(start)
-        if file is None or not file.is_file():
-            return None
-        try:
-            return read_parquet(file).table
-        except OochubError:  # damaged: made again, and replaced
-            return None
-
-    def _keep(self, start: int, table: pa.Table) -> None:
-        file = self._name_file(start)
-        if file is not None:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            write_parquet(table, file)
+        stored = None if self._key is None else read_kept("predictions", self._name(start), read_parquet)
+        return None if stored is None else stored.table
 
 
 def _alter(seen: SeenObject, same: Pixels | None, other: Pixels | None) -> dict[str, Pixels]:
@@ -176,11 +163,9 @@ def _make_dataset(files: Sequence[bytes]) -> datasets.Dataset:
 
 def _compute_key(rows: ProbedRows, seed: int, key: str) -> str:
     """What the answers depend on: the model's, the rows, the areas, the seed, and the code that alters."""
-    folder = Path(inspect.getfile(remove_object)).parent
-    code = [hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.glob("*.py"))]
+    code = digest_files(sorted(Path(inspect.getfile(remove_object)).parent.glob("*.py")))
     places = [rows.places.tolist(), rows.is_asked.tolist(), rows.is_lender.tolist()]
-    about = [key, places, rows.area.words, rows.area.settings(rows.with_object()), seed, code]
-    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:40]
+    return make_key(key, places, rows.area.words, rows.area.settings(rows.with_object()), seed, code)
 
 
 def read_logits(table: pa.Table, variant: str, classes: int) -> NDArray[np.float64]:

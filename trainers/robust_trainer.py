@@ -15,7 +15,7 @@ from oochub import catalog
 from oochub.errors import OochubError, OochubWarning, unknown_name
 from oochub.input import Input, check_changes, check_config, find_processor_kind
 from oochub.models.open_model import open_pretrained
-from oochub.prediction.image_copies import find_copies, read_digests
+from oochub.prediction.image_copies import find_copies, number_digests, read_digests
 from oochub.process.ranks import Ranks
 from oochub.records.metadata import HeldOut
 from oochub.records.schema import to_json
@@ -204,7 +204,8 @@ class RobustTrainer:
         is_known = all(isinstance(part, datasets.Dataset) for part in parts) and self._inputs.column == "image"
         if len(parts) < 2 or not is_known or not Ranks.here().is_first:
             return
-        for *_, copies in find_copies({split: read_digests(part) for split, part in self._splits.items()}):
+        digests = {split: read_digests(part) for split, part in self._splits.items()}
+        for *_, copies in find_copies(number_digests(digests)):
             warnings.warn(
                 f"The images of {copies:,} of {len(parts[1]):,} rows of validation also stand in train, byte for byte, "
                 "so the epoch is chosen, and the model judged, on images that it is trained on. Leave them out of one.",

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from oochub.errors import OochubError
 from oochub.process.follow import follow
 from oochub.remote.remote_repository import fetch_snapshot
-from oochub.storage.cache_folder import cache_folder
-from oochub.storage.files import check_writable, write_whole
+from oochub.storage.cache import begin_cache, cache_folder
+from oochub.storage.files import write_whole
 
 _CHUNK = 2048  # sentences a file of the cache: what a kill can lose
 _IMAGES = 2048  # images whose sentences are in memory at a time
@@ -59,7 +59,7 @@ def image_embeddings(
         encoder: A sentence-transformers model: its folder, an installed package that holds one, or its id on the Hub.
             The default is the paper's. Its weights must be safetensors; code that comes with it is not run.
         cache_dir: Folder in which embeddings are kept, one folder per encoder; None is `embeddings` in the
-            folder of our caches, see `oochub.storage.cache_folder.cache_folder`.
+            folder of our caches, see `oochub.storage.cache.cache_folder`.
 
     Returns:
         The embeddings, rows in the order of `captions`. Numbers may differ in the last digits where sentences were
@@ -168,7 +168,7 @@ def _hash_sentence(sentence: str) -> bytes:
 
 def _encode(sentences: list[str], keys: NDArray[np.bytes_], folder: Path, name: str, cache: Path, *, done: int) -> None:
     """Embeds the sentences and writes them to the cache, a chunk at a time."""
-    check_writable(cache / "chunk")
+    begin_cache(cache / "chunk")
     model = _load(folder, name)
     with follow(
         total=done + len(keys), initial=done, desc=f"Embedding with {name}", unit="caption", disable=None

@@ -16,7 +16,6 @@ from oochub.evaluation.evaluation_inputs import read_kept_report
 from oochub.models.callable_model import leave_as_it_was, wrap_callable
 from oochub.models.mode import list_mode_options
 from oochub.models.model_source import ModelSource
-from oochub.prediction.command_question import CommandQuestion
 from oochub.prediction.predict import predict_splits
 from oochub.prediction.predictions import Predictions
 from oochub.records.origin_records import Asked
@@ -95,7 +94,6 @@ def audit_source(
     probe: ProbeSettings,
     intervals: IntervalSettings,
     out: str | Path | None = None,
-    recall: CommandQuestion | None = None,
 ) -> Report:
     """What `oochub.audit` gives, with the options as records.
 
@@ -109,7 +107,6 @@ def audit_source(
         probe: What is asked about altered images.
         intervals: How intervals are found.
         out: The folder.
-        recall: The question of a command, which notes the key of the predictions.
 
     Raises:
         OochubError: See `audit`.
@@ -139,7 +136,7 @@ def audit_source(
 
     file = None if folder is None else folder / "predictions.parquet"
     with nullcontext() if folder is None else lock_target(folder, kind=AUDIT):
-        predictions = predict_splits(opened, loaded.rows, how, asked, out=file, recall=recall)
+        predictions = predict_splits(opened, loaded.rows, how, asked, out=file)
         kept = None if folder is None else read_kept_report(folder / "report.json", predictions, intervals)
         report = _evaluate(predictions, file or predictions, intervals) if kept is None else kept
         typed = Asked.of(

@@ -3,9 +3,14 @@
 import json
 
 import pytest
+import torch
+from PIL import Image
 from planted_pictures import PROCESSOR, planted_folder
+from transformers import ResNetConfig, ResNetForImageClassification
 
+import oochub.prediction.predict as prediction
 from oochub.cli import main
+from oochub.prediction.run_model import run_model
 
 
 @pytest.fixture
@@ -57,3 +62,37 @@ def test_what_is_wrong_ends_with_2_and_says_what_to_do(run, tmp_path):
     code, _, err = run("audit", "./model", "squares", "--out", "squares", *columns)
     assert code == 2 and "is not an audit" in err
     assert not (tmp_path / "audit").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", ["nothing", "model", "data", "option", "code"])
+def test_a_second_audit_runs_no_model_unless_something_changed(run, tmp_path, monkeypatch, change):
+    """Weights, an image, an option of the prediction, and our own code, each alone; the report stays to the byte.
+
+    Planted faults seen: each of the four left out of the key.
+    """
+    folder = planted_folder(tmp_path / "squares", train=4, test=4)
+    torch.manual_seed(0)
+    config = ResNetConfig(embedding_size=8, hidden_sizes=[8], depths=[1], id2label={0: "dark", 1: "light"})
+    network = ResNetForImageClassification(config)
+    network.save_pretrained(tmp_path / "model")
+    PROCESSOR.save_pretrained(tmp_path / "model")
+    words = ["audit", "./model", "squares", "--label-column", "tone", "--context-column", "ground"]
+    assert run(*words)[0] == 0
+    report = (tmp_path / "audit/report.json").read_bytes()
+    if change == "model":
+        network.classifier[1].bias.data += 1
+        network.save_pretrained(tmp_path / "model")
+    elif change == "data":
+        file = next(folder.rglob("test/*.png"))
+        Image.open(file).rotate(180).save(file)
+    elif change == "option":
+        words += ["--batch-size", "3"]
+    elif change == "code":
+        monkeypatch.setattr("oochub.models.cache_key.digest_code", lambda *rooms: "another")
+    passes = []
+    monkeypatch.setattr(prediction, "run_model", lambda *a, **k: passes.append(a) or run_model(*a, **k))
+    code, _, err = run(*words)
+    assert code == 0 and len(passes) == (change != "nothing")
+    assert ("No model was run" in err) == (change == "nothing")
+    assert change != "nothing" or (tmp_path / "audit/report.json").read_bytes() == report

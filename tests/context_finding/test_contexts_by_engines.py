@@ -32,7 +32,7 @@ from oochub.context_finding.measure_images import measure_images
 from oochub.errors import OochubError
 from oochub.prediction import ray_engine
 from oochub.process.ranks import Ranks
-from oochub.storage.cache_folder import cache_folder
+from oochub.storage.cache import cache_folder
 from oochub.storage.ownership import MANIFEST
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="needs oochub[ray]; `make ray` installs it")

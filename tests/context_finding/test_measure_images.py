@@ -24,7 +24,7 @@ import oochub
 from oochub.context_finder import ContextWay, NamedContexts
 from oochub.context_finding import measure_images as module
 from oochub.errors import OochubError
-from oochub.storage.cache_folder import cache_folder
+from oochub.storage.cache import cache_folder
 from oochub.storage.ownership import MANIFEST
 
 

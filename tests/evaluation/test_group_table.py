@@ -8,9 +8,11 @@ import pytest
 import oochub
 from oochub.cli import main
 from oochub.errors import OochubError
+from oochub.evaluation.evaluate import make_evaluation
 from oochub.evaluation.group_table import tabulate_groups
 from oochub.prediction.predictions import Predictions
 from oochub.sections import group_errors
+from oochub.settings.evaluation_settings import EvaluationSettings, IntervalSettings
 from oochub.stats.proportion import wilson
 
 
@@ -27,10 +29,14 @@ def _draw_sides(rng, rows):
     return np.where(rng.random(rows) < 0.5, "easy", "hard").tolist()
 
 
+def _tabulate(rows):
+    return tabulate_groups(make_evaluation([rows], EvaluationSettings(), IntervalSettings(), {}))
+
+
 def test_the_rows_are_those_of_the_report():
     """Each number and end of each group on each side. Planted fault seen: metrics of the first side for both."""
     made = _make(7)
-    table = tabulate_groups(made).to_pylist()
+    table = _tabulate(made).to_pylist()
     rows = oochub.evaluate(made).group_rows
     assert [(row["side"], row["group"], row["n"]) for row in table] == [(row.role, row.group, row.n) for row in rows]
     for found, row in zip(table, rows, strict=True):
@@ -44,7 +50,7 @@ def test_groups_that_a_report_leaves_out_are_there(monkeypatch):
     """Against a count by hand. The report has 2 of each side's worst and best."""
     monkeypatch.setattr(group_errors, "_WORST", 2)
     made = _make(40)
-    report, table = oochub.evaluate(made), tabulate_groups(made)
+    report, table = oochub.evaluate(made), _tabulate(made)
     assert report.groups_left_out == table.num_rows - len(report.group_rows) > 60
     right = made.logits.argmax(axis=1) == made.label
     side, group = made.column("challenge"), made.column("group")
@@ -57,7 +63,7 @@ def test_groups_that_a_report_leaves_out_are_there(monkeypatch):
 def test_the_report_has_the_worst_and_the_best_of_all(monkeypatch):
     """By the table. Planted fault seen: the worst taken for both."""
     made = _make(40)
-    every = [row for row in tabulate_groups(made).to_pylist() if row["side"] == "out"]
+    every = [row for row in _tabulate(made).to_pylist() if row["side"] == "out"]
     values = sorted(row["accuracy"] for row in every)
     monkeypatch.setattr(group_errors, "_WORST", 3)
     listed = [row.accuracy.value for row in oochub.evaluate(made).group_rows if row.role == "out"]
@@ -67,7 +73,7 @@ def test_the_report_has_the_worst_and_the_best_of_all(monkeypatch):
 def test_without_groups_there_is_nothing_to_write():
     made = Predictions.from_arrays(logits=[[1.0, 0.0]] * 4, label=[0, 0, 1, 1])
     with pytest.raises(OochubError, match=r"no column group.*context="):
-        tabulate_groups(made)
+        _tabulate(made)
 
 
 def _run(monkeypatch, *words):

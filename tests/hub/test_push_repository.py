@@ -126,8 +126,7 @@ def test_a_hub_that_fails_every_fifth_time(hub, raw, monkeypatch, seeds):
 @pytest.mark.slow
 def test_a_build_of_the_cache_is_taken_when_it_is_whole(hub, raw, monkeypatch):
     """Planted fault: a folder that lost a file is pushed without it."""
-    from oochub.commands.cache import _list_caches as list_caches
-    from oochub.commands.cache import _remove as remove
+    from oochub.storage.cache import clear, list_caches
 
     data = {"data_dir": str(raw("spawrious/o2o_hard"))}
     oochub.push("spawrious/o2o_hard", "user/data", **data)
@@ -139,7 +138,7 @@ def test_a_build_of_the_cache_is_taken_when_it_is_whole(hub, raw, monkeypatch):
     monkeypatch.setattr(of_hub, lambda name, *rest, **more: built.append(name) or build(name, *rest, **more))
     assert not oochub.push("spawrious/o2o_hard", "user/data", **data).is_change and not built
     (found,) = list_caches("pushes")
-    remove(list(found.entries[:1]))
+    clear(found.entries[:1])
     assert not oochub.push("spawrious/o2o_hard", "user/data", **data).is_change and built == ["spawrious/o2o_hard"]
 
 

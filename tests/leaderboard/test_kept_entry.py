@@ -10,7 +10,7 @@ from leaderboard_entries import describe_checked, made_predictions, sent_entry
 import oochub.leaderboard.check_entry as kept_entry
 from oochub.leaderboard.check_entry import CheckedEntry
 from oochub.leaderboard.site import Site
-from oochub.storage.cache_folder import cache_folder
+from oochub.storage.cache import cache_folder
 from oochub.storage.ownership import MANIFEST
 
 
@@ -22,7 +22,7 @@ def made(tmp_path_factory):
 @pytest.fixture
 def sent(made, tmp_path, monkeypatch):
     """An entry in a folder of results, as if it had been written long ago."""
-    monkeypatch.setattr(kept_entry, "FRESH", -60.0)
+    monkeypatch.setattr(kept_entry, "_FRESH", -60.0)
     return shutil.copytree(made, tmp_path / "results" / "one")
 
 
@@ -72,7 +72,7 @@ def test_a_file_more_is_seen(sent, opened):
 
 def test_files_that_were_just_written_are_read_again(sent, opened, monkeypatch):
     """A second change might have the same time. Planted fault seen: no look at the time."""
-    monkeypatch.setattr(kept_entry, "FRESH", 60.0)
+    monkeypatch.setattr(kept_entry, "_FRESH", 60.0)
     for _ in range(2):
         CheckedEntry.of(sent)
     assert len(opened) == 4 and not list(cache_folder("checks").glob("*.mark"))
@@ -89,7 +89,7 @@ def test_a_folder_that_is_a_link_is_read_again(sent, opened, tmp_path):
 
 def test_other_code_reads_and_checks_again(sent, opened, monkeypatch):
     CheckedEntry.of(sent)
-    monkeypatch.setattr(kept_entry, "_know_code", lambda: ["another"])
+    monkeypatch.setattr(kept_entry, "_describe_code", lambda: ["another"])
     CheckedEntry.of(sent)
     assert len(opened) == 4 and len(list(cache_folder("checks").glob("*.json"))) == 2
 

@@ -23,6 +23,7 @@ from oochub.models import model_source
 from oochub.models.cache_key import cache_key
 from oochub.models.mode import Mode
 from oochub.prediction.predictions_file import head_file
+from oochub.studies.demo.example import example
 
 
 @pytest.fixture
@@ -169,6 +170,13 @@ def test_every_change_of_the_data_counts(model, tmp_path):
     assert len(set(keys)) == len(keys)
 
 
+def test_other_code_of_ours_counts(model, monkeypatch):
+    """Fault planted: the code left out of the key."""
+    key = _key(model, pictures())
+    monkeypatch.setattr("oochub.models.cache_key.digest_code", lambda *rooms: "another")
+    assert _key(model, pictures()) != key
+
+
 def test_what_is_not_known_is_not_kept(model):
     """Model objects, streams, and whoever says so. Fault planted: the digest of an object's weights as its revision."""
     opened = ResNetForImageClassification.from_pretrained(model)
@@ -256,3 +264,22 @@ def test_two_processes_share_a_cache(model):
     assert digests == [third.digest] * 2 and "cached" in _when(third)
     names = sorted(path.name for path in Path(os.environ["OOCHUB_CACHE"], "predictions").glob("[!.]*"))
     assert len(names) == 2 and all(re.fullmatch(r"[0-9a-f]{40}\.(parquet|head\.safetensors)", name) for name in names)
+
+
+@pytest.mark.slow
+def test_the_same_data_have_the_same_fingerprint_in_every_process(tmp_path):
+    """Seen: one of two, by the order of a set of names, so that every second prediction ran the model again."""
+    folder, _ = example(tmp_path / "example", size=8)
+    code = "import sys, oochub; data = oochub.load(sys.argv[1], label='breed', context='background')\n"
+    code += "print([part._fingerprint for part in data.values()])"
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", code, str(folder)],
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in range(6)
+    }
+    assert len(printed) == 1

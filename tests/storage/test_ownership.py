@@ -18,11 +18,10 @@ from pathlib import Path
 import pytest
 from foreign_files import FOREIGN
 
-from oochub.commands.cache import _list_caches, _remove
 from oochub.errors import OochubError
 from oochub.storage import artifacts
 from oochub.storage.artifacts import FileKind
-from oochub.storage.cache_folder import cache_folder
+from oochub.storage.cache import begin_cache, cache_folder, clear, list_caches
 from oochub.storage.files import check_writable, lock_target, open_log, write_whole, write_whole_folder
 from oochub.storage.ownership import MANIFEST, FolderManifest, make_manifest, mark, overwriting, read_mark, remove
 
@@ -234,15 +233,15 @@ def test_a_cache_in_a_project_is_ours_file_by_file(tmp_path, monkeypatch):
         (place.parent / f"link-{place.name}").symlink_to(place)
     before = _read(tmp_path)
     made = cache_folder("features") / "ours.safetensors"
-    with write_whole(made) as draft:
+    with write_whole(begin_cache(made)) as draft:
         draft.write_text("ours")
-    listed = [entry for cache in _list_caches() for entry in cache.entries]
+    listed = [entry for cache in list_caches() for entry in cache.entries]
     assert [entry.path for entry in listed] == [made]
     made.write_text("mine")
-    assert _remove(listed) == [] and made.read_text() == "mine"
-    with write_whole(made) as draft:
+    assert clear(listed) == [] and made.read_text() == "mine"
+    with write_whole(begin_cache(made)) as draft:
         draft.write_text("ours")
-    assert _remove(listed) == listed and _read(tmp_path) == before
+    assert clear(listed) == listed and _read(tmp_path) == before
 
 
 def test_folders_of_an_earlier_version_get_a_manifest(tmp_path):

@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader
 
 from oochub.errors import OochubError
 from oochub.process.follow import follow
-from oochub.storage.cache_folder import cache_folder
+from oochub.storage.cache import cache_folder
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.batch import Batch, Mixed, mix_losses
 from oochub.trainers.fine_tuning.auxiliary import Auxiliary

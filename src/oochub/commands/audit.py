@@ -1,7 +1,7 @@
 """The command `oochub audit`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -23,10 +23,6 @@ from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.probe_settings import ProbeSettings
 from oochub.storage.artifacts import AUDIT
-from oochub.storage.files import check_writable, lock_target
-
-if TYPE_CHECKING:
-    from oochub.report.report import Report
 
 PANEL = "Audit a model"
 
@@ -47,36 +43,26 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Says whether a model relies on context: predicts, evaluates, writes the page; keeps finished steps."""
-    from oochub.prediction.command_question import CommandQuestion
+    predictions = out / _FILES["predictions"]
+    before = _read_times(predictions, out / _FILES["report"])
+    check_models(model, how=how, device=asked.device)
+    from oochub.auditing import audit_source
     from oochub.records.schema import to_json
     from oochub.report.verdict import verdict
 
-    predictions = out / _FILES["predictions"]
-    before = _read_times(predictions, out / _FILES["report"])
-    recall = CommandQuestion("audit", model, source, how, asked, data, contexts, probe, intervals)
-    recalled = recall.find() if probe.probe is None and contexts.contexts is None else None
-    report = None if recalled is None else _open_report(recalled.key, out, intervals)
-    if recalled is not None and report is not None:
-        recalled.warn()
-    else:
-        check_models(model, how=how, device=asked.device)
-        from oochub.auditing import audit_source
-
-        without_weight_bars()
-        with recall.answer():
-            made = open_model_file(model, how, asked)
-            report = audit_source(
-                made.model,
-                source,
-                data,
-                made.how,
-                made.asked,
-                found=contexts,
-                probe=probe,
-                intervals=intervals,
-                out=out,
-                recall=recall,
-            )
+    without_weight_bars()
+    made = open_model_file(model, how, asked)
+    report = audit_source(
+        made.model,
+        source,
+        data,
+        made.how,
+        made.asked,
+        found=contexts,
+        probe=probe,
+        intervals=intervals,
+        out=out,
+    )
     after = _read_times(predictions, out / _FILES["report"])
     if before[0] is not None and before[0] == after[0] and (probe.probe is None or before == after):
         typer.echo(
@@ -97,21 +83,6 @@ def audit(
     out_console.print()
     out_console.print(f"{said.sentence} {said.lead}", markup=False)
     print_result({"page": result["page"]}, as_json)
-
-
-def _open_report(key: str, out: Path, intervals: IntervalSettings) -> "Report | None":
-    """The report in the folder, where it is of the predictions that the cache has by a key; its page is written."""
-    from oochub.evaluation.evaluation_inputs import read_kept_report
-    from oochub.prediction.prediction_cache import PredictionCache
-
-    folder = check_writable(out, kind=AUDIT)
-    with lock_target(folder, kind=AUDIT):
-        predictions = PredictionCache(key).found(folder / _FILES["predictions"])
-        kept = None if predictions is None else read_kept_report(folder / _FILES["report"], predictions, intervals)
-        if kept is None or kept.background is not None:
-            return None
-        kept.to_html(folder / _FILES["page"])
-    return kept
 
 
 _FILES = {"predictions": "predictions.parquet", "report": "report.json", "page": "report.html"}

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 PANEL = "Predict and score"
 
-_OF_SOURCE = ("benchmark", "model_name", "probabilities")
-"""The settings that say what answers of another program are of."""
-
 
 def evaluate(
     predictions: Annotated[
@@ -67,24 +64,26 @@ def evaluate(
     """Scores predictions: metrics with intervals in and out of context, groups, worst mistakes."""
     if out is not None:
         check_writable(out, kind=REPORTS if _is_several(task) else REPORT)
-    from oochub.evaluation.evaluate import evaluate as run
+    from oochub.evaluation.evaluate import make_evaluation, make_report
+    from oochub.evaluation.evaluation_inputs import check_inputs
     from oochub.records.origin_records import Asked
 
     _check_together(asked, task, groups)
-    loading = {name: getattr(data, name) for name in data.keywords() if name != "data_dir"}
-    source = {"data_dir": data.data_dir, **{name: getattr(asked, name) for name in _OF_SOURCE}}
+    loading: dict[str, Any] = {name: getattr(data, name) for name in data.keywords()}
     if keep is not None:
-        predictions, source, loading = [_keep_predictions(predictions, keep, source | loading)], {}, {}
+        predictions = [_keep_predictions(predictions, keep, asked, loading)]
+        asked, loading = replace(asked, benchmark=None, model_name=None, probabilities=False), {}
     if task:
-        _evaluate_tasks(predictions, task, asked, intervals, source=source | loading, out=out, as_json=as_json)
+        _evaluate_tasks(predictions, task, asked, intervals, loading=loading, out=out, as_json=as_json)
         return
+    parts, asked = check_inputs(predictions, asked)
+    evaluation = make_evaluation(parts, asked, intervals, loading)
     table = None
     if groups is not None:
         from oochub.evaluation.group_table import tabulate_groups
 
-        table = tabulate_groups(list(predictions), classes=asked.classes, **source, **loading)
-    settings = {name: value for name, value in asked.record().items() if name not in _OF_SOURCE}
-    report = run(list(predictions), **settings, **intervals.record(), loading=loading, **source)
+        table = tabulate_groups(evaluation)
+    report = make_report(parts, evaluation)
     typed = Asked.of(predictions=predictions[0] if len(predictions) == 1 else None, report=out)
     report = replace(report, provenance=replace(report.provenance, asked=typed))
     kept = {} if keep is None else {"predictions": str(keep)}
@@ -129,7 +128,7 @@ def _evaluate_tasks(
     asked: EvaluationSettings,
     intervals: IntervalSettings,
     *,
-    source: dict[str, Any],
+    loading: Mapping[str, Any],
     out: Path | None,
     as_json: bool,
 ) -> None:
@@ -142,7 +141,7 @@ def _evaluate_tasks(
             predictions,
             task,
             out or Path(scratch, "reports" if _is_several(task) else "report.json"),
-            source=source,
+            source=_name_source(asked, loading),
             metrics=None if asked.metrics is None else list(asked.metrics),
             match=asked.match,
             correction=intervals.correction,
@@ -170,13 +169,19 @@ def _print(reports: Mapping[str, "Report"], as_json: bool) -> None:
         out_console.print(report.to_terminal())
 
 
-def _keep_predictions(answers: list[Path], keep: Path, source: Mapping[str, Any]) -> Path:
+def _name_source(asked: EvaluationSettings, loading: Mapping[str, Any]) -> dict[str, Any]:
+    """What answers of another program are of."""
+    own = {"benchmark": asked.benchmark, "model_name": asked.model_name, "probabilities": asked.probabilities}
+    return {**own, **loading}
+
+
+def _keep_predictions(answers: list[Path], keep: Path, asked: EvaluationSettings, loading: Mapping[str, Any]) -> Path:
     """The file of predictions that files of answers became."""
     from oochub.evaluation.evaluation_inputs import is_beside, open_parts
     from oochub.prediction.predictions import concatenate_predictions
 
-    if source.get("benchmark") is None and not any(map(is_beside, answers)):
+    if asked.benchmark is None and not any(map(is_beside, answers)):
         raise OochubError(
             "--keep needs --benchmark, or a file of columns beside the predictions. Add one, or leave --keep out."
         )
-    return concatenate_predictions(open_parts(answers, **source)).save(keep)
+    return concatenate_predictions(open_parts(answers, **_name_source(asked, loading))).save(keep)

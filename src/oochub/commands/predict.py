@@ -1,7 +1,7 @@
 """The command `oochub predict`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,11 +19,6 @@ from oochub.settings.data_settings import DataSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.artifacts import PREDICTIONS
-from oochub.storage.files import STREAMS
-
-if TYPE_CHECKING:
-    from oochub.prediction.command_question import CommandQuestion
-    from oochub.prediction.predictions import Predictions
 
 PANEL = "Predict and score"
 
@@ -41,18 +36,20 @@ def predict(
     as_json: AsJson = False,
 ) -> None:
     """Predicts every example of the splits; the file opens in pandas."""
-    from oochub.prediction.command_question import CommandQuestion
-    from oochub.prediction.prediction_cache import PredictionCache
+    check_models(model, how=how, device=asked.device)
+    from oochub.data.load import open_data
+    from oochub.models.callable_model import wrap_callable
+    from oochub.models.model_source import ModelSource
+    from oochub.prediction.predict import predict_splits
     from oochub.process.ranks import Ranks
 
-    recall = CommandQuestion("predict", model, source, how, asked, data)
-    recalled = None if _has_no_place(out, asked) else recall.find()
-    predictions = None if recalled is None else PredictionCache(recalled.key).found(out)
-    if recalled is not None and predictions is not None:
-        recalled.warn()
-    else:
-        with recall.answer():
-            predictions = _predict(model, source, out, data, how, asked, recall)
+    without_weight_bars()
+    made = open_model_file(model, how, asked)
+    opened = ModelSource(
+        wrap_callable(made.model, made.how, made.asked)
+    )  # says what is wrong before the data are built
+    loaded = open_data(source, data, in_place=True).splits
+    predictions = predict_splits(opened, loaded, made.how, made.asked, out=out)
     if not Ranks.here().is_first:
         return
     cached = predictions.metadata.provenance["when"].get("cached")
@@ -63,32 +60,3 @@ def predict(
     if predictions.metadata.no_class_words:
         typer.echo(f"{predictions.metadata.no_class_words}: they count as wrong.", err=True)
     print_result({"predictions": str(out), "rows": len(predictions), "cached": cached is not None}, as_json)
-
-
-def _predict(
-    model: str,
-    source: str,
-    out: Path,
-    data: DataSettings,
-    how: ModelSettings,
-    asked: PredictionSettings,
-    recall: "CommandQuestion",
-) -> "Predictions":
-    check_models(model, how=how, device=asked.device)
-    from oochub.data.load import open_data
-    from oochub.models.callable_model import wrap_callable
-    from oochub.models.model_source import ModelSource
-    from oochub.prediction.predict import predict_splits
-
-    without_weight_bars()
-    made = open_model_file(model, how, asked)
-    opened = ModelSource(
-        wrap_callable(made.model, made.how, made.asked)
-    )  # what is wrong is said before the data are built
-    loaded = open_data(source, data, in_place=True).splits
-    return predict_splits(opened, loaded, made.how, made.asked, out=out, recall=recall)
-
-
-def _has_no_place(out: Path, asked: PredictionSettings) -> bool:
-    """Whether the predictions go into a stream, or their head has no file beside them, which is refused."""
-    return str(out) in STREAMS or (asked.features is not False and out.suffix.lower() != ".parquet")

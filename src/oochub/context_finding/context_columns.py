@@ -389,12 +389,9 @@ def mark_selection_rows(
             (name for name in (declared and declared.cluster, "example_id") if name in part.column_names), None
         )
         units = [f"{split}/{row}" for row in range(len(part))] if column is None else part[column][:]
-        chosen[split] = pa.array([_is_first_half(str(unit), seed) for unit in units], pa.bool_())
+        digests = (hashlib.sha256(f"{seed}/{unit}".encode()).digest() for unit in units)
+        chosen[split] = pa.array([digest[0] < 128 for digest in digests], pa.bool_())
     return chosen
-
-
-def _is_first_half(unit: str, seed: int) -> bool:
-    return hashlib.sha256(f"{seed}/{unit}".encode()).digest()[0] < 128
 
 
 def _fingerprint_table(table: pa.Table) -> str:

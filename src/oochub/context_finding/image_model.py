@@ -3,8 +3,9 @@
 A model that a finder looks with gets images one by one and passes them in batches; only that imports torch.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -14,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.context_finder import OpenedPicture
+from oochub.context_finder import ContextWay, OpenedPicture
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.settings.prediction_settings import PredictionSettings
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from PIL import Image
     from torch import nn
 
+    from oochub.input import Input
     from oochub.models.acceleration import Answer, PassThreads
 
 _REGIONS = ("rim", "picture")
@@ -167,3 +169,68 @@ class ImageModel(Generic[_Answer]):
                 yield
             finally:
                 self._threads = None
+
+
+class ModelWay(ContextWay):
+    """A way that looks with a model, which is opened with the first images.
+
+    Args:
+        model: Folder or Hub id of a model, or the model itself with `image_processor`.
+        image_processor: Image processor of another model, if this one has none.
+        device: "auto", "cpu", "cuda", ...
+    """
+
+    def __init__(self, model: Any, *, image_processor: Any = None, device: str = "auto") -> None:
+        from oochub.models.model_source import ModelSource
+
+        self._source, self._processor, self._device = ModelSource(model), image_processor, device
+        self._looking: ImageModel[Any] | None = None
+
+    @property
+    def model(self) -> str | None:
+        """See `ContextWay.model`."""
+        return self._source.about(self.words()).id
+
+    @property
+    def device(self) -> str:
+        """See `ContextWay.device`."""
+        return self._device
+
+    def settings(self) -> dict[str, Any]:
+        """See `ContextWay.settings`."""
+        return self._describe_model()
+
+    def _describe_model(self, **more: Any) -> dict[str, Any]:
+        """What the model's answers depend on, and other settings."""
+        return {"model": self._source.revision or self.model, **more, **self._inputs.settings()}
+
+    def opened(self) -> AbstractContextManager[None]:
+        """See `ContextWay.opened`."""
+        return self._ready.opened()
+
+    def prepare(self, picture: OpenedPicture) -> object:
+        """See `ContextWay.prepare`: the inputs of the model."""
+        return self._ready.prepare(picture.image)
+
+    @abstractmethod
+    def _open(self, inputs: "Input", device: "torch.device") -> "ImageModel[Any]":
+        """The model with its weights, on its device."""
+
+    @property
+    def _inputs(self) -> "Input":
+        return self._source.inputs(make_image_rows([]), processor=self._processor, preprocessing="auto")
+
+    @property
+    def _ready(self) -> "ImageModel[Any]":
+        if self._looking is None:
+            from oochub.models.acceleration import choose_device
+
+            self._looking = self._open(self._inputs, choose_device(self._device))
+        return self._looking
+
+    def _measure_vectors(self, prepared: Sequence[object], name: str) -> pa.Table:
+        """A column of the model's vectors (n, d) of images."""
+        values = np.concatenate([vectors.cpu().numpy() for vectors in self._ready.answers(prepared)])
+        if not np.isfinite(values).all():
+            raise OochubError(f"The model {self.model} gives {name}s that are not finite. Its weights are damaged.")
+        return pa.table({name: pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])})

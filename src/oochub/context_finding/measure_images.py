@@ -2,7 +2,6 @@
 
 import hashlib
 import inspect
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +25,7 @@ from oochub.process.follow import follow
 from oochub.process.ranks import Ranks
 from oochub.records.build_record import find_border
 from oochub.settings.context_settings import MeasurementSettings
-from oochub.storage.cache_folder import cache_folder
+from oochub.storage.cache import cache_folder, digest_files, keep, make_key, read_kept
 from oochub.storage.parquet_file import read_parquet, write_parquet
 from oochub.storage.picture_file import open_picture
 
@@ -162,9 +161,8 @@ class _Measuring(AbstractContextManager["_Measuring"]):
         self._way, self._split, self._skips, self._cache, self._is_cached = way, split, skip_broken, cache, is_cached
         self._opened: tuple[ExitStack, ThreadPoolExecutor] | None = None
         self._border = find_border(part)
-        code = hashlib.sha256(Path(inspect.getfile(type(way))).read_bytes()).hexdigest()
-        about = [way.words(), code, way.settings(), skip_broken, *filter(None, [self._border])]
-        self._about = json.dumps(about, sort_keys=True)
+        code = digest_files([Path(inspect.getfile(type(way)))])
+        self._about = make_key(way.words(), code, way.settings(), skip_broken, self._border)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
@@ -194,21 +192,18 @@ class _Measuring(AbstractContextManager["_Measuring"]):
 
     def _read_or_measure(self, contents: list[bytes | None], names: list[str]) -> pa.Table:
         """The measures of a part, of the cache where they are there; an error is raised again, not kept."""
-        file = cache_folder("contexts") / f"{self._compute_key(contents)}.parquet"
-        if self._cache and file.is_file():
-            try:
-                return read_parquet(file).table
-            except OochubError:  # damaged: measured again, and replaced
-                pass
+        name = f"{make_key(self._about, *(hashlib.sha256(each or b'').hexdigest() for each in contents))}.parquet"
+        if self._cache and (stored := read_kept("contexts", name, read_parquet)) is not None:
+            return stored.table
         if self._is_cached:
             raise OochubError(
-                f"{file}, which another process measured, is not there. All machines of torchrun share their measures "
-                "by the cache: set $OOCHUB_CACHE to a folder on a disk that they share, and run the same command again."
+                f"{cache_folder('contexts') / name}, which another process measured, is not there. All machines of "
+                "torchrun share their measures by the cache: set $OOCHUB_CACHE to a folder on a disk that they share, "
+                "and run the same command again."
             )
         table = self._measure(contents, names)
         if self._cache:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            write_parquet(table, file)
+            keep("contexts", name, partial(write_parquet, table), what="Measures of images")
         return table
 
     def _open(self) -> ThreadPoolExecutor:
@@ -219,12 +214,6 @@ class _Measuring(AbstractContextManager["_Measuring"]):
             block.enter_context(self._way.opened())
             self._opened = block, threads
         return self._opened[1]
-
-    def _compute_key(self, contents: list[bytes | None]) -> str:
-        digest = hashlib.sha256(self._about.encode())
-        for content in contents:
-            digest.update(hashlib.sha256(content or b"").digest())
-        return digest.hexdigest()[:40]
 
     def _measure(self, contents: list[bytes | None], names: list[str]) -> pa.Table:
         """The measures of a part; while a batch is measured, the threads prepare the next one."""

@@ -31,7 +31,7 @@ from oochub.records.build_record import BuildRecord
 from oochub.records.schema import Count, from_json, optional, to_json
 from oochub.remote.hub_errors import retry
 from oochub.remote.remote_repository import fetch_file
-from oochub.storage.cache_folder import cache_folder
+from oochub.storage.cache import describe_state, keep_bytes, make_key, read_kept_bytes
 from oochub.storage.files import write_whole
 from oochub.storage.reading import read_json
 
@@ -115,7 +115,7 @@ class FileDigest:
                 f"{again}"
             )
         found, expected = "", self.without_pictures
-        if whole or expected is None or not self._mark(file).is_file():
+        if whole or expected is None or read_kept_bytes("shards", self._name_mark(file)) is None:
             found, expected = _hash_file(file), self.sha256
         else:
             found, _ = _hash_without_pictures(file)
@@ -128,21 +128,13 @@ class FileDigest:
 
     def note_compared(self, folder: Path) -> None:
         """Notes in the cache that every byte of the file was compared; where it cannot be written, nothing is lost."""
-        try:
-            mark = self._mark(folder / self.path)
-            if mark.exists():
-                mark.touch()
-            else:
-                with write_whole(mark):
-                    pass
-        except (OSError, OochubError):
-            return
+        name = self._name_mark(folder / self.path)
+        if read_kept_bytes("shards", name) is None:
+            keep_bytes("shards", name, b"")
 
-    def _mark(self, file: Path) -> Path:
-        """The empty file in the cache whose name stands for this file with its size, times and digest."""
-        state = file.stat()
-        known = [file.absolute(), state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns, self.sha256]
-        return cache_folder("shards") / f"{hashlib.sha256(repr(known).encode()).hexdigest()[:32]}.compared"
+    def _name_mark(self, file: Path) -> str:
+        """The name in the cache that stands for this file with its size, times and digest."""
+        return f"{make_key(str(file.absolute()), file.stat().st_ino, describe_state(file), self.sha256)}.compared"
 
 
 def _hash_file(file: Path) -> str:

@@ -10,7 +10,7 @@ from datasets.builder import Key
 from datasets.exceptions import DatasetGenerationError
 
 from oochub.errors import OochubError
-from oochub.storage.cache_folder import describe_state
+from oochub.storage.cache import describe_state
 
 _VERSION = "2"
 """Part of the name in the cache: to be raised with any change of the rows."""

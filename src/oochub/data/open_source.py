@@ -46,7 +46,7 @@ from oochub.remote.check_source import check_source
 from oochub.remote.guard import hide_token
 from oochub.remote.hub_errors import ODD_ANSWERS, explain_connection_fault, retry
 from oochub.settings.data_settings import DataSettings
-from oochub.storage.cache_folder import describe_state
+from oochub.storage.cache import describe_state
 from oochub.storage.parquet_file import check_seal
 from oochub.storage.reading import ZipFiles, check_regular_file, read_json
 

@@ -83,7 +83,16 @@ def evaluate(
     if not isinstance(loading or {}, Mapping):
         raise OochubError(f"loading= takes values by name, such as {{'label': 'breed'}}, got {loading!r:.80}.")
     loading = {"data_dir": data.data_dir, **(loading or {})}
-    evaluation = make_evaluation(parts, settings, intervals, loading)
+    return make_report(parts, make_evaluation(parts, settings, intervals, loading))
+
+
+def make_report(parts: Sequence[_Given], evaluation: Evaluation) -> Report:
+    """The report of what is evaluated.
+
+    Args:
+        parts: Predictions, or paths, as they were given.
+        evaluation: What `make_evaluation` made of them.
+    """
     return Report(
         benchmark=describe_benchmark(evaluation.predictions.metadata, evaluation.rows.benchmark),
         model=describe_model(evaluation.predictions),

@@ -1,36 +1,22 @@
 """The numbers of every group, as a table: of thousands of groups a report has only the worst and the best."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from oochub import catalog
 from oochub.errors import OochubError, choose_wording
-from oochub.evaluation.evaluate import make_evaluation
-from oochub.evaluation.evaluation_inputs import check_inputs
-from oochub.prediction.predictions import Predictions
-from oochub.prediction.present_classes import Classes
-from oochub.settings.evaluation_settings import EvaluationSettings, IntervalSettings
+from oochub.evaluation.evaluation import Evaluation
 from oochub.stats.estimate import Estimate
 from oochub.storage.artifacts import GROUP_TABLE_MARK
 
 
-def tabulate_groups(
-    predictions: Predictions | str | Path | Sequence[Predictions | str | Path],
-    *,
-    classes: Classes = "all",
-    **source: Any,
-) -> pa.Table:
+def tabulate_groups(evaluation: Evaluation) -> pa.Table:
     """Every group of the evaluation split on each side, with the numbers that a report has for a group.
 
     Args:
-        predictions: Predictions or the path of a file, or a list of them: the same model on other splits.
-        classes: Classes that a prediction may be, see `oochub.evaluate`.
-        source: `benchmark`, `data_dir`, `model_name` and arguments of `oochub.load`, for answers of another program,
-            see `oochub.evaluate`.
+        evaluation: What is evaluated.
 
     Returns:
         A row per side and group, in the order of sides and names: `side` ("in", "out", null without sides), `group`,
@@ -41,12 +27,14 @@ def tabulate_groups(
     Raises:
         OochubError: Predictions without groups, with more groups than a report compares, or of many tasks.
 
-    >>> made = Predictions.from_arrays(logits=[[2.0, 0.0]] * 3, label=[0, 0, 1], group=["sea", "land", "sea"])
-    >>> tabulate_groups(made).select(["group", "n", "accuracy"]).to_pydict()
+    >>> from oochub.evaluation.evaluate import make_evaluation
+    >>> from oochub.prediction.predictions import Predictions
+    >>> from oochub.settings.evaluation_settings import EvaluationSettings, IntervalSettings
+    >>> rows = Predictions.from_arrays(logits=[[2.0, 0.0]] * 3, label=[0, 0, 1], group=["sea", "land", "sea"])
+    >>> evaluation = make_evaluation([rows], EvaluationSettings(), IntervalSettings(), {})
+    >>> tabulate_groups(evaluation).select(["group", "n", "accuracy"]).to_pydict()
     {'group': ['land', 'sea'], 'n': [1, 2], 'accuracy': [1.0, 0.5]}
     """
-    parts, settings = check_inputs(predictions, EvaluationSettings(classes=classes))
-    evaluation = make_evaluation(parts, settings, IntervalSettings(), source)
     evaluated, predicted = evaluation.rows, evaluation.predictions
     declared, facts = evaluated.benchmark, predicted.metadata.facts
     if declared.group_column not in evaluated.columns:

@@ -3,7 +3,6 @@
 Beside the data lies `eval.yaml`, by which the Hub knows the tasks of a benchmark's repository (`_format_eval_yaml`).
 """
 
-import hashlib
 import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +27,7 @@ from oochub.metric import MetricFacts, read_facts
 from oochub.remote.remote_repository import RemoteRepository
 from oochub.repository.join_images import remove_images
 from oochub.repository.repository_card import RepositoryCard
-from oochub.storage.cache_folder import cache_folder
+from oochub.storage.cache import begin_cache, cache_folder, make_key
 from oochub.storage.files import make_scratch_folder
 from oochub.storage.reading import read_text
 
@@ -158,12 +157,10 @@ def _build_config(
     if out is not None:
         return build_parquet(name, out, data_dir=data_dir, options=options, num_proc=num_proc)
     builder = make_benchmark_builder(benchmark, config, data_dir=data_dir, options=options)
-    key = hashlib.sha256(
-        json.dumps([version("oochub"), builder.hash, options], sort_keys=True, default=str).encode()
-    ).hexdigest()[:16]
-    folder = cache_folder("pushes") / f"{benchmark}-{key}"
+    key = make_key(version("oochub"), builder.hash, {each: str(value) for each, value in options.items()})
+    folder = cache_folder("pushes") / f"{benchmark}-{key[:16]}"
     if not _is_whole(folder, config):
-        build_parquet(name, folder, data_dir=data_dir, options=options, num_proc=num_proc)
+        build_parquet(name, begin_cache(folder), data_dir=data_dir, options=options, num_proc=num_proc)
     return folder
 
 

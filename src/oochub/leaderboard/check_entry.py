@@ -12,18 +12,15 @@ import hashlib
 import json
 import os
 import time
-import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from oochub.errors import OochubError, OochubWarning
+from oochub.errors import OochubError
 from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
 from oochub.leaderboard.recomputation import SEED, Recomputation, Recomputed, recompute_report
 from oochub.records.schema import from_json, to_json
@@ -31,10 +28,8 @@ from oochub.report import wording
 from oochub.report.report import Report
 from oochub.stats import RESAMPLES
 from oochub.stats.paired_values import PairedValues, pack_values, unpack_values
-from oochub.storage.cache_folder import FRESH, cache_folder, describe_state, digest_code, walk_entries
-from oochub.storage.files import write_whole
-from oochub.storage.kept_content import digest_content
-from oochub.storage.reading import NUMPY_FAULTS, read_json
+from oochub.storage.cache import describe_state, digest_code, keep_bytes, make_key, make_once, read_kept_bytes
+from oochub.storage.reading import NUMPY_FAULTS, parse_json
 
 if TYPE_CHECKING:
     from oochub.leaderboard.benchmark_rows import BenchmarkRows
@@ -47,6 +42,7 @@ _LONGEST = 600  # characters of a reason
 
 _MOST = {"entry.json": 1 << 20, "report.json": 1 << 24}  # bytes
 _COMMIT = 40  # letters of its name
+_FRESH = 0.05  # seconds in which a file may change twice with one time of change
 
 
 class KeptEntry:
@@ -60,7 +56,7 @@ class KeptEntry:
     def __init__(self, folder: Path, own: "Mapping[tuple[str, str], BenchmarkRows]") -> None:
         self._own = own
         self._state = _describe_folder(folder)
-        self._mark = cache_folder("checks") / f"{_digest([_know_code(), self._state])}.mark"
+        self._mark = f"{make_key(_describe_code(), self._state)}.mark"
 
     def find(self) -> tuple[str, Recomputed] | None:
         """The digest and the outcome of a folder whose files are as they were; None for any other.
@@ -69,17 +65,13 @@ class KeptEntry:
         """
         if self._state is None:
             return None
-        try:
-            said = read_json(self._mark)
-            digest, place = str(said["digest"]), tuple(said["place"])
-            if said["own"] != _digest_rows(self._own.get(place)):
-                return None
-            outcome = _find_outcome(digest)
-            if outcome is not None:
-                self._mark.touch()
-        except (OochubError, OSError, KeyError, TypeError):  # none, or one that is not whole
+        if (kept := read_kept_bytes("checks", self._mark)) is None:
             return None
-        return None if outcome is None else (digest, outcome)
+        said = parse_json(kept, name=self._mark)
+        if said["own"] != _digest_rows(self._own.get(tuple(said["place"]))):
+            return None
+        outcome = _find_outcome(said["digest"])
+        return None if outcome is None else (said["digest"], outcome)
 
     def keep(self, digest: str, place: tuple[str, str]) -> None:
         """Notes the digest that the files have.
@@ -90,8 +82,7 @@ class KeptEntry:
         """
         if self._state is not None:
             said = {"digest": digest, "place": place, "own": _digest_rows(self._own.get(place))}
-            with suppress(OochubError), write_whole(self._mark) as draft:  # the next run reads the files again
-                draft.write_text(json.dumps(said), "utf-8")
+            keep_bytes("checks", self._mark, json.dumps(said).encode())
 
 
 def digest_entry(files: Sequence[Path], own: "BenchmarkRows | None") -> str:
@@ -101,7 +92,7 @@ def digest_entry(files: Sequence[Path], own: "BenchmarkRows | None") -> str:
         files: The report and the files of predictions, or folders of parts.
         own: The benchmark's own rows, where they are known.
     """
-    digest = hashlib.sha256(json.dumps([_know_code(), _digest_rows(own)]).encode())
+    digest = hashlib.sha256(make_key(_describe_code(), _digest_rows(own)).encode())
     for file in files:
         for part in sorted(file.rglob("*")) if file.is_dir() else [file]:
             if part.is_file():
@@ -114,11 +105,11 @@ def digest_entry(files: Sequence[Path], own: "BenchmarkRows | None") -> str:
 
 def _find_outcome(digest: str) -> Recomputed | None:
     """The outcome for files of a digest, if it is in the cache and whole."""
-    kept = cache_folder("checks") / f"{digest}.json"
+    if (kept := read_kept_bytes("checks", f"{digest}.json")) is None:
+        return None
     try:
-        found = from_json(Recomputation, read_json(kept), what=str(kept))
-        values = None if found.reason else unpack_values(_read_sealed(kept.with_suffix(".values")) or b"")
-        kept.touch()
+        found = from_json(Recomputation, parse_json(kept, name=digest), what=digest)
+        values = None if found.reason else unpack_values(read_kept_bytes("checks", f"{digest}.values") or b"")
     except (OochubError, *NUMPY_FAULTS):
         return None
     return Recomputed(found, values)
@@ -130,13 +121,8 @@ def _keep_outcome(digest: str, found: Recomputed) -> None:
     Warns:
         OochubWarning: The cache cannot be written.
     """
-    kept = cache_folder("checks") / f"{digest}.json"
-    try:
-        _write_sealed(kept.with_suffix(".values"), pack_values(found.values))
-        with write_whole(kept) as draft:
-            draft.write_text(json.dumps(to_json(found.outcome)), "utf-8")
-    except OochubError as error:
-        warnings.warn(f"The check could not be cached. {error}", OochubWarning, stacklevel=4)
+    keep_bytes("checks", f"{digest}.values", pack_values(found.values))
+    keep_bytes("checks", f"{digest}.json", json.dumps(to_json(found.outcome)).encode(), what="The check")
 
 
 def make_page_once(made_of: Sequence[object], make: Callable[[], str]) -> str:
@@ -146,37 +132,12 @@ def make_page_once(made_of: Sequence[object], make: Callable[[], str]) -> str:
         made_of: JSON types that decide its content, besides our code.
         make: Makes it.
     """
-    kept = cache_folder("checks") / f"{_digest([_know_code(), *made_of])}.page"
-    with suppress(OSError, UnicodeDecodeError):
-        page = _read_sealed(kept)
-        if page is not None:
-            kept.touch()
-            return page.decode()
-    made = make()
-    with suppress(OochubError):
-        _write_sealed(kept, made.encode())
-    return made
+    name = f"{make_key(_describe_code(), *made_of)}.page"
+    return next(make_once("checks", name, lambda: make().encode())).decode()
 
 
-def _write_sealed(file: Path, content: bytes) -> None:
-    """Writes some bytes behind a digest of them."""
-    with write_whole(file) as draft:
-        draft.write_bytes(digest_content(content).encode() + b"\n" + content)
-
-
-def _read_sealed(file: Path) -> bytes | None:
-    """The bytes behind their digest; None where they are not those."""
-    seal, _, content = file.read_bytes().partition(b"\n")
-    return content if seal == digest_content(content).encode() else None
-
-
-@cache
-def _know_code() -> list[object]:
-    return [digest_code(".jinja", ".css", ".js"), RESAMPLES, SEED]
-
-
-def _digest(content: object) -> str:
-    return hashlib.sha256(json.dumps(content).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+def _describe_code() -> list[object]:
+    return [digest_code(suffixes=(".py", ".jinja", ".css", ".js")), RESAMPLES, SEED]
 
 
 def _digest_rows(own: "BenchmarkRows | None") -> str:
@@ -186,14 +147,23 @@ def _digest_rows(own: "BenchmarkRows | None") -> str:
 def _describe_folder(folder: Path) -> list[str] | None:
     """The path, size and times of each file of an entry; None if that cannot tell one content from another."""
     try:
-        entries = sorted(walk_entries(folder), key=lambda entry: entry.path)
+        entries = sorted(_walk_entries(folder), key=lambda entry: entry.path)
         if any(entry.is_symlink() and entry.is_dir() for entry in entries):  # its files lie elsewhere
             return None
         listed = [f"{entry.path} {describe_state(entry.path)}" for entry in entries]
         latest = max(int(line.rpartition(" ")[2]) for line in listed)
     except (OSError, ValueError):  # a file that cannot be looked at
         return None
-    return None if latest > (time.time() - FRESH) * 1e9 else listed  # it may change again within one time of change
+    return None if latest > (time.time() - _FRESH) * 1e9 else listed  # it may change again within one time of change
+
+
+def _walk_entries(folder: str | Path) -> "Iterator[os.DirEntry[str]]":
+    """All below a folder, hidden files and folders too; a link to a folder is not followed."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            yield entry
+            if entry.is_dir(follow_symlinks=False):
+                yield from _walk_entries(entry.path)
 
 
 @dataclass(frozen=True, kw_only=True)

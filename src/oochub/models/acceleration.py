@@ -33,7 +33,7 @@ from oochub.errors import OochubError, OochubWarning, choose_wording
 from oochub.process.cores import count_cores
 from oochub.process.program import keep_compiled
 from oochub.stats.logits import logit_difference
-from oochub.storage.cache_folder import cache_folder
+from oochub.storage.cache import cache_folder
 
 _T = TypeVar("_T")
 _STAT = Path("/proc/stat")
@@ -176,9 +176,14 @@ def fold_batch_norm(
         if layer in changed
     ]
     convolutions = {changed.get(layer, layer) for layer in network.modules() if _is_convolution(layer)}
-    places += [(layer, "weight", _set_channels_last(layer.weight)) for layer in convolutions]
+    for layer in convolutions:
+        weight: Any = layer.weight
+        laid_out = weight.detach().contiguous(memory_format=torch.channels_last)
+        places.append((layer, "weight", nn.Parameter(laid_out, requires_grad=False)))
     with _replace_attributes(places):
-        if _measure_difference(answer, probe, logits) <= _ROUNDING:
+        with torch.inference_mode():
+            difference = logit_difference(answer(probe), logits)
+        if difference <= _ROUNDING:
             yield len(pairs)
             return
     yield 0
@@ -195,15 +200,6 @@ def _replace_attributes(places: Sequence[tuple[nn.Module, str, Any]]) -> Iterato
     finally:
         for owner, name, value in before:
             setattr(owner, name, value)
-
-
-def _set_channels_last(weight: Any) -> nn.Parameter:
-    return nn.Parameter(weight.detach().contiguous(memory_format=torch.channels_last), requires_grad=False)
-
-
-def _measure_difference(answer: Answer, probe: Mapping[str, torch.Tensor], logits: torch.Tensor) -> float:
-    with torch.inference_mode():
-        return logit_difference(answer(probe), logits)
 
 
 def _find_pairs(

@@ -1,20 +1,17 @@
 """What the answers of a model depend on, as one short text: equal exactly where they would come out the same."""
 
-import functools
 import hashlib
 import inspect
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import datasets
-import pyarrow as pa
 
 from oochub.input import Input
 from oochub.models.model_source import ModelSource
 from oochub.records.provenance import drop_when_and_where, provenance
-from oochub.storage.cache_folder import describe_state
+from oochub.storage.cache import describe_state, digest_code, digest_files, make_key
 
 _ROOMS = "builders class_names inputs models outputs prediction records stats storage".split()
 """The rooms, beside the modules at the root, whose code the answers of a model depend on."""
@@ -54,19 +51,18 @@ def cache_key(
         "inputs": [inputs.words(), inputs.settings(), inputs.provenance()],
         "splits": [[name, *_split(part, inputs.column)] for name, part in splits.items()],
         "settings": {name: _describe_setting(value) for name, value in settings.items()},
-        "code": [mode.__module__, _hash_bytes(Path(inspect.getfile(mode))), _own_code()],
+        "code": [mode.__module__, digest_files([Path(inspect.getfile(mode))]), digest_code(*_ROOMS)],
         "versions": drop_when_and_where(provenance()),
     }
     try:
-        text = json.dumps(content, sort_keys=True)
+        return make_key(content)
     except TypeError:  # a setting that is an object, such as a tokenizer
         return None
-    return hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
 def _digest_files(folder: Path) -> dict[str, str]:
     """Digests of the small files of a model's folder; for a model of the Hub its commit says all."""
-    return {file.name: _hash_bytes(file) for pattern in _READ for file in folder.glob(pattern) if file.is_file()}
+    return {file.name: digest_files([file]) for pattern in _READ for file in folder.glob(pattern) if file.is_file()}
 
 
 def _split(part: datasets.Dataset, column: str) -> list[Any]:
@@ -79,33 +75,16 @@ def _digest_picture_files(part: datasets.Dataset, column: str) -> str:
     """A digest of the state of the files that the images of a split lie in; "" where the rows hold their bytes."""
     if not isinstance(part.features.get(column), datasets.Image):
         return ""
-    digest = hashlib.sha256()
-    for path in list_image_paths(part, column):
-        state = describe_state(path) if path else ""
-        digest.update(f"{path} {state}\n".encode())
-    return digest.hexdigest()
-
-
-def list_image_paths(part: datasets.Dataset, column: str) -> list[str | None]:
-    """The path that each image of a split is stored with, also those of images whose bytes the rows hold.
-
-    Args:
-        part: The split.
-        column: The column of images; a column of something else has none.
-
-    >>> list_image_paths(datasets.Dataset.from_dict({"n": [1]}), "n")
-    []
-    """
-    if not isinstance(part.features.get(column), datasets.Image):
-        return []
     stored = part.cast_column(column, datasets.Image(decode=False)).select_columns([column]).flatten()
-    paths: pa.Table = stored.select_columns([f"{column}.path"]).with_format("arrow")[:]
-    return list(paths.column(0).to_pylist())
+    digest = hashlib.sha256()
+    for path in stored.select_columns([f"{column}.path"]).with_format("arrow")[:].column(0).to_pylist():
+        digest.update(f"{path} {describe_state(path) if path else ''}\n".encode())
+    return digest.hexdigest()
 
 
 def _describe_setting(value: Any) -> Any:
     if isinstance(value, str | Path):
-        return [str(value), _hash_bytes(Path(value).expanduser())] if _is_file(value) else str(value)
+        return [str(value), digest_files([Path(value).expanduser()])] if _is_file(value) else str(value)
     if isinstance(value, Mapping):
         return {str(name): _describe_setting(each) for name, each in value.items()}
     return [_describe_setting(each) for each in value] if isinstance(value, list | tuple) else value
@@ -116,15 +95,3 @@ def _is_file(value: str | Path) -> bool:
         return Path(value).expanduser().is_file()
     except (OSError, RuntimeError, ValueError):  # a text that is no name of a file: too long, with a null
         return False
-
-
-@functools.cache
-def _own_code() -> str:
-    """A digest of the code of ours that answers depend on, which changes more often than its version."""
-    folder = Path(__file__).parents[1]
-    files = sorted([*folder.glob("*.py"), *(file for room in _ROOMS for file in (folder / room).rglob("*.py"))])
-    return hashlib.sha256("".join(map(_hash_bytes, files)).encode()).hexdigest()
-
-
-def _hash_bytes(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()

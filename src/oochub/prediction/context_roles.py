@@ -117,12 +117,9 @@ class RowsWithContexts:
         for part in row_blocks(len(self.rows), _TOGETHER):
             some = columns.take(pa.array(self.rows[part]))
             names = zip(*(some.column(name).to_pylist() for name in some.column_names), strict=True)
-            digests[part] = [_digest_name(f"{split}/{name}") for split, name in names]
+            each = (hashlib.sha256(f"{split}/{name}".encode()).digest()[:8] for split, name in names)
+            digests[part] = [int.from_bytes(digest, "big") for digest in each]
         return np.argsort(digests, kind="stable")
-
-
-def _digest_name(name: str) -> int:
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
 
 
 def _has(lists: pa.ListArray, names: tuple[str, ...]) -> NDArray[np.bool_]:

@@ -156,7 +156,7 @@ class Parts:
         if made.predictions is not None:
             replace(made.predictions, part=about).save(self._name_file(number))
             return
-        with write_whole(self._make_empty(number)) as draft:
+        with write_whole(self._name_file(number).with_name(f"_empty-{number:05d}.json")) as draft:
             draft.write_text(json.dumps(to_json(about)), "utf-8")
 
     def made(self) -> list[MadePart]:
@@ -210,9 +210,6 @@ class Parts:
     def _name_file(self, number: int) -> Path:
         assert self.folder is not None  # noqa: S101
         return self.folder / f"part-{number:05d}.parquet"
-
-    def _make_empty(self, number: int) -> Path:
-        return self._name_file(number).with_name(f"_empty-{number:05d}.json")
 
 
 def _find_spans(rows: Sequence[int]) -> tuple[tuple[int, int], ...]:

@@ -1,18 +1,20 @@
 """Runs a model over the splits of a data set, once; everything after works on the file it leaves."""
 
 from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import datasets
+import pyarrow.parquet as pq
 import torch
 
 from oochub.errors import OochubError, choose_wording
 from oochub.input import Input, check_changes, find_input_kinds
 from oochub.models.acceleration import check_compiler, choose_device, fold_batch_norm, warn_of_slow_dtype
-from oochub.models.cache_key import cache_key, list_image_paths
+from oochub.models.cache_key import cache_key
 from oochub.models.callable_model import leave_as_it_was, wrap_callable
 from oochub.models.feature_reader import describe_features
 from oochub.models.mode import Mode, PredictedData, choose_mode, list_mode_options
@@ -20,8 +22,6 @@ from oochub.models.model_file import split_model_file
 from oochub.models.model_source import ModelSource
 from oochub.models.runtimes.exported_network import check_runtime
 from oochub.models.runtimes.quantization import CalibrationRows, choose_calibration_rows
-from oochub.prediction.command_question import CommandQuestion
-from oochub.prediction.prediction_cache import PredictionCache
 from oochub.prediction.prediction_data import (
     Splits,
     check_data_set,
@@ -31,7 +31,7 @@ from oochub.prediction.prediction_data import (
     leave_out_classes,
 )
 from oochub.prediction.predictions import Predictions
-from oochub.prediction.predictions_file import SUMMARY
+from oochub.prediction.predictions_file import SUMMARY, Manifest, is_one_file
 from oochub.prediction.ray_engine import RayEngine
 from oochub.prediction.run_model import run_model
 from oochub.process.ranks import Ranks
@@ -41,7 +41,9 @@ from oochub.settings import with_options
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.artifacts import PREDICTIONS
+from oochub.storage.cache import keep, read_kept
 from oochub.storage.files import STREAMS, check_writable
+from oochub.storage.reading import parse_json
 
 
 @with_options("predict", others=list_mode_options, device=str | torch.device)
@@ -88,7 +90,6 @@ def predict_splits(
     asked: PredictionSettings,
     *,
     out: str | Path | None = None,
-    recall: CommandQuestion | None = None,
 ) -> Predictions:
     """What `oochub.predict` gives, with the options as records.
 
@@ -98,7 +99,6 @@ def predict_splits(
         how: How the model answers.
         asked: The other options.
         out: The file to write.
-        recall: The question of a command, which notes the key of the predictions.
 
     Raises:
         OochubError: See `predict`.
@@ -138,15 +138,11 @@ def predict_splits(
         calibration = choose_calibration_rows(asked.calibrate_on, dataset, parts, inputs.column)
     record = _record_settings(how, asked, parts, calibration)
     key = cache_key(source, inputs, {**every, **parts}, mode=chosen, settings=record)
-    if recall is not None and key is not None:
-        read = (*every.values(), *parts.values())
-        recall.note(key, filter(None, (path for part in read for path in list_image_paths(part, inputs.column))))
     target = None if out is None or str(out) in STREAMS else Path(out).expanduser()
-    kept = PredictionCache(key if asked.cache else None)
     ranks.join(asked.device.type)
-    found = kept.found(out) if ranks.is_first else None
-    if ranks.values(found is not None)[0]:
-        return found or Predictions.load(str(target))
+    kept = _find_kept(key, out) if key is not None and asked.cache and ranks.is_first else None
+    if ranks.values(kept is not None)[0]:
+        return kept or Predictions.load(str(target))
     with leave_as_it_was(source.given), leave_as_it_was(asked.features):
         data = PredictedData(some, every, asked.device, asked.rows_a_pass, asked.cache, asked.skip_broken)
         opened, answered = _open_mode(chosen, source, inputs, data, how, asked, Splits(parts, sample.notes))
@@ -166,9 +162,50 @@ def predict_splits(
             )
         if out is not None and target is None:
             predictions.save(out)
-        if ranks.is_first:
-            kept.keep(predictions)
+        if key is not None and asked.cache and ranks.is_first and is_one_file(predictions.rows):
+            keep("predictions", f"{key}.parquet", predictions.save, what="The predictions")  # parts lie at `out` alone
         return predictions
+
+
+def _find_kept(key: str, out: str | Path | None) -> Predictions | None:
+    """The predictions of a key in `out`, which then stays as it is, or in the cache; None if there are none.
+
+    Their `provenance["when"]["cached"]` says since when.
+
+    Raises:
+        OochubError: `out` cannot be written.
+    """
+    there = None
+    if out is not None:
+        with suppress(OSError, KeyError, TypeError, ValueError):
+            there = _read_kept(key, Path(out).expanduser())
+    kept = there or read_kept("predictions", f"{key}.parquet", partial(_read_kept, key))
+    if kept is None:
+        return None
+    when = kept.metadata.provenance["when"]
+    record = {**kept.metadata.provenance, "when": {**when, "cached": when.get("cached", when["created"])}}
+    kept = replace(kept, metadata=replace(kept.metadata, provenance=record))
+    if out is not None and there is None:
+        kept.save(out)
+    return kept
+
+
+def _read_kept(key: str, file: Path) -> Predictions:
+    """What a file holds, with its head in memory.
+
+    Raises:
+        OSError: There is none. A KeyError, TypeError or ValueError says that it is not whole, or of another key.
+    """
+    stored = None if file.is_dir() else pq.read_schema(file).metadata[b"oochub"]
+    about = Manifest.load(file).metadata if stored is None else parse_json(stored, name=str(file))
+    if about["provenance"]["key"] != key or "created" not in about["provenance"]["when"]:
+        raise ValueError(file)
+    predictions = Predictions.load(file)
+    head = predictions.head
+    has_head = head is not None or "features" not in predictions.column_names or "head" in about["provenance"]
+    if predictions.integrity != "checked" or not has_head:
+        raise ValueError(file)
+    return replace(predictions, integrity=None, stored_head=head)
 
 
 def _check_settings(asked: PredictionSettings, out: str | Path | None, ranks: Ranks) -> None:

@@ -202,7 +202,10 @@ def _prepare_network(
             ran = f"the network computed in {dtype} by {choice.details['runtime']}"
             notes.append(f"{ran}: on the first rows {check} from torch in float32")
             if images is not None:
-                notes.append(_describe_calibration(images, choice.details["int8_check"]))
+                notes.append(
+                    f"int8 was calibrated on {images.count} images of {images.described}; on others of these "
+                    f"{choice.details['int8_check']} from float32"
+                )
             features = features if head is None else RuntimeFeatures(head, network)
     elif _is_short(asked):
         network = Autocast(network, DTYPES[asked.dtype])
@@ -367,12 +370,6 @@ def _describe_unread(split: str, broken: Sequence[BrokenRow], unit: str) -> str:
     names = ", ".join([row.example for row in broken[:_NAMED]] + ["..."] * (len(broken) > _NAMED))
     verb = "is" if len(broken) == 1 else "are"
     return f"{len(broken)} {unit}{several} of {split} could not be read and {verb} left out: {names}"
-
-
-def _describe_calibration(images: CalibrationImages, check: str) -> str:
-    return (
-        f"int8 was calibrated on {images.count} images of {images.described}; on others of these {check} from float32"
-    )
 
 
 def _add_rows(few: Mapping[str, torch.Tensor], noise: Mapping[str, torch.Tensor]) -> Mapping[str, torch.Tensor]:

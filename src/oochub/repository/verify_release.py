@@ -5,9 +5,7 @@ each config finds, without an image read.
 """
 
 import hashlib
-import json
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -18,9 +16,7 @@ from oochub.errors import OochubError
 from oochub.process.follow import follow
 from oochub.records.build_record import BuildRecord
 from oochub.remote.remote_repository import RemoteRepository
-from oochub.storage.cache_folder import cache_folder, describe_state
-from oochub.storage.files import write_whole
-from oochub.storage.reading import read_json
+from oochub.storage.cache import describe_state, keep_bytes, make_key, read_kept_bytes
 
 _BLOCK = 1 << 22
 _STARS = "*/"
@@ -116,12 +112,9 @@ def _compare(archive: Archive, size: int, digest: str) -> str:
 def _digest_file(file: Path, kind: str) -> str:
     """The digest of a file with its kind, from the cache if the file has not changed since it was read."""
     state = describe_state(file)
-    key = hashlib.sha256(json.dumps([kind, str(file.absolute()), state]).encode()).hexdigest()[:32]
-    kept = cache_folder("shards") / f"{key}.compared"
-    with suppress(OochubError):  # not there, or damaged
-        known = read_json(kept)
-        if isinstance(known, str) and known.startswith(f"{kind}:"):
-            return known
+    name = f"{make_key(kind, str(file.absolute()), state)}.compared"
+    if (kept := read_kept_bytes("shards", name)) is not None:
+        return kept.decode()
     digest = hashlib.new(kind, usedforsecurity=False)
     try:
         with (
@@ -136,8 +129,7 @@ def _digest_file(file: Path, kind: str) -> str:
         raise OochubError(f"{file} cannot be read: {error.strerror}. Fetch it again.") from error
     found = f"{kind}:{digest.hexdigest()}"
     if describe_state(file) == state:
-        with suppress(OochubError), write_whole(kept) as draft:  # a cache that cannot be written costs time only
-            draft.write_text(json.dumps(found), "utf-8")
+        keep_bytes("shards", name, found.encode())
     return found
 
 

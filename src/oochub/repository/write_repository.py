@@ -31,7 +31,7 @@ from oochub.data.load import is_benchmark, load_benchmark, open_data
 from oochub.data.open_source import name_source, open_source
 from oochub.data.user_columns import list_picture_paths
 from oochub.errors import OochubError, OochubWarning, choose_wording
-from oochub.prediction.image_copies import find_copies
+from oochub.prediction.image_copies import find_copies, number_digests
 from oochub.process.follow import follow
 from oochub.records.build_record import BUILD_COLUMN, OWN, BuildRecord, OwnDeclaration
 from oochub.repository.croissant import write_croissant
@@ -121,10 +121,10 @@ class EmbeddedImages:
 
     def describe_copies(self) -> Iterator[str]:
         """A sentence for each two splits that hold the same image."""
-        digests = {split: own.values() for split, own in self._digests.items()}
-        for name, other, copies in find_copies(digests):
+        images = number_digests({split: own.values() for split, own in self._digests.items()})
+        for name, other, copies in find_copies(images):
             yield (
-                f"The images of {copies:,} of {len(digests[other]):,} rows of {other} also stand in {name}, byte for "
+                f"The images of {copies:,} of {len(images[other]):,} rows of {other} also stand in {name}, byte for "
                 f"byte: what is measured on these is not new to a model that saw {name}."
             )
 

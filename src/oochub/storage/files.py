@@ -23,7 +23,6 @@ from typing import TextIO
 from oochub.errors import OochubError
 from oochub.storage import ownership
 from oochub.storage.artifacts import FileKind
-from oochub.storage.cache_folder import find_cache
 from oochub.storage.ownership import mark
 
 STREAMS = ("/dev/null", "/dev/stdout", "/dev/stderr")
@@ -324,7 +323,6 @@ def lock_target(target: Path | str, *, kind: FileKind | None = None, patience: f
 def _prepare_target(target: Path | str, kind: FileKind | None) -> Path:
     """The path behind its links, after making its folder and sweeping old drafts of it."""
     path = check_writable(target, kind=kind)
-    _begin_cache(path)
     governor = ownership.find_governor(path, is_inside=kind is None)
     if governor is not None:
         ownership.check_owned(path, governor)
@@ -335,12 +333,6 @@ def _prepare_target(target: Path | str, kind: FileKind | None) -> Path:
         raise OochubError(f"Could not make the folder {path.parent}: {error.strerror}.") from error
     _sweep(path)
     return path
-
-
-def _begin_cache(path: Path) -> None:
-    """Gives the cache that a path lies in its manifest."""
-    if (cache := find_cache(path)) is not None and str(path) not in STREAMS:
-        ownership.make_cache(cache)
 
 
 def _copy_to_stream(draft: Path, name: str) -> None:

@@ -213,7 +213,8 @@ class Captions(ContextWay):
                 cosine = similarity[:, number]
                 tau = self._tau
                 if tau is None:
-                    tau = _round_down(float(np.quantile(cosine[chosen[places] & present[:, number]], self._hard)))
+                    quantile = np.quantile(cosine[chosen[places] & present[:, number]], self._hard)
+                    tau = float(np.floor(float(quantile) * 10**_DIGITS) / 10**_DIGITS)  # rows at it are above
                 of = present[:, number] if thing is None else label[places] >= 0
                 own[places[of]] = cosine[of]
                 challenge[places[of]] = catalog.get("criterion", "gist")(present[of, number], cosine[of], tau=tau)
@@ -248,11 +249,6 @@ class _Gists(NamedTuple):
     columns: dict[str, tuple[Any, Any]]
     encoder: dict[str, Any]
     notes: tuple[str, ...]
-
-
-def _round_down(value: float) -> float:
-    """So that rows at the quantile are on its upper side."""
-    return float(np.floor(value * 10**_DIGITS) / 10**_DIGITS)
 
 
 class _FoundWords(NamedTuple):

@@ -20,7 +20,6 @@ Math. 20:53-65). Clusters to find groups that nobody labelled: Sohoni et al. 202
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,8 +27,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from PIL import Image
 
-from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
-from oochub.context_finding.image_model import ImageModel, find_middle, make_image_rows, mask_region
+from oochub.context_finder import NamedContexts, OpenedPicture
+from oochub.context_finding.image_model import ImageModel, ModelWay, find_middle, mask_region
 from oochub.errors import OochubError, choose_wording
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ _SAMPLE = 2_000  # rows of a silhouette, which compares each with each
 _ALIKE = 0.8  # adjusted Rand index from which a note says that clusters are nearly the classes
 
 
-class Clusters(ContextWay):
+class Clusters(ModelWay):
     """Clusters of the features of an encoder, or of the model under audit.
 
     Measures: `feature`, float32 (d,), see `oochub.models.encoder.Encoder`.
@@ -79,34 +78,15 @@ class Clusters(ContextWay):
         device: str = "auto",
         seed: int = 0,
     ) -> None:
-        from oochub.models.model_source import ModelSource
-
         if k is not None and k < 2:
             raise OochubError(f"k must be 2 or more clusters, got {k}.")
         mask_region(1, 1, region=region, depth=_RIM)
-        self._region = region
-        self._source, self._k, self._pooling, self._seed = ModelSource(model), k, pooling, seed
-        self._processor, self._device_name = image_processor, device
-        self._opened: ImageModel[torch.Tensor] | None = None
-
-    @property
-    def model(self) -> str | None:
-        """See `ContextWay.model`."""
-        return self._source.about("clusters").id
-
-    @property
-    def device(self) -> str:
-        """See `ContextWay.device`."""
-        return self._device_name
+        super().__init__(model, image_processor=image_processor, device=device)
+        self._region, self._k, self._pooling, self._seed = region, k, pooling, seed
 
     def settings(self) -> dict[str, Any]:
         """See `ContextWay.settings`."""
-        of_model = {"model": self._source.revision or self.model, "pooling": self._pooling, **self._inputs.settings()}
-        return of_model | {"region": self._region, "rim": _RIM}
-
-    def opened(self) -> AbstractContextManager[None]:
-        """See `ContextWay.opened`."""
-        return self._ready.opened()
+        return self._describe_model(pooling=self._pooling) | {"region": self._region, "rim": _RIM}
 
     def prepare(self, picture: OpenedPicture) -> object:
         """See `ContextWay.prepare`: the inputs of the model, of the rim or of all of the image."""
@@ -114,10 +94,7 @@ class Clusters(ContextWay):
 
     def measures(self, prepared: Sequence[object]) -> pa.Table:
         """See `ContextWay.measures`."""
-        values = np.concatenate([features.cpu().numpy() for features in self._ready.answers(prepared)])
-        if not np.isfinite(values).all():
-            raise OochubError(f"The model {self.model} gives features that are not finite. Its weights are damaged.")
-        return pa.table({"feature": pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])})
+        return self._measure_vectors(prepared, "feature")
 
     def name(
         self, measures: pa.Table, *, label: NDArray[np.int64], classes: Sequence[str], chosen_on: NDArray[np.bool_]
@@ -194,26 +171,16 @@ class Clusters(ContextWay):
         score, k, means = best
         return means.predict(values).astype(np.int64), -k, score
 
-    @property
-    def _inputs(self) -> "Input":
-        return self._source.inputs(make_image_rows([]), processor=self._processor, preprocessing="auto")
+    def _open(self, inputs: "Input", device: "torch.device") -> "ImageModel[torch.Tensor]":
+        from oochub.models.encoder import Encoder
 
-    @property
-    def _ready(self) -> "ImageModel[torch.Tensor]":
-        """The encoder on its device, opened with the first images."""
-        if self._opened is None:
-            from oochub.models.acceleration import choose_device
-            from oochub.models.encoder import Encoder
+        encoder = Encoder.open(self._source, inputs, pooling=self._pooling).to(device).eval()
 
-            device, inputs = choose_device(self._device_name), self._inputs
-            encoder = Encoder.open(self._source, inputs, pooling=self._pooling).to(device).eval()
+        def embed(batch: "Mapping[str, torch.Tensor]") -> "torch.Tensor":
+            features: torch.Tensor = encoder(**batch)
+            return features
 
-            def embed(batch: "Mapping[str, torch.Tensor]") -> "torch.Tensor":
-                features: torch.Tensor = encoder(**batch)
-                return features
-
-            self._opened = ImageModel(inputs, encoder, embed, device, most=self.batch_size, numbers=embed)
-        return self._opened
+        return ImageModel(inputs, encoder, embed, device, most=self.batch_size, numbers=embed)
 
 
 def _keep_rim(image: Image.Image) -> Image.Image:

@@ -11,7 +11,6 @@ Source: Madras and Zemel, NOOCH, Section 3.2.1 and Appendix B.3.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,8 +22,8 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.builders.sources.context_table import ContextTable
-from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
-from oochub.context_finding.image_model import ImageModel, join_chunks, list_true_columns, make_image_rows
+from oochub.context_finder import NamedContexts, OpenedPicture
+from oochub.context_finding.image_model import ImageModel, ModelWay, join_chunks, list_true_columns
 from oochub.errors import OochubError, unknown_name
 from oochub.models.class_map import list_class_words
 from oochub.records.build_record import BuildFacts, presence_class
@@ -47,7 +46,7 @@ class _Prepared(NamedTuple):
     shape: tuple[int, int]
 
 
-class Segments(ContextWay):
+class Segments(ModelWay):
     """What each class of a segmenter takes of an image.
 
     Measures: `areas`, float64 (l,), the fraction of the pixels of each of the l classes of the segmenter, in their
@@ -84,41 +83,26 @@ class Segments(ContextWay):
         device: str = "auto",
     ) -> None:
         from oochub.models.class_map import read_label_map
-        from oochub.models.model_source import ModelSource
 
         if not (alpha >= 0 and 0 <= beta < 1):
             raise OochubError(f"alpha must be at least 0 and beta a fraction in [0, 1), got {alpha} and {beta}.")
-        self._source, self._alpha, self._beta = ModelSource(model), alpha, beta
-        self._processor, self._device_name = image_processor, device
+        super().__init__(model, image_processor=image_processor, device=device)
+        self._alpha, self._beta = alpha, beta
         self._auto = _load_auto_model(self._source)
         config = self._source.config
-        self._names = _make_unique([str(config.id2label[number]) for number in range(config.num_labels)])
+        names = [str(config.id2label[number]) for number in range(config.num_labels)]
+        self._names = [each if names.count(each) == 1 else f"{each} ({number})" for number, each in enumerate(names)]
         given = {} if label_map is None else read_label_map(label_map)
         self._given = {name: [self._number(name, each) for each in known] for name, known in given.items()}
-        self._opened: ImageModel[Any] | None = None
-
-    @property
-    def model(self) -> str | None:
-        """See `ContextWay.model`."""
-        return self._source.about("segments").id
-
-    @property
-    def device(self) -> str:
-        """See `ContextWay.device`."""
-        return self._device_name
 
     def settings(self) -> dict[str, Any]:
         """See `ContextWay.settings`."""
-        return {"model": self._source.revision or self.model, "edge": _EDGE, **self._inputs.settings()}
+        return self._describe_model(edge=_EDGE)
 
     def check(self, classes: Sequence[str]) -> None:
         """See `ContextWay.check`: the classes of the data that `label_map` names."""
         if unknown := [name for name in self._given if classes and name not in classes]:
             raise unknown_name("class of the data", unknown[0], classes, "The label map names it.")
-
-    def opened(self) -> AbstractContextManager[None]:
-        """See `ContextWay.opened`."""
-        return self._ready.opened()
 
     def prepare(self, picture: OpenedPicture) -> "_Prepared":
         """See `ContextWay.prepare`: the inputs of the model, and the shape at which classes are counted."""
@@ -230,29 +214,17 @@ class Segments(ContextWay):
             return int(known)
         raise unknown_name("class of the segmenter", str(known), self._names, f"The label map gives it for {name}.")
 
-    @property
-    def _inputs(self) -> "Input":
-        return self._source.inputs(make_image_rows([]), processor=self._processor, preprocessing="auto")
-
-    @property
-    def _ready(self) -> "ImageModel[Any]":
-        """The segmenter on its device, opened with the first images."""
-        if self._opened is None:
-            from oochub.models.acceleration import choose_device
-
-            device, inputs = choose_device(self._device_name), self._inputs
-            if not hasattr(inputs.processor, "post_process_semantic_segmentation"):
-                raise OochubError(
-                    f"{type(inputs.processor).__name__} makes no map of classes, so it is not the processor of a "
-                    "segmentation model. Pass the one that the model was published with, image_processor=."
-                )
-            network = self._source.open(self._auto, inputs, logits=_get_answers, whole=True).model.to(device)
-            self._opened = ImageModel(
-                *(inputs, network, lambda batch: network(**batch), device),
-                most=self.batch_size,
-                numbers=partial(_get_answers, network),
+    def _open(self, inputs: "Input", device: "torch.device") -> "ImageModel[Any]":
+        if not hasattr(inputs.processor, "post_process_semantic_segmentation"):
+            raise OochubError(
+                f"{type(inputs.processor).__name__} makes no map of classes, so it is not the processor of a "
+                "segmentation model. Pass the one that the model was published with, image_processor=."
             )
-        return self._opened
+        network = self._source.open(self._auto, inputs, logits=_get_answers, whole=True).model.to(device)
+        numbers = partial(_get_answers, network)
+        return ImageModel(
+            inputs, network, lambda batch: network(**batch), device, most=self.batch_size, numbers=numbers
+        )
 
 
 def _load_auto_model(source: Any) -> str:
@@ -290,8 +262,3 @@ def _sum_areas(numbers: NDArray[np.int64], classes: int) -> NDArray[np.float64]:
     inside = numbers[(numbers >= 0) & (numbers < classes)]
     areas: NDArray[np.float64] = np.bincount(inside, minlength=classes) / numbers.size
     return areas
-
-
-def _make_unique(names: Sequence[str]) -> list[str]:
-    """Names that stand there twice get the number of their class."""
-    return [name if names.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(names)]

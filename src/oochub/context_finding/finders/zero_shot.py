@@ -12,7 +12,6 @@ Source: Radford et al. 2021 (arXiv 2103.00020), section 3.1.
 """
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
-from oochub.context_finding.image_model import ImageModel, join_chunks, make_image_rows
+from oochub.context_finder import NamedContexts
+from oochub.context_finding.image_model import ImageModel, ModelWay, join_chunks, make_image_rows
 from oochub.errors import OochubError, choose_wording
 from oochub.models.class_map import list_class_words
 
@@ -30,12 +29,11 @@ if TYPE_CHECKING:
     import torch
 
     from oochub.input import Input
-    from oochub.models.dual_encoder import DualEncoder
 
 _NEUTRAL = "a photo."
 
 
-class ZeroShot(ContextWay):
+class ZeroShot(ModelWay):
     """Which of your names an image is most like.
 
     Measures: `embedding`, float32 (d,), the unit embedding of the image. They do not depend on the names: another
@@ -77,7 +75,6 @@ class ZeroShot(ContextWay):
         device: str = "auto",
     ) -> None:
         from oochub.models.dual_encoder import DualEncoder, read_templates, write_prompts
-        from oochub.models.model_source import ModelSource
 
         self._names = _check_names(names)
         if threshold is not None and not (isinstance(threshold, int | float) and 0 < threshold < 1):
@@ -92,47 +89,23 @@ class ZeroShot(ContextWay):
             )
         self._threshold, self._has_neutral = threshold, bool(beside)
         self._texts = [*write_prompts(self._names, used), *([beside] if beside else [])]
-        self._source = ModelSource(model)
+        super().__init__(model, image_processor=image_processor, device=device)
         _check_kind(self._source)
-        self._processor, self._device_name = image_processor, device
         self._reader = DualEncoder.text_encoder(self._source, self._inputs, make_image_rows([]), tokenizer=tokenizer)
         self._reader.tokens([text for own in self._texts for text in own])
-        self._opened: tuple[ImageModel[torch.Tensor], DualEncoder] | None = None
-
-    @property
-    def model(self) -> str | None:
-        """See `ContextWay.model`."""
-        return self._source.about("zero_shot").id
-
-    @property
-    def device(self) -> str:
-        """See `ContextWay.device`."""
-        return self._device_name
-
-    def settings(self) -> dict[str, Any]:
-        """See `ContextWay.settings`."""
-        return {"model": self._source.revision or self.model, **self._inputs.settings()}
-
-    def opened(self) -> AbstractContextManager[None]:
-        """See `ContextWay.opened`."""
-        return self._ready[0].opened()
-
-    def prepare(self, picture: OpenedPicture) -> object:
-        """See `ContextWay.prepare`: the inputs of the model."""
-        return self._ready[0].prepare(picture.image)
+        self._encoder: DualEncoder | None = None
 
     def measures(self, prepared: Sequence[object]) -> pa.Table:
         """See `ContextWay.measures`."""
-        values = np.concatenate([embeddings.cpu().numpy() for embeddings in self._ready[0].answers(prepared)])
-        if not np.isfinite(values).all():
-            raise OochubError(f"The model {self.model} gives embeddings that are not finite. Its weights are damaged.")
-        return pa.table({"embedding": pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])})
+        return self._measure_vectors(prepared, "embedding")
 
     def name(
         self, measures: pa.Table, *, label: NDArray[np.int64], classes: Sequence[str], chosen_on: NDArray[np.bool_]
     ) -> NamedContexts:
         """See `ContextWay.name`; nothing is chosen on rows."""
-        _, encoder = self._ready
+        _ = self._ready  # nothing has opened the encoder if all measures were in the cache
+        encoder = self._encoder
+        assert encoder is not None  # noqa: S101
         column = join_chunks(measures.column("embedding"))
         embedding = column.flatten().to_numpy().reshape(len(column), -1)
         similarity = embedding @ encoder.embed_texts(self._texts).cpu().numpy().T
@@ -159,26 +132,12 @@ class ZeroShot(ContextWay):
             },
         )
 
-    @property
-    def _inputs(self) -> "Input":
-        return self._source.inputs(make_image_rows([]), processor=self._processor, preprocessing="auto")
+    def _open(self, inputs: "Input", device: "torch.device") -> "ImageModel[torch.Tensor]":
+        from oochub.models.dual_encoder import DualEncoder
 
-    @property
-    def _ready(self) -> "tuple[ImageModel[torch.Tensor], DualEncoder]":
-        """The model on its device, opened with the first images."""
-        if self._opened is None:
-            from oochub.models.acceleration import choose_device
-            from oochub.models.dual_encoder import DualEncoder
-
-            inputs = self._inputs
-            device = choose_device(self._device_name)
-            encoder = DualEncoder.open(self._source, inputs, self._reader, device=device)
-            answer = partial(encoder.embed_pictures, encoder.model)
-            self._opened = (
-                ImageModel(inputs, encoder.model, answer, device, most=self.batch_size, numbers=answer),
-                encoder,
-            )
-        return self._opened
+        self._encoder = DualEncoder.open(self._source, inputs, self._reader, device=device)
+        answer = partial(self._encoder.embed_pictures, self._encoder.model)
+        return ImageModel(inputs, self._encoder.model, answer, device, most=self.batch_size, numbers=answer)
 
 
 def _check_names(names: Sequence[str] | str) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from oochub.inputs.pictures.preprocessing import Preprocessing
 from oochub.inputs.pictures.stored_pictures import describe_picture_place, keep_encoded, read_picture_bytes
 from oochub.process.cores import count_cores
 from oochub.records.metadata import IMAGE_DIGEST
-from oochub.storage.files import check_writable, write_whole
+from oochub.storage.cache import make_file_once
 
 if TYPE_CHECKING:
     import torch
@@ -205,26 +205,20 @@ def cache_pixels(
     Raises:
         OochubError: An image that cannot be read, or a folder that cannot be written.
     """
-    from filelock import FileLock
-
     from oochub.process.follow import follow
 
-    target = check_writable(Path(cache_dir) / f"{dataset._fingerprint}-{preprocessing.key}.npy")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{target}.lock"):
-        if not target.exists():
-            pictures = dataset.select_columns(
-                [name for name in ("example_id", "image") if name in dataset.column_names]
-            )
-            shape = (len(dataset), *preprocessing.size, 3)
-            header = {"descr": "|u1", "fortran_order": False, "shape": shape}
-            bar = follow(total=len(dataset), desc="Decoding", unit="img", disable=None)
-            with write_whole(target) as draft, draft.open("wb") as file, bar:
-                np.lib.format.write_array_header_1_0(file, header)
-                for batch in read_batches(pictures, preprocessing, batch_size=64, num_workers=num_workers):
-                    file.write(batch.pixels.numpy().data)
-                    bar.update(len(batch.rows))
-    pixels: np.memmap[Any, np.dtype[np.uint8]] = np.load(target, mmap_mode="r", allow_pickle=False)
+    def write(draft: Path) -> None:
+        pictures = dataset.select_columns([name for name in ("example_id", "image") if name in dataset.column_names])
+        header = {"descr": "|u1", "fortran_order": False, "shape": (len(dataset), *preprocessing.size, 3)}
+        bar = follow(total=len(dataset), desc="Decoding", unit="img", disable=None)
+        with draft.open("wb") as file, bar:
+            np.lib.format.write_array_header_1_0(file, header)
+            for batch in read_batches(pictures, preprocessing, batch_size=64, num_workers=num_workers):
+                file.write(batch.pixels.numpy().data)
+                bar.update(len(batch.rows))
+
+    file = make_file_once(Path(cache_dir) / f"{dataset._fingerprint}-{preprocessing.key}.npy", write)
+    pixels: np.memmap[Any, np.dtype[np.uint8]] = np.load(file, mmap_mode="r", allow_pickle=False)
     return pixels
 
 

@@ -7,6 +7,7 @@ trained in seconds.
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from torch import nn
 from transformers.modeling_outputs import ImageClassifierOutput
 
-from oochub.errors import OochubError, OochubWarning, choose_wording
+from oochub.errors import OochubError, choose_wording
 from oochub.input import BrokenRow, Input
 from oochub.models.cache_key import cache_key
 from oochub.models.encoder import Encoder
@@ -23,7 +24,7 @@ from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
 from oochub.output import find_output_of_features, get_output
 from oochub.process.follow import follow
-from oochub.storage.cache_folder import cache_folder
+from oochub.storage.cache import keep, read_kept
 from oochub.storage.files import write_whole
 from oochub.storage.tensor_file import load_tensors, save_tensors
 
@@ -176,22 +177,24 @@ def _read_or_extract(
     settings = {"pooling": encoder.pooling, "batch_size": data.batch_size, "device": data.device.type}
     settings["skip_broken"] = data.skip_broken
     key = cache_key(source, inputs, {split: part}, mode=Encoder, settings=settings) if data.cache else None
-    file = None if key is None else cache_folder("features") / f"{key}.safetensors"
-    if file is not None:
-        try:
-            stored = load_tensors(file)
-            if stored.about.get("key") == key:  # one without a digest says nothing of itself
-                file.touch()
-                return _LabelledFeatures(**stored.arrays)
-        except (OSError, OochubError):  # none, or one that is not whole: it is made again
-            pass
+    if key is None:
+        return _extract_features(encoder, inputs, data, part, split)
+
+    def read(file: Path) -> _LabelledFeatures:
+        stored = load_tensors(file)
+        if stored.about["key"] != key:  # one without a digest says nothing of itself
+            raise ValueError(key)
+        return _LabelledFeatures(**stored.arrays)
+
+    def write(file: Path) -> None:
+        with write_whole(file) as draft:
+            save_tensors(made._asdict(), draft, about={"key": key})
+
+    name = f"{key}.safetensors"
+    if (kept := read_kept("features", name, read)) is not None:
+        return kept
     made = _extract_features(encoder, inputs, data, part, split)
-    if file is not None:
-        try:
-            with write_whole(file) as draft:
-                save_tensors(made._asdict(), draft, about={"key": key})
-        except OochubError as error:
-            warnings.warn(f"The features of {split} could not be cached. {error}", OochubWarning, stacklevel=2)
+    keep("features", name, write, what=f"The features of {split}")
     return made
 
 

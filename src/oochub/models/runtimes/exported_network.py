@@ -6,6 +6,7 @@ made it, and by a digest of its own bytes: one that is damaged, or was made of a
 is exported unless a runtime was asked for.
 """
 
+import hashlib
 import io
 import logging
 import math
@@ -37,9 +38,10 @@ from oochub.models.runtimes.quantization import (
 )
 from oochub.settings.prediction_settings import PredictionSettings, list_runtimes
 from oochub.stats.logits import logit_difference
+from oochub.storage.cache import digest_files, make_key, make_once
 from oochub.storage.files import make_scratch_folder
-from oochub.storage.kept_content import digest_content, make_once
 
+_WHAT = "The exported network"
 _TOLERANCE = 1e-4  # of the range of the logits; both compute in float32, in another order
 _LARGEST = 19 * 10**8  # bytes of weights; a file of ONNX holds less than 2^31
 _ROUNDS = 3  # passes of a batch, of which the fastest counts
@@ -293,7 +295,9 @@ def _list_exports(
     name: str, network: nn.Module, example: Mapping[str, torch.Tensor], head: Head | None
 ) -> Iterator[bytes]:
     """The network as ONNX: what the cache has, if it is whole, then exported anew and kept."""
-    yield from make_once(_digest_export(network, example, head), lambda: _export(name, network, example, head))
+    key = _digest_export(network, example, head)
+    file = None if key is None else f"{key}.onnx"
+    yield from make_once("runtimes", file, lambda: _export(name, network, example, head), what=_WHAT)
 
 
 def _open_quantized(
@@ -308,8 +312,8 @@ def _open_quantized(
     Raises:
         OochubError: It cannot be quantized or opened.
     """
-    code = digest_content(Path(quantization.__file__).read_bytes())
-    about = f"{digest_content(model)} {calibration.key} {code} {needs_reduced_range()} {version('onnxruntime')}"
+    code, content = digest_files([Path(quantization.__file__)]), hashlib.sha256(model).hexdigest()
+    key = make_key(content, calibration.key, code, needs_reduced_range(), version("onnxruntime"))
 
     def make() -> bytes:
         rows = len(next(iter(example.values())))
@@ -318,7 +322,7 @@ def _open_quantized(
 
     fault: Exception | None = None
     try:
-        for content in make_once(digest_content(about.encode()), make):
+        for content in make_once("runtimes", f"{key}.onnx", make, what=_WHAT):
             try:
                 opened = RuntimeNetwork(name, _OPEN[name](content, "f32"), example, unscored=calibration)
                 opened.compute(**example)
@@ -349,9 +353,7 @@ def _digest_export(network: nn.Module, example: Mapping[str, torch.Tensor], head
     layers = [] if head is None else [names[layer] for layer in head.layers]
     shapes = [(name, str(each.dtype), tuple(each.shape)) for name, each in example.items()]
     packages = [(name, version(name)) for name in ("torch", "transformers", "onnx", "onnxscript")]
-    return digest_content(
-        f"{known} {layers} {shapes} {packages} {digest_content(Path(__file__).read_bytes())}".encode()
-    )
+    return make_key(known, layers, shapes, packages, digest_files([Path(__file__)]))
 
 
 class _Positional(nn.Module):
