@@ -7,7 +7,7 @@ from typing import Any
 
 from oochub.errors import OochubError, unknown_name
 from oochub.inputs.pictures.augmentation import split_augmentation
-from oochub.records.parameters import check_parameters
+from oochub.records.typed_values import check_parameters
 from oochub.trainers.samplers import SAMPLERS
 from oochub.trainers.transformers_arguments import explain_unknown_fields
 

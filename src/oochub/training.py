@@ -9,7 +9,7 @@ from oochub import catalog
 from oochub.data.load import find_data_declaration, get_declaration, is_benchmark, open_data
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.output import find_output_of_features
-from oochub.records.parameters import check_parameters
+from oochub.records.typed_values import check_parameters
 from oochub.remote.check_source import check_source
 from oochub.settings import with_options
 from oochub.settings.data_settings import DataSettings

@@ -22,7 +22,7 @@ from oochub.data.user_data import drop_features, make_user_data
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.prediction.prediction_data import check_data_set
 from oochub.records.build_record import BuildRecord
-from oochub.records.parameters import check_parameters
+from oochub.records.typed_values import check_parameters
 from oochub.registration import hash_source
 from oochub.settings import with_options
 from oochub.settings.data_settings import DataSettings

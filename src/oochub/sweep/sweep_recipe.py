@@ -6,7 +6,6 @@ Which tasks of a recipe a raw folder can give: those that a pattern matches and 
 """
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -21,8 +20,8 @@ from oochub import catalog
 from oochub.benchmark import find_data_folder
 from oochub.data.load import check_options
 from oochub.errors import OochubError, choose_wording, unknown_name
-from oochub.records.parameters import check_parameters
-from oochub.storage.reading import read_text
+from oochub.records.typed_values import check_parameters
+from oochub.storage.reading import TomlFile
 from oochub.sweep.methods import (
     ARGUMENTS,
     METHOD_KEYS,
@@ -267,11 +266,7 @@ def _read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
             hint = "A recipe of your own is a file whose name ends in .toml."
             raise unknown_name("recipe", str(recipe), list_recipes(), hint)
         file = FOLDER / f"{recipe}.toml"
-    text = read_text(file, largest=10**6)
-    try:
-        return file.stem, tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # a TOMLDecodeError, or a number of thousands of digits
-        raise OochubError(f"{file} is not valid TOML: {error}. Correct it.") from error
+    return file.stem, TomlFile(file).content
 
 
 def _apply_change(raw: Values, change: Values, where: str) -> dict[str, Any]:
