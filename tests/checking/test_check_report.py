@@ -227,7 +227,10 @@ WRONG = {
     "worst group of a group": ({"metric": "worst_group", "group": "car/*", "at_least": 0.1}, "one number of a report"),
     "not evaluated": ({"metric": "f1_macro", "at_most": 0.1}, "evaluate again with --metric f1_macro"),
     "worse without a baseline": ({"metric": "nll", "at_most_worse": 0.02}, "baseline="),
-    "worse below 0": ({"metric": "nll", "at_most_worse": -0.02}, "rule[0].at_most_worse must be a finite number, 0 or larger"),
+    "worse below 0": (
+        {"metric": "nll", "at_most_worse": -0.02},
+        "at_most_worse must be a finite number, 0 or larger",
+    ),
     "empty name": ({"metric": "", "at_least": 0.1}, "must be text that is not empty"),
 }
 
@@ -269,8 +272,14 @@ def test_many_rules_are_told_apart_at_once():
         ("rule = [1]\n", "rule[0] must be a table"),
         ("[rule]\nmetric = 'nll'\n", "rule must be a list, each a table"),
         ("[[rules]]\nmetric = 'nll'\n", "Did you mean 'rule'"),
-        ("correction = 'bonferroni'\n[[rule]]\nmetric = 'nll'\nat_most = 1\n", "line 1: correction must be one of none, holm"),
-        ("correction = ['holm']\n[[rule]]\nmetric = 'nll'\nat_most = 1\n", "line 1: correction must be one of none, holm"),
+        (
+            "correction = 'bonferroni'\n[[rule]]\nmetric = 'nll'\nat_most = 1\n",
+            "correction must be one of none, holm",
+        ),
+        (
+            "correction = ['holm']\n[[rule]]\nmetric = 'nll'\nat_most = 1\n",
+            "correction must be one of none, holm",
+        ),
         (2 * "[[rule]]\nmetric = 'nll'\nat_most = 1\n", "stands there twice"),
         ("a = " + "[" * 5000, "is not TOML"),
     ],

@@ -107,7 +107,7 @@ def test_an_empty_text_is_refused(refused, words):
         ("step_size=abc", "step_size must be a finite number, got 'abc'"),
         ("step_size=true", "step_size must be a finite number, got True"),
         ("step_size=1,2", "step_size must be a finite number, got [1, 2]"),
-        ("form=3", "form must be a text or none, got 3"),
+        ("form=3", "form must be text or none, got 3"),
         ("stepsize=1", "No hyperparameter of group_dro named 'stepsize'. Did you mean 'step_size'?"),
     ],
 )

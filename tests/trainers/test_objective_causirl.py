@@ -15,7 +15,6 @@ from objective_references import (
     erm,
     loss_of,
     made,
-    refuses,
     resumes,
     some_batch,
 )
@@ -127,14 +126,3 @@ def test_environments_and_features_are_asked_for() -> None:
         made("causirl")(*batch[:2], features=batch[3])
     with pytest.raises(OochubError, match=r"got none\. Pass features="):
         made("causirl")(*batch[:3])
-
-
-@pytest.mark.parametrize(
-    ("hyperparameters", "message"),
-    [
-        ({"penalty_weight": -1}, "penalty_weight must be a finite number, 0 or larger, got -1"),
-        ({"distance": "corral"}, "No distance named 'corral'. Did you mean 'coral'"),
-    ],
-)
-def test_a_wrong_hyperparameter_is_named(hyperparameters: dict[str, Any], message: str) -> None:
-    refuses("causirl", hyperparameters, message)

@@ -197,20 +197,6 @@ def test_in_eval_mode_the_weights_stay() -> None:
     assert torch.equal(objective.weights, before)
 
 
-@pytest.mark.parametrize(
-    ("hyperparameters", "message"),
-    [
-        ({"form": "nooh"}, "form must be one of None, 'nooch', 'wilds', 'domainbed', got 'nooh'"),
-        ({"step_size": -1}, "step_size must be a finite number, 0 or larger, got -1"),
-        ({"adjustment": float("nan")}, "adjustment must be a finite number, 0 or larger, got nan"),
-        ({"form": "wilds", "adjustment": 1.0}, "has no adjustment"),
-    ],
-)
-def test_a_wrong_hyperparameter_is_named(hyperparameters: dict[str, Any], message: str) -> None:
-    with pytest.raises(OochubError, match=message):
-        oochub.get("objective", "group_dro")(**hyperparameters)
-
-
 def test_missing_environments_are_named() -> None:
     logits, label, environment = map(torch.tensor, some_batches(1)[0])
     with pytest.raises(OochubError, match="Pass environment="):

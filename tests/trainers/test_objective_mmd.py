@@ -1,7 +1,6 @@
 """The maximum mean discrepancy against loops over rows and pairs of environments in float64 NumPy."""
 
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from objective_references import (
     erm,
     loss_of,
     made,
-    refuses,
     some_batch,
 )
 
@@ -93,14 +91,3 @@ def test_environments_and_features_are_asked_for() -> None:
         made("mmd")(*batch[:2], features=batch[3])
     with pytest.raises(OochubError, match=r"got none\. Pass features="):
         made("mmd")(*batch[:3])
-
-
-@pytest.mark.parametrize(
-    ("hyperparameters", "message"),
-    [
-        ({"penalty_weight": float("nan")}, "penalty_weight must be a finite number, 0 or larger, got nan"),
-        ({"form": "wilds"}, "form must be one of None, 'subpopbench', got 'wilds'"),
-    ],
-)
-def test_a_wrong_hyperparameter_is_named(hyperparameters: dict[str, Any], message: str) -> None:
-    refuses("mmd", hyperparameters, message)

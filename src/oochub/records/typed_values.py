@@ -16,7 +16,7 @@ from functools import cache
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import OochubError, did_you_mean, unknown_name
 
 _LARGEST = 2**53  # whole numbers up to it are floats exactly
 _ROUNDING = 1e-9  # by so much a sum of shares may pass 1
@@ -65,6 +65,10 @@ Count = Annotated[int, Bounds(0, _LARGEST)]
 """A whole number, 0 or more, that a float holds exactly."""
 Share = Annotated[float, Bounds(0, 1)]
 """A number in [0, 1]."""
+NotNegative = Annotated[float, Bounds(0)]
+"""A number, 0 or larger."""
+Positive = Annotated[float, Bounds(0, above=True)]
+"""A number above 0."""
 Name = Annotated[str, Length(1)]
 """Text that is not empty."""
 WORDS: dict[Any, str] = {
@@ -113,8 +117,7 @@ class Mismatch(Exception):
         place = _name_place(self._place)
         if self._wanted is None:
             return f"the field {place} is missing."
-        words = self._wanted if isinstance(self._wanted, str) else describe(self._wanted, self._value)
-        return f"{place or 'the content'} must be {words}, got {shorten(self._value)}."
+        return f"{place or 'the content'} {explain(self._wanted, self._value)}"
 
 
 def _list_names(place: Place) -> tuple[Any, ...]:
@@ -157,8 +160,8 @@ def read_value(kind: Any, value: object, *, strict: bool = True) -> Any:
 
 def check_values(
     given: Mapping[str, Any], allowed: Mapping[str, Any], *, kind: str, subject: str = "The {kind} {name}"
-) -> None:
-    """Checks names and values by the types that are allowed.
+) -> dict[str, Any]:
+    """Checks names and values by the types that are allowed, and gives the values as they are read.
 
     Args:
         given: Values by name.
@@ -173,16 +176,16 @@ def check_values(
     Traceback (most recent call last):
     oochub.errors.OochubError: seeds in the recipe must be a list, got 0.
     """
+    read = {}
     for name, value in given.items():
         if name not in allowed:
             raise unknown_name(kind, name, allowed)
         try:
-            read_value(allowed[name], value)
+            read[name] = read_value(allowed[name], value)
         except Mismatch:
-            words = describe(allowed[name], value)
-            raise OochubError(
-                f"{subject.format(kind=kind, name=name)} must be {words}, got {shorten(value)}."
-            ) from None
+            subject = subject.format(kind=kind, name=name)
+            raise OochubError(f"{subject} {explain(allowed[name], value)}") from None
+    return read
 
 
 def list_kinds(annotation: Any) -> tuple[Any, ...]:
@@ -199,6 +202,22 @@ def is_finite(number: Any) -> bool:
     """Whether a number is neither nan nor infinite, nor too large for a float."""
     number = number.item() if hasattr(number, "item") else number  # NumPy would cast the bound to float32
     return bool(abs(number) <= sys.float_info.max)  # math.isfinite raises where a whole number is no float
+
+
+def explain(wanted: Any, value: object) -> str:
+    """What a value must be and what came, with near names where it is one of several.
+
+    Args:
+        wanted: The type, see `read_value`, or what is allowed in words.
+        value: What came.
+
+    >>> explain(Literal["adam", "sgd"] | None, "adm")
+    "must be one of adam, sgd or none, got 'adm'. Did you mean 'adam'?"
+    """
+    words = wanted if isinstance(wanted, str) else describe(wanted, value)
+    choices = [name for kind in list_kinds(wanted) if get_origin(kind) is Literal for name in map(str, get_args(kind))]
+    near = did_you_mean(value, choices) if isinstance(value, str) else ""
+    return f"must be {words}, got {shorten(value)}.{near}"
 
 
 def describe(kind: Any, value: object = None) -> str:
@@ -380,13 +399,19 @@ def _limited_reader(kind: Any, limit: Bounds | Length, strict: bool) -> Reader:
     return read
 
 
-def check_parameters(function: Callable[..., Any], given: Mapping[str, Any], *, kind: str) -> None:
+def check_parameters(
+    function: Callable[..., Any], given: Mapping[str, Any], *, kind: str, subject: str = "The {kind} {name}"
+) -> dict[str, Any]:
     """Checks names and values before `function(**given)`; an annotation that is no plain type takes any value.
 
     Args:
         function: A function, or a class whose constructor is called.
         given: Arguments by name.
         kind: What an argument is in the user's words ("hyperparameter of group_dro").
+        subject: What the error for a wrong value begins with.
+
+    Returns:
+        The values as they are read: NumPy's numbers are Python's.
 
     Raises:
         OochubError: A name that the function does not take, a value of another type, or nan or infinity.
@@ -397,7 +422,8 @@ def check_parameters(function: Callable[..., Any], given: Mapping[str, Any], *, 
     oochub.errors.OochubError: The hyperparameter of focal gamma must be a finite number, got 'abc'.
     """
     signature = inspect.signature(function, eval_str=True)
-    check_values(given, {name: one.annotation for name, one in signature.parameters.items()}, kind=kind)
+    kinds = {name: one.annotation for name, one in signature.parameters.items()}
+    return check_values(given, kinds, kind=kind, subject=subject)
 
 
 def parse_options(pairs: Iterable[str], *, by: str = "--option") -> dict[str, Any]:

@@ -14,16 +14,7 @@ from operator import or_
 from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type_hints
 
 from oochub.errors import OochubError, choose_wording, unknown_name
-from oochub.records.typed_values import (
-    Bounds,
-    Mismatch,
-    describe,
-    list_kinds,
-    parse_options,
-    read_names,
-    read_value,
-    shorten,
-)
+from oochub.records.typed_values import Bounds, Mismatch, explain, list_kinds, parse_options, read_names, read_value
 
 _PLACE = "option"
 
@@ -201,8 +192,7 @@ def _check_value(name: str, value: Any, about: Option, annotation: Any) -> Any:
         read = read_value(kind, value)
     except Mismatch:
         hint = about.hint and f" {about.hint}"
-        what = choose_wording(name, about.flag_alone)
-        raise OochubError(f"{what} must be {describe(kind, value)}, got {shorten(value)}.{hint}") from None
+        raise OochubError(f"{choose_wording(name, about.flag_alone)} {explain(kind, value)}{hint}") from None
     return value if isinstance(value, int | Mapping) else read  # of NumPy's numbers it is Python's
 
 
