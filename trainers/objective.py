@@ -79,6 +79,10 @@ class Objective(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.register_load_state_dict_pre_hook(_take_shapes)  # type: ignore[no-untyped-call]
 
+    if TYPE_CHECKING:  # hyperparameters are attributes, each of the type in the constructor's signature
+
+        def __getattr__(self, name: str) -> Any: ...
+
     def keep(self, **hyperparameters: Any) -> None:
         """Checks hyperparameters by the types in the constructor's signature, and keeps each as an attribute.
 

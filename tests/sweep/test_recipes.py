@@ -322,7 +322,7 @@ def test_overrides_win_over_the_recipe_and_its_single_tasks(recipe_of):
         ('objective = "group_dro"', 'objektive = "group_dro"', "Did you mean 'objective'"),
         ("step_size", "stepsize", "Did you mean 'step_size'"),
         ("[0.01, 0.1]", "[0.01, -0.1]", "step_size must be"),
-        ("[0.01, 0.1]", "[0.01, 'a']", "step_size must be a finite number, got 'a'"),
+        ("[0.01, 0.1]", "[0.01, 'a']", "step_size must be a finite number, 0 or larger, got 'a'"),
         ("[0.01, 0.1]", "0.01", "needs a list of values of step_size"),
         ("grid =", "draws = 3\ngrid =", "needs `random` and `draws`"),
         ("grid =", "fixed = { form = 'wilds' }\ngrid =", "both fixes and sweeps form"),

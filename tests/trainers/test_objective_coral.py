@@ -109,10 +109,6 @@ def test_half_precision_does_not_overflow(dtype: torch.dtype) -> None:
 
 def test_environments_and_features_are_asked_for() -> None:
     batch = some_batch().tensors()
-    with pytest.raises(OochubError, match="Pass environment="):
-        made("coral")(*batch[:2], features=batch[3])
-    with pytest.raises(OochubError, match=r"got none\. Pass features="):
-        made("coral")(*batch[:3])
     with pytest.raises(OochubError, match=r"got the shape \(12, 2, 2\)"):
         made("coral")(*batch[:3], batch[3].view(12, 2, 2))
 

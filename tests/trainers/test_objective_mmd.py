@@ -18,7 +18,6 @@ from objective_references import (
 )
 
 import oochub
-from oochub.errors import OochubError
 
 
 def kernel(x: np.ndarray, y: np.ndarray) -> float:
@@ -83,11 +82,3 @@ def test_absent_and_lonely_environments_leave_loss_and_gradient_finite() -> None
     for environments in ([0, 0, 1, 3, 3], [0, 1, 3], [1]):
         batch = some_batch(environments=environments)
         agrees(made("mmd"), lambda at: mmd(at, 1.0), batch, step=1e-6)
-
-
-def test_environments_and_features_are_asked_for() -> None:
-    batch = some_batch().tensors()
-    with pytest.raises(OochubError, match="Pass environment="):
-        made("mmd")(*batch[:2], features=batch[3])
-    with pytest.raises(OochubError, match=r"got none\. Pass features="):
-        made("mmd")(*batch[:3])

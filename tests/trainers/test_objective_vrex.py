@@ -16,7 +16,6 @@ from objective_references import (
 )
 
 import oochub
-from oochub.errors import OochubError
 
 
 def domainbed(batch: Batch, weight: float) -> float:
@@ -76,8 +75,3 @@ def test_absent_and_lonely_environments_leave_loss_and_gradient_finite() -> None
 def test_numbers_of_environments_come_from_the_batch_where_it_was_not_prepared() -> None:
     objective = oochub.get("objective", "vrex")(anneal_steps=0)
     assert np.isclose(loss_of(objective, some_batch()), domainbed(some_batch(), 10.0), rtol=1e-12, atol=0)
-
-
-def test_environments_are_asked_for() -> None:
-    with pytest.raises(OochubError, match="Pass environment="):
-        made("vrex")(*some_batch().tensors()[:2])

@@ -41,6 +41,8 @@ class Cvar(Objective):
         "Rockafellar, Uryasev. Optimization of Conditional Value-at-Risk. Journal of Risk 2(3), 2000"
     )
 
+    p: float
+
     def __init__(
         self, *, p: Annotated[float, Bounds(0, 1, above=True)] = 0.1, form: Literal["subpopbench"] | None = None
     ) -> None:

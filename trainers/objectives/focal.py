@@ -49,6 +49,7 @@ class Focal(Objective):
         "Lin, Goyal, Girshick, He, Dollár. Focal Loss for Dense Object Detection. ICCV 2017. arXiv:1708.02002"
     )
     weights: Tensor
+    gamma: float
 
     def __init__(self, *, gamma: NotNegative = 1.0, form: Literal["nooch"] | None = None) -> None:
         super().__init__()

@@ -65,6 +65,7 @@ class Jtt(Objective):
         "without Training Group Information. ICML 2021. arXiv:2107.09044"
     )
     errors: Tensor
+    upweight: float
 
     def __init__(
         self,

@@ -21,6 +21,7 @@ from oochub.errors import OochubError, did_you_mean, unknown_name
 _LARGEST = 2**53  # whole numbers up to it are floats exactly
 _ROUNDING = 1e-9  # by so much a sum of shares may pass 1
 _SHOWN = 60  # characters of a wrong value
+_MOST = sys.float_info.max
 _DIGITS = 30  # of a whole number that an error repeats
 _FLAT = "estimate"  # a field of that name and type stands in JSON among its record's own fields
 
@@ -39,10 +40,10 @@ class Bounds:
         is_outside = number < self.low - rounding or number > self.high + rounding
         return not (is_outside or (self.above and number == self.low) or (self.below and number == self.high))
 
-    def words(self, value: object) -> str:
+    def words(self, value: Any) -> str:
         """The bounds in words, for a value outside; the largest count is named for a larger one alone."""
         low = "" if self.low == -math.inf else f" above {self.low:g}" if self.above else f", {self.low:g} or larger"
-        if self.high == math.inf or (self.high >= _LARGEST and isinstance(value, Real) and not value > self.high):
+        if self.high == math.inf or (self.high >= _LARGEST and isinstance(value, int | float) and value <= self.high):
             return low
         if self.low == -math.inf or self.above or self.below:
             return f"{low}, below {self.high:g}" if self.below else f"{low}, {self.high:,} at most"
@@ -55,6 +56,10 @@ class Length:
 
     least: int = 0
     most: int = sys.maxsize
+
+    def has(self, count: Any, rounding: float = 0.0) -> bool:
+        """Whether so many are allowed."""
+        return bool(self.least <= count <= self.most)
 
     def words(self, value: Any) -> str:
         """The bound in words, for a value outside."""
@@ -201,7 +206,7 @@ def list_kinds(annotation: Any) -> tuple[Any, ...]:
 def is_finite(number: Any) -> bool:
     """Whether a number is neither nan nor infinite, nor too large for a float."""
     number = number.item() if hasattr(number, "item") else number  # NumPy would cast the bound to float32
-    return bool(abs(number) <= sys.float_info.max)  # math.isfinite raises where a whole number is no float
+    return bool(abs(number) <= _MOST)  # math.isfinite raises where a whole number is no float
 
 
 def explain(wanted: Any, value: object) -> str:
@@ -240,7 +245,7 @@ def _describe_kind(kind: Any, value: object) -> str:
         words = "an estimate" if inner in READERS else WORDS.get(inner, "a list")
         return words + (limit.words(value) if isinstance(limit, Bounds) or hasattr(value, "__len__") else "")
     if origin is Literal:
-        return f"one of {', '.join(map(str, arguments))}"
+        return "one of " + ", ".join(str(name) or "''" for name in arguments)
     if origin in (tuple, Sequence):
         count = "" if arguments[-1] is Ellipsis or origin is Sequence else f" of {len(arguments)}"
         return f"a list{count}, each {_describe_kind(arguments[0], value)},"
@@ -260,7 +265,7 @@ def make_reader(kind: Any, strict: bool) -> Reader:
     if origin in (tuple, Sequence):
         return _list_reader(kind, arguments, strict)
     if origin is Mapping:
-        return _mapping_reader(*arguments, strict)
+        return _mapping_reader(arguments[0], arguments[1], strict)
     if is_dataclass(kind):
         return _record_reader(kind, strict)
     if kind in (int, float):
@@ -291,13 +296,14 @@ def _number_reader(kind: Any, strict: bool) -> Reader:
     family = Integral if kind is int else Real
     may_be_nan = kind is float and not strict
 
-    def read(value: object, place: Place) -> object:
+    def read(value: Any, place: Place) -> object:
+        if type(value) is kind and -_MOST <= value <= _MOST:
+            return value
         if value is None and may_be_nan:
             return math.nan
-        if type(value) is kind or (isinstance(value, family) and not isinstance(value, bool)):
-            number: Any = value
-            if is_finite(number) or (may_be_nan and number != number):
-                return kind(number)
+        if isinstance(value, family) and not isinstance(value, bool):
+            if is_finite(value) or (may_be_nan and value != value):
+                return kind(value)
         raise Mismatch(place, kind, value)
 
     return read
@@ -387,16 +393,18 @@ def _union_reader(kinds: tuple[object, ...], strict: bool) -> Reader:
 def _limited_reader(kind: Any, limit: Bounds | Length, strict: bool) -> Reader:
     inner, rounding = make_reader(kind, strict), 0.0 if strict else _ROUNDING
 
-    def read(value: object, place: Place) -> object:
-        is_counted = isinstance(limit, Length) and isinstance(value, list | str)
-        if is_counted and not limit.least <= len(value) <= limit.most:  # type: ignore[union-attr, arg-type]
-            raise Mismatch(place, Annotated[kind, limit], value)
+    def read_number(value: object, place: Place) -> object:
         number = inner(value, place)
-        if isinstance(limit, Bounds) and not limit.has(number, rounding):
-            raise Mismatch(place, Annotated[kind, limit], value)
-        return number
+        if limit.has(number, rounding):
+            return number
+        raise Mismatch(place, Annotated[kind, limit], value)
 
-    return read
+    def read_items(value: object, place: Place) -> object:
+        if not isinstance(value, list | str) or limit.has(len(value)):
+            return inner(value, place)
+        raise Mismatch(place, Annotated[kind, limit], value)
+
+    return read_number if isinstance(limit, Bounds) else read_items
 
 
 def check_parameters(

@@ -188,7 +188,7 @@ def check_names(objective: str, names: Iterable[str], where: str) -> None:
             raise unknown_name(f"hyperparameter of {objective} or training argument in {where}", name, own + ARGUMENTS)
 
 
-def check_table(table: Any, allowed: Mapping[str, type], where: str) -> None:
+def check_table(table: Any, allowed: Mapping[str, Any], where: str) -> None:
     """Checks that a table of TOML has only allowed keys, each with a value of its type.
 
     Raises:
