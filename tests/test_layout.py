@@ -496,7 +496,7 @@ def _long_functions(trees: dict[str, ast.Module], most: int) -> list[str]:
 
 
 def test_functions_are_short():
-    """Planted fault seen: one line more in `train_source`, which has 80."""
+    """Planted fault seen: one line more in `_train`, which has 80."""
     assert not _long_functions(trees(), 80)
     lines = "".join(f"    x = {k}\n" for k in range(80))
     assert _long_functions({"oochub.new": ast.parse(f'def f():\n    """Says it."""\n{lines}')}, 80)

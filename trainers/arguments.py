@@ -1,43 +1,23 @@
 """The settings of a training run, under the names of transformers' TrainingArguments."""
 
 from dataclasses import dataclass, fields
-from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_type_hints
 
 from oochub.errors import OochubError, unknown_name
 from oochub.inputs.pictures.augmentation import split_augmentation
-from oochub.records.parameters import check_parameters
-from oochub.trainers.samplers import SAMPLERS
+from oochub.records.typed_values import Bounds, NotNegative, Positive, check_values
+from oochub.trainers.samplers import SamplerName
 from oochub.trainers.transformers_arguments import explain_unknown_fields
 
-_CHOICES = {
-    "optim": ("adamw", "adam", "sgd"),
-    "lr_scheduler_type": ("constant", "linear", "cosine", "exponential", "onecycle"),
-    "mixed_precision": ("no", "bf16", "fp16"),
-    "sampler": SAMPLERS,
-    "forward": ("joint", "per_environment"),
-    "cache": ("uint8", "none"),
-    "average": ("none", "uniform", "ema", "swad"),
-}
 _STRATEGIES = {"eval_strategy": ("epoch", "no"), "save_strategy": ("epoch", "steps")}
 _STRATEGY_HINTS = {
     "eval_strategy": "The validation split is measured once an epoch, or not at all.",
     "save_strategy": "A checkpoint is written at the end of each epoch, and with save_steps within it too.",
 }
-_WHOLE_FROM = {  # whole numbers and the smallest that is allowed
-    "num_train_epochs": 1,
-    "per_device_train_batch_size": 1,
-    "per_device_eval_batch_size": 1,
-    "gradient_accumulation_steps": 1,
-    "early_stopping_patience": 0,
-    "environments_per_batch": 0,
-    "swad_start_patience": 1,
-    "swad_end_patience": 1,
-    "save_steps": 0,
-    "dataloader_num_workers": 0,
-    "seed": 0,
-}
+_FromOne = Annotated[int, Bounds(1)]
+_FromZero = Annotated[int, Bounds(0)]
+_BelowOne = Annotated[float, Bounds(0, 1, below=True)]
 _WITHOUT_EFFECT = {"output_dir", "overwrite_output_dir", "save_steps", "cache", "cache_dir", "dataloader_num_workers"}
 _WITHOUT_EFFECT |= {"report_to", "save_strategy"}
 _WITHOUT_EFFECT |= {"eval_strategy", "load_best_model_at_end"}  # by the splits of the run, and where it is False
@@ -142,30 +122,30 @@ class RobustTrainingArguments:
     >>> RobustTrainingArguments(output_dir="runs/x", optim="adamax")
     Traceback (most recent call last):
     ...
-    oochub.errors.OochubError: No optim named 'adamax'. Did you mean 'adam' or 'adamw'? Allowed: adam, adamw, sgd.
+    oochub.errors.OochubError: optim must be one of adamw, adam, sgd, got 'adamax'. Did you mean 'adam' or 'adamw'?
     """
 
     output_dir: str | Path
     overwrite_output_dir: bool = False
-    save_steps: int = 0
+    save_steps: _FromZero = 0
     save_strategy: str | None = None
     report_to: str = "none"
 
-    num_train_epochs: int = 10
-    max_steps: int = -1
-    early_stopping_patience: int = 0
+    num_train_epochs: _FromOne = 10
+    max_steps: Annotated[int, Bounds(-1)] = -1
+    early_stopping_patience: _FromZero = 0
     metric_for_best_model: str = "loss"
     greater_is_better: bool | None = None
     eval_strategy: str | None = None
     load_best_model_at_end: bool | None = None
 
-    per_device_train_batch_size: int = 64
-    per_device_eval_batch_size: int = 256
-    gradient_accumulation_steps: int = 1
-    sampler: str = "uniform"
-    sampler_power: float = 1.0
-    environments_per_batch: int = 0
-    forward: str = "joint"
+    per_device_train_batch_size: _FromOne = 64
+    per_device_eval_batch_size: _FromOne = 256
+    gradient_accumulation_steps: _FromOne = 1
+    sampler: SamplerName = "uniform"
+    sampler_power: NotNegative = 1.0
+    environments_per_batch: _FromZero = 0
+    forward: Literal["joint", "per_environment"] = "joint"
     environment_column: str | None = None
 
     normalize: bool = True
@@ -173,72 +153,47 @@ class RobustTrainingArguments:
 
     affine_after_blocks: bool = False
     auxiliary_column: str | None = None
-    auxiliary_weight: float = 1.0
+    auxiliary_weight: NotNegative = 1.0
 
-    optim: str = "adamw"
-    learning_rate: float = 1e-3
-    weight_decay: float = 1e-4
-    momentum: float = 0.9
-    dropout: float = 0.0
-    max_grad_norm: float = 0.0
-    lr_scheduler_type: str = "constant"
-    lr_decay: float = _DECAY
-    warmup_ratio: float = 0.0
+    optim: Literal["adamw", "adam", "sgd"] = "adamw"
+    learning_rate: Positive = 1e-3
+    weight_decay: NotNegative = 1e-4
+    momentum: _BelowOne = 0.9
+    dropout: _BelowOne = 0.0
+    max_grad_norm: NotNegative = 0.0
+    lr_scheduler_type: Literal["constant", "linear", "cosine", "exponential", "onecycle"] = "constant"
+    lr_decay: Positive = _DECAY
+    warmup_ratio: _BelowOne = 0.0
 
-    average: str = "none"
-    average_start: float = 0.75
-    average_decay: float = 0.999
-    swad_start_patience: int = 3
-    swad_end_patience: int = 6
-    swad_ratio: float = 1.3
+    average: Literal["none", "uniform", "ema", "swad"] = "none"
+    average_start: _BelowOne = 0.75
+    average_decay: Annotated[float, Bounds(0, 1, above=True, below=True)] = 0.999
+    swad_start_patience: _FromOne = 3
+    swad_end_patience: _FromOne = 6
+    swad_ratio: Positive = 1.3
 
-    seed: int = 0
+    seed: Annotated[int, Bounds(0, _LARGEST_SEED)] = 0
     full_determinism: bool = True
-    mixed_precision: str = "no"
+    mixed_precision: Literal["no", "bf16", "fp16"] = "no"
     torch_compile: bool = False
     channels_last: bool = False
-    cache: str = "uint8"
+    cache: Literal["uint8", "none"] = "uint8"
     cache_dir: str | Path | None = None
-    dataloader_num_workers: int = 0
+    dataloader_num_workers: _FromZero = 0
 
     def __post_init__(self) -> None:
         if self.early_stopping_patience is None:  # TrainingArguments' way to say "off"
             object.__setattr__(self, "early_stopping_patience", 0)
         self._check_strategies()
-        for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise unknown_name(name, str(getattr(self, name)), allowed)
-        for name, least in _WHOLE_FROM.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise OochubError(f"{name} must be a whole number, {least} or larger, got {value!r}.")
-        if (
-            isinstance(self.max_steps, bool)
-            or not isinstance(self.max_steps, int)
-            or self.max_steps < -1
-            or not self.max_steps
-        ):
-            raise OochubError(
-                f"max_steps must be a whole number, 1 or larger, or -1 for no limit, got {self.max_steps!r}."
-            )
-        self._check_number("learning_rate", above=0.0)
-        self._check_number("weight_decay")
-        self._check_number("max_grad_norm")
-        self._check_number("sampler_power")
-        self._check_number("momentum", below=1.0)
-        self._check_number("dropout", below=1.0)
-        self._check_number("warmup_ratio", below=1.0)
-        self._check_number("lr_decay", above=0.0)
-        self._check_number("auxiliary_weight")
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        kinds = get_type_hints(type(self), include_extras=True)
+        for name, value in check_values(given, kinds, kind="training argument", subject="{name}").items():
+            if not isinstance(given[name], int):  # of NumPy's numbers it is Python's
+                object.__setattr__(self, name, value)
+        if not self.max_steps:
+            raise OochubError("max_steps must be 1 or larger, or -1 for no limit, got 0.")
         self._check_average()
         split_augmentation(self.augment)
-        for name in (*_NAMED_IF_SET, "normalize", "affine_after_blocks", "full_determinism", "overwrite_output_dir"):
-            if not isinstance(getattr(self, name), bool):
-                raise OochubError(f"{name} must be True or False, got {getattr(self, name)!r}.")
-        if self.seed > _LARGEST_SEED:
-            raise OochubError(f"seed must be at most {_LARGEST_SEED}, got {self.seed}.")
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        check_parameters(type(self), given, kind="training argument")
         if self.auxiliary_weight != 1 and self.auxiliary_column is None:
             raise OochubError(
                 f"auxiliary_weight={self.auxiliary_weight:g} is only for a second head. Set auxiliary_column or "
@@ -264,8 +219,6 @@ class RobustTrainingArguments:
             if value is not None and value not in allowed:
                 raise unknown_name(name, str(value), allowed, _STRATEGY_HINTS[name])
             object.__setattr__(self, name, value)
-        if not isinstance(self.load_best_model_at_end, bool | None):
-            raise OochubError(f"load_best_model_at_end must be True or False, got {self.load_best_model_at_end!r}.")
         if self.save_strategy == "steps" and not self.save_steps:
             raise OochubError("save_strategy='steps' needs the number of steps. Set save_steps, for example 500.")
         if self.save_strategy == "epoch":  # as for TrainingArguments, which then do not read it
@@ -278,9 +231,6 @@ class RobustTrainingArguments:
             )
 
     def _check_average(self) -> None:
-        self._check_number("average_start", below=1.0)
-        self._check_number("average_decay", above=0.0, below=1.0)
-        self._check_number("swad_ratio", above=0.0)
         for kind, names in _OF_AVERAGE.items():
             changed = [name for name in names if getattr(self, name) != getattr(type(self), name)]
             if changed and self.average != kind:
@@ -303,19 +253,6 @@ class RobustTrainingArguments:
     def keeps_last(self) -> bool:
         """Whether the weights of the last epoch are kept, whatever the validation split says of the others."""
         return self.load_best_model_at_end is False
-
-    def _check_number(self, name: str, *, above: float = -1.0, below: float = inf) -> None:
-        value = getattr(self, name)
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or not max(0.0, above) <= value < below
-            or value == above
-        ):
-            limits = (
-                f"{'above 0' if above == 0 else '0 or larger'} and {'finite' if below == inf else f'below {below:g}'}"
-            )
-            raise OochubError(f"{name} must be a number, {limits}, got {value!r}.")
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from oochub.errors import OochubError
+from oochub.records.typed_values import check_parameters
 from oochub.trainers.batch import Batch
 from oochub.trainers.samplers import EpochSampler
 
@@ -77,6 +78,23 @@ class Objective(nn.Module):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__()
         self.register_load_state_dict_pre_hook(_take_shapes)  # type: ignore[no-untyped-call]
+
+    if TYPE_CHECKING:  # hyperparameters are attributes, each of the type in the constructor's signature
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def keep(self, **hyperparameters: Any) -> None:
+        """Checks hyperparameters by the types in the constructor's signature, and keeps each as an attribute.
+
+        Args:
+            **hyperparameters: Arguments of the subclass's constructor, by name.
+
+        Raises:
+            OochubError: A value of another type or out of its bounds; the hyperparameter is named.
+        """
+        read = check_parameters(type(self), hyperparameters, kind="hyperparameter", subject="{name}")
+        for name, value in read.items():
+            setattr(self, name, hyperparameters[name] if isinstance(hyperparameters[name], int) else value)
 
     @property
     def hyperparameters(self) -> dict[str, Any]:

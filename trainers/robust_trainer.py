@@ -126,7 +126,8 @@ class RobustTrainer:
         self._callbacks = tuple(callbacks)
         Callbacks(self._callbacks, args=args, main=True)  # something else is said now
         check_config(self._inputs, model.config)
-        self._column = environment_column or args.environment_column or _find_environment_column(train_dataset)
+        usual = "environment" if "environment" in (train_dataset.column_names or []) else None
+        self._column = environment_column or args.environment_column or usual
         self._splits = {"train": train_dataset} | ({} if eval_dataset is None else {"validation": eval_dataset})
         self._task = find_task(train_dataset)
         self._names = _find_class_names(model, self._task)
@@ -306,10 +307,6 @@ def _check_validation(args: RobustTrainingArguments, eval_dataset: Any, held_out
     if eval_dataset is None and wanted:
         raise OochubError(f"{wanted[0]} needs a validation split. Pass eval_dataset, or leave it out.")
     return eval_dataset
-
-
-def _find_environment_column(dataset: Any) -> str | None:
-    return "environment" if "environment" in (dataset.column_names or []) else None
 
 
 def _find_class_names(model: Any, task: Task) -> list[str]:

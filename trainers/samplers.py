@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,8 @@ from torch.utils.data import Sampler
 
 from oochub.errors import OochubError
 
-SAMPLERS = ("uniform", "class_balanced", "environment_balanced", "group_balanced", "environments")
+SamplerName = Literal["uniform", "class_balanced", "environment_balanced", "group_balanced", "environments"]
+SAMPLERS: tuple[SamplerName, ...] = get_args(SamplerName)
 """Names of the samplers, see `RobustTrainingArguments`."""
 
 

@@ -124,7 +124,8 @@ class TrainingStep:
                     raise rows
                 outputs = self.outputs(inputs.ready(rows, augment="none", generator=still))
                 if rows["label"].dtype == torch.int32:  # of tokens the logits would be too many to keep
-                    outputs = Outputs(_score_tokens(outputs.logits, rows["label"]), None)
+                    losses = token_losses(outputs.logits.float(), rows["label"])
+                    outputs = Outputs(torch.stack([outputs.logits.argmax(-1).float(), losses], dim=-1), None)
                 parts.append([gather(each).float().cpu() for each in outputs if each is not None])
         logits, *features = (torch.cat(each) for each in zip(*parts, strict=True))
         return Outputs(logits, features[0] if features else None)
@@ -181,7 +182,3 @@ class TrainingStep:
         finally:
             for handle in handles:
                 handle.remove()
-
-
-def _score_tokens(logits: Tensor, label: Tensor) -> Tensor:
-    return torch.stack([logits.argmax(-1).float(), token_losses(logits.float(), label)], dim=-1)

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from oochub.errors import OochubError, unknown_name
 from oochub.records.schema import from_json
-from oochub.storage.reading import read_text
+from oochub.storage.reading import TomlFile
 
 BREEDS = ("bulldog", "corgi", "dachshund", "labrador")
 BACKGROUNDS = ("desert", "jungle", "dirt", "mountain", "snow", "beach")
@@ -167,11 +166,7 @@ def read_composition(file: str | Path) -> SpawriousComposition:
     >>> read_composition(file) == TABLE_2["o2o_easy"]
     True
     """
-    text = read_text(file, largest=10**6)
-    try:
-        tables = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # a TOMLDecodeError, or a number of thousands of digits
-        raise OochubError(f"{file} is not valid TOML: {error}. Correct it.") from error
+    tables = TomlFile(Path(file)).content
     about = tables.pop("about", "")
     if not isinstance(about, str):
         raise OochubError(f"{file}: about must be text, got {about!r}. Correct it.")

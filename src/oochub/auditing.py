@@ -19,8 +19,8 @@ from oochub.models.model_source import ModelSource
 from oochub.prediction.predict import predict_splits
 from oochub.prediction.predictions import Predictions
 from oochub.records.origin_records import Asked
-from oochub.records.parameters import check_parameters
 from oochub.records.schema import to_json
+from oochub.records.typed_values import check_parameters
 from oochub.report.report import Report
 from oochub.settings import listing, with_options
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings

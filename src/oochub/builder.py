@@ -22,7 +22,7 @@ from datasets.features.features import to_pyarrow_listarray
 from oochub.benchmark import Benchmark, find_data_folder
 from oochub.errors import OochubError, choose_wording, list_causes, unknown_name
 from oochub.records.build_record import BUILD_COLUMN, BuildFacts, BuildRecord
-from oochub.records.parameters import check_parameters
+from oochub.records.typed_values import check_parameters
 from oochub.storage.files import make_scratch_folder
 from oochub.storage.picture_file import check_inside, read_picture
 

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 
 from oochub.errors import OochubError
-from oochub.records.parameters import check_parameters
 from oochub.records.schema import from_json, to_json
+from oochub.records.typed_values import check_parameters
 from oochub.stats.array_checks import Array, check_label, check_same_length
 from oochub.stats.row_blocks import row_blocks
 from oochub.storage import tensor_file

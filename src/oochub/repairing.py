@@ -116,90 +116,61 @@ def repair(
     >>> made.outcome in ("better", "no_worse", "not_shown", "nothing_to_repair"), len(made.parts)
     (True, 5)
     """
-    how = replace(how, mode_options=prediction)
+    how = replace(how, mode_options=prediction or how.mode_options)
     with leave_as_it_was(model):
-        return repair_source(model, source, data, how, asked, found=found, settings=settings, out=out)
-
-
-def repair_source(
-    model: Any,
-    source: Any,
-    data: DataSettings,
-    how: ModelSettings,
-    asked: PredictionSettings,
-    *,
-    found: ContextSettings,
-    settings: RepairSettings,
-    out: str | Path | None = None,
-) -> Repair:
-    """What `oochub.repair` gives, with the options as records.
-
-    Args:
-        model: See `repair`; so are the others.
-        source: Data to repair with.
-        data: Configuration of the source, and which of its columns are what.
-        how: How the model answers.
-        asked: How it predicts.
-        found: How contexts are found.
-        settings: How it is repaired.
-        out: The folder.
-
-    Raises:
-        OochubError: See `repair`.
-    """
-    _check_asked(asked)
-    _check_processes(asked)
-    check_collecting(settings, has_out=out is not None)
-    opened = ModelSource(wrap_callable(model, how, asked))
-    folder = None if out is None else RepairedFolder.at(out, given=opened.given)
-    opened.check_place()
-    _refuse_callable(opened)
-    way = None if found.contexts is None else make_way_for_model(found, opened, how)
-    loaded = open_data(source, data, in_place=True, guess=("label", "context") if way is None else ("label",))
-    if way is None:
-        loaded.check_context()
-    splits = _check_no_stream(loaded.splits)
-    first = next(iter(splits.values()))
-    check_kind(find_output_of_features(first.features or {}) or "no label")
-    if way is None:
-        check_challenge(first.column_names or ())
-        check_some_side(each for part in splits.values() for each in part.unique("challenge"))
-    _check_mode(opened, how, first)
-    if way is not None:
-        measurement = MeasurementSettings(
-            skip_broken=asked.skip_broken,
-            seed=settings.seed,
-            engine=asked.engine,
-            ray_address=asked.ray_address,
-            actors=asked.actors,
-        )
-        splits = find_contexts(splits, way, choose_on=found.choose_on, asked=measurement)
-    images = None if settings.unlabeled is None else UnlabeledImages.open(settings.unlabeled)
-    command = _write_command(opened.given, source, (data, how, asked, found, settings), out)
-    asked = replace(asked, features=True, splits=tuple(asked.splits or splits))
-    with nullcontext() if folder is None else lock_target(folder.path, kind=REPAIR):
-        predictions = predict_splits(opened, splits, how, asked, out=None if folder is None else folder.features)
-        key = _make_key(predictions, found, settings)
-        answers = None
-        if images is not None and folder is not None:
-            answers = predict_unlabeled(opened, images, how, asked, labeled=splits, out=folder.images)
-        made = None if folder is None else folder.read(key)
-        if made is not None and folder is not None:
-            folder.write_page(made)
-        else:
-            with _open_runs(folder, key) if settings.deep else nullcontext() as runs:
-                is_probe = predictions.metadata.model.mode == "linear_probe"
-                tuning = FineTuning.of(opened, how, asked, splits, Path(runs), is_probe=is_probe) if runs else None
-                made, proof, chosen = repair_predictions(predictions, settings, tuning)
-                made = replace(made, command=command, key=key)
-                if settings.collect:
-                    made = replace(made, collection=collect_rows(predictions, settings))
-                if folder is not None:
-                    made = folder.write(made, proof, chosen, source=opened, how=how, asked=asked, data=splits)
-        if images is not None and answers is not None and folder is not None and made.collection is not None:
-            ranked = rank_unlabeled(made.collection, predictions, settings, images, answers, folder.ranking)
-            made = folder.write_again(replace(made, collection=ranked))
-        return made
+        _check_asked(asked)
+        _check_processes(asked)
+        check_collecting(settings, has_out=out is not None)
+        opened = ModelSource(wrap_callable(model, how, asked))
+        folder = None if out is None else RepairedFolder.at(out, given=opened.given)
+        opened.check_place()
+        _refuse_callable(opened)
+        way = None if found.contexts is None else make_way_for_model(found, opened, how)
+        loaded = open_data(source, data, in_place=True, guess=("label", "context") if way is None else ("label",))
+        if way is None:
+            loaded.check_context()
+        splits = _check_no_stream(loaded.splits)
+        first = next(iter(splits.values()))
+        check_kind(find_output_of_features(first.features or {}) or "no label")
+        if way is None:
+            check_challenge(first.column_names or ())
+            check_some_side(each for part in splits.values() for each in part.unique("challenge"))
+        _check_mode(opened, how, first)
+        if way is not None:
+            measurement = MeasurementSettings(
+                skip_broken=asked.skip_broken,
+                seed=settings.seed,
+                engine=asked.engine,
+                ray_address=asked.ray_address,
+                actors=asked.actors,
+            )
+            splits = find_contexts(splits, way, choose_on=found.choose_on, asked=measurement)
+        images = None if settings.unlabeled is None else UnlabeledImages.open(settings.unlabeled)
+        command = _write_command(opened.given, source, (data, how, asked, found, settings), out)
+        asked = replace(asked, features=True, splits=tuple(asked.splits or splits))
+        with nullcontext() if folder is None else lock_target(folder.path, kind=REPAIR):
+            predictions = predict_splits(opened, splits, how, asked, out=None if folder is None else folder.features)
+            key = _make_key(predictions, found, settings)
+            answers = None
+            if images is not None and folder is not None:
+                answers = predict_unlabeled(opened, images, how, asked, labeled=splits, out=folder.images)
+            made = None if folder is None else folder.read(key)
+            if made is not None and folder is not None:
+                folder.write_page(made)
+            else:
+                with _open_runs(folder, key) if settings.deep else nullcontext() as runs:
+                    is_probe = predictions.metadata.model.mode == "linear_probe"
+                    tuning = FineTuning.of(opened, how, asked, splits, Path(runs), is_probe=is_probe) if runs else None
+                    made, proof, chosen = repair_predictions(predictions, settings, tuning)
+                    made = replace(made, command=command, key=key)
+                    if settings.collect:
+                        made = replace(made, collection=collect_rows(predictions, settings))
+                    if folder is not None:
+                        made = folder.write(made, proof, chosen, source=opened, how=how, asked=asked, data=splits)
+            if images is not None and answers is not None and folder is not None and made.collection is not None:
+                ranked = rank_unlabeled(made.collection, predictions, settings, images, answers, folder.ranking)
+                made = folder.write_again(replace(made, collection=ranked))
+            return made
 
 
 def repair_predictions(

@@ -9,7 +9,7 @@ from oochub import catalog
 from oochub.data.load import find_data_declaration, get_declaration, is_benchmark, open_data
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.output import find_output_of_features
-from oochub.records.parameters import check_parameters
+from oochub.records.typed_values import check_parameters
 from oochub.remote.check_source import check_source
 from oochub.settings import with_options
 from oochub.settings.data_settings import DataSettings
@@ -58,24 +58,12 @@ def train(
         OochubError: An unknown name, hyperparameter or argument, an output that cannot be written, broken data.
     """
     with overwriting(asked.overwrite):
-        return train_source(str(source), out, data, asked, callbacks=callbacks)
+        return _train(str(source), out, data, asked, callbacks)
 
 
-def train_source(
-    source: str, out: str | Path, data: DataSettings, asked: TrainingSettings, *, callbacks: Sequence[Any] = ()
+def _train(
+    source: str, out: str | Path, data: DataSettings, asked: TrainingSettings, callbacks: Sequence[Any]
 ) -> dict[str, Any]:
-    """What `oochub.train` gives, with the options as records.
-
-    Args:
-        source: See `train`; so are the others.
-        out: The folder of the run.
-        data: Configuration of the source, and which of its columns are what.
-        asked: How it is trained.
-        callbacks: Callbacks of transformers.
-
-    Raises:
-        OochubError: See `train`.
-    """
     check_writable(out, kind=RUN)
     method = _make_objective(asked.objective, asked.hyperparameters or {})
     named = f"{source}/{data.config}" if data.config else source

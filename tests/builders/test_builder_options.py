@@ -13,18 +13,18 @@ _WRONG = [
     ("nooch/ce_car", {"alpha": "0.05"}, "alpha must be a finite number, got '0.05'"),
     ("nooch/ce_car", {"alpha": [0.1]}, r"alpha must be a finite number, got \[0.1\]"),
     ("nooch/ce_car", {"beta": True}, "beta must be a finite number, got True"),
-    ("nooch/ce_car", {"contexts": 5}, "contexts must be a text or a list, each a text, got 5"),
-    ("nooch/ce_car", {"contexts": [["road"]]}, "contexts must be a text or a list, each a text"),
-    ("nooch/ce_car", {"contexts": {"road"}}, "contexts must be a text or a list, each a text"),  # the first matters
-    ("nooch/ce_car", {"official_ids": 5}, "official_ids must be a text or none, got 5"),
-    ("nooch/gist_car", {"encoder": 5}, "encoder must be a text or none, got 5"),
+    ("nooch/ce_car", {"contexts": 5}, "contexts must be text or a list, each text, got 5"),
+    ("nooch/ce_car", {"contexts": [["road"]]}, "contexts must be text or a list, each text"),
+    ("nooch/ce_car", {"contexts": {"road"}}, "contexts must be text or a list, each text"),  # the first matters
+    ("nooch/ce_car", {"official_ids": 5}, "official_ids must be text or none, got 5"),
+    ("nooch/gist_car", {"encoder": 5}, "encoder must be text or none, got 5"),
     ("nooch/gist_car", {"tau": (1, 2, 3)}, "tau must be a finite number or a list of 2, each a finite number, or none"),
-    ("nooch/all", {"splits": ["a"]}, "splits must be a text or none"),
+    ("nooch/all", {"splits": ["a"]}, "splits must be text or none"),
     ("nooch/ce_car", {"alpah": 0.1}, "No option of nooch named 'alpah'. Did you mean 'alpha'?"),
-    ("spawrious/o2o_hard", {"variant": 5}, "option of spawrious variant must be a text, got 5"),
-    ("spawrious/composed", {"composition": 5}, "composition must be a text or none, got 5"),
-    ("spawrious/composed", {"composition": {}}, "composition must be a text or none, got {}"),
-    ("imagenet_ood/imagenet_ood", {"file_list": 5}, "file_list must be a text or none, got 5"),
+    ("spawrious/o2o_hard", {"variant": 5}, "option of spawrious variant must be text, got 5"),
+    ("spawrious/composed", {"composition": 5}, "composition must be text or none, got 5"),
+    ("spawrious/composed", {"composition": {}}, "composition must be text or none, got {}"),
+    ("imagenet_ood/imagenet_ood", {"file_list": 5}, "file_list must be text or none, got 5"),
     ("imagenet_ood/imagenet_1k", {"held_out": "x"}, "held_out must be a finite number, got 'x'"),
     ("waterbirds/default", {"strict": "no"}, "strict must be true or false, got 'no'"),
     ("waterbirds/default", {"foo": 1}, "No option of waterbirds named 'foo'. Allowed: follow_links, strict"),
@@ -70,5 +70,5 @@ def test_splits_and_columns_that_are_no_names(coco):
         oochub.load("nooch/ce_car", data_dir=str(coco), split=["test"])
     with pytest.raises(oochub.OochubError, match="text_columns must be True, the name of a column or a list"):
         oochub.load("nooch/ce_car", data_dir=str(coco), text_columns=5)
-    with pytest.raises(oochub.OochubError, match=r"options must be values by name, .* got \['strict'\]"):
+    with pytest.raises(oochub.OochubError, match=r"options must be values by name, got \['strict'\]"):
         oochub.load("nooch/ce_car", data_dir=str(coco), options=["strict"])

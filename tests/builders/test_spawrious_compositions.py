@@ -86,8 +86,8 @@ def test_every_challenge_as_toml(tmp_path, table, name):
 
 
 _WRONG = {
-    "no TOML": ("about =", "is not valid TOML"),
-    "a number of 5,000 digits": ("[1]|[" + "9" * 5000 + "]", "is not valid TOML"),
+    "no TOML": ("about =", "is not TOML"),
+    "a number of 5,000 digits": ("[1]|[" + "9" * 5000 + "]", "is not TOML"),
     "about as a number": ('about = "Dogs on two backgrounds."|about = 3', "about must be text, got 3"),
     "a value in the place of a table": ('about = "Dogs on two backgrounds."|env_0 = 3', r"a table \[env_0\]"),
     "an unknown breed": ("corgi = { snow|poodle = { snow", r"breed or key of \[env_1\] named 'poodle'"),
@@ -102,7 +102,7 @@ _WRONG = {
     "a share above 1": ("snow = 0.97|snow = 1.2", r"\[env_1\]: corgi.snow must be a share in \[0, 1\], got 1.2"),
     "a share below 0": ("snow = 0.97|snow = -0.1", "corgi.snow must be a share .* got -0.1"),
     "a share that is nan": ("snow = 0.97|snow = nan", "corgi.snow must be a share .* got nan"),
-    "a share as text": ("snow = 0.97|snow = 'all'", r"\[env_1\]: shares.corgi.snow must be a number, got 'all'"),
+    "a share as text": ("snow = 0.97|snow = 'all'", r"\[env_1\]: shares.corgi.snow must be a finite number, got 'all'"),
     "a sum above 1": ("corgi = { snow = 0.97|corgi = { snow = 0.98", r"\[env_1\]: the shares of corgi sum to 1.01"),
     "folders of 0": ("repeats = [1]|repeats = [1]\nfolders = 0", r"\[env_2\]: folders must be more than 0"),
     "folders without end": (

@@ -212,7 +212,7 @@ WRONG = {
     "metric with a star": ({"metric": "a*", "at_least": 0.7}, "must be one name"),
     "key": ({"metric": "nll", "slise": "hard", "at_most": 0.7}, "Did you mean 'slice'"),
     "two places": ({"metric": "nll", "slice": "hard", "group": "car/context", "at_most": 0.7}, "Leave one of them out"),
-    "no metric": ({"at_least": 0.7}, "There is no metric in rule 1 of the rules"),
+    "no metric": ({"at_least": 0.7}, "the field rule[0].metric is missing"),
     "no bound": ({"metric": "nll"}, "one of at_least, at_most, at_most_worse in rule 1 of the rules, got none"),
     "two bounds": ({"metric": "nll", "at_least": 0.1, "at_most": 0.7}, "got at_least and at_most"),
     "bound as text": ({"metric": "nll", "at_most": "0.7"}, "must be a finite number, got '0.7'"),
@@ -227,8 +227,11 @@ WRONG = {
     "worst group of a group": ({"metric": "worst_group", "group": "car/*", "at_least": 0.1}, "one number of a report"),
     "not evaluated": ({"metric": "f1_macro", "at_most": 0.1}, "evaluate again with --metric f1_macro"),
     "worse without a baseline": ({"metric": "nll", "at_most_worse": 0.02}, "baseline="),
-    "worse below 0": ({"metric": "nll", "at_most_worse": -0.02}, "must be 0 or larger"),
-    "empty name": ({"metric": "", "at_least": 0.1}, "must be a text"),
+    "worse below 0": (
+        {"metric": "nll", "at_most_worse": -0.02},
+        "at_most_worse must be a finite number, 0 or larger",
+    ),
+    "empty name": ({"metric": "", "at_least": 0.1}, "must be text that is not empty"),
 }
 
 
@@ -265,12 +268,18 @@ def test_many_rules_are_told_apart_at_once():
         (f"[[rule]]\nmetric = 'nll'\nat_most = {'9' * 400}\n", "must be a finite number"),
         (f"[[rule]]\nmetric = 'nll'\nat_most = {'9' * 5000}\n", "is not TOML"),
         ("", "There is no rule in rules.toml"),
-        ("rule = 3\n", "must be a list of tables"),
-        ("rule = [1]\n", "must be a list of tables"),
-        ("[rule]\nmetric = 'nll'\n", "must be a list of tables"),
+        ("rule = 3\n", "line 1: rule must be a list, each a table, got 3"),
+        ("rule = [1]\n", "rule[0] must be a table"),
+        ("[rule]\nmetric = 'nll'\n", "rule must be a list, each a table"),
         ("[[rules]]\nmetric = 'nll'\n", "Did you mean 'rule'"),
-        ("correction = 'bonferroni'\n[[rule]]\nmetric = 'nll'\nat_most = 1\n", "Allowed: holm, none"),
-        ("correction = ['holm']\n[[rule]]\nmetric = 'nll'\nat_most = 1\n", "Allowed: holm, none"),
+        (
+            "correction = 'bonferroni'\n[[rule]]\nmetric = 'nll'\nat_most = 1\n",
+            "correction must be one of none, holm",
+        ),
+        (
+            "correction = ['holm']\n[[rule]]\nmetric = 'nll'\nat_most = 1\n",
+            "correction must be one of none, holm",
+        ),
         (2 * "[[rule]]\nmetric = 'nll'\nat_most = 1\n", "stands there twice"),
         ("a = " + "[" * 5000, "is not TOML"),
     ],

@@ -104,10 +104,10 @@ def test_an_empty_text_is_refused(refused, words):
 @pytest.mark.parametrize(
     ("value", "wanted"),
     [
-        ("step_size=abc", "step_size must be a finite number, got 'abc'"),
-        ("step_size=true", "step_size must be a finite number, got True"),
-        ("step_size=1,2", "step_size must be a finite number, got [1, 2]"),
-        ("form=3", "form must be a text or none, got 3"),
+        ("step_size=abc", "step_size must be a finite number, 0 or larger, got 'abc'"),
+        ("step_size=true", "step_size must be a finite number, 0 or larger, got True"),
+        ("step_size=1,2", "step_size must be a finite number, 0 or larger, got [1, 2]"),
+        ("form=3", "form must be one of nooch, wilds, domainbed or none, got 3"),
         ("stepsize=1", "No hyperparameter of group_dro named 'stepsize'. Did you mean 'step_size'?"),
     ],
 )

@@ -172,10 +172,10 @@ _ONE = _TEXT[_TEXT.index("[in_context]") : _TEXT.index("[out_of")]
 _WRONG = {  # what is replaced by what, the error, and what stands on the line that it names
     "a wrong field": ("headline =", "headlin =", "No field named 'headlin'.*'headline'", "headlin ="),
     "a wrong table": ("[words]", "[word]", "No field named 'word'.*'words'", "[word]"),
-    "of a side": ('name = "abroad"', 'nam = "a"', r"No field of \[out_of_context\] named 'nam'.*'name'", 'nam = "a"'),
+    "of a side": ('name = "abroad"', 'nam = "a"', r"No field of out_of_context named 'nam'.*'name'", 'nam = "a"'),
     "a missing field": ('name = "abroad"\n', "", "the field out_of_context.name is missing", "[out_of_context]"),
-    "another type": ("gap = 0.05", 'gap = "small"', "practical_gap must be a number", "practical_gap"),
-    "a share over 1": ("gap = 0.05", "gap = 5", r"practical_gap must be in \[0, 1\]", "practical_gap"),
+    "another type": ("gap = 0.05", 'gap = "small"', "practical_gap must be a finite number", "practical_gap"),
+    "a share over 1": ("gap = 0.05", "gap = 5", r"practical_gap must be a finite number in \[0, 1\]", "practical_gap"),
     "no title": ('title = "Cows on sand"\n', "", "the field title is missing", None),
     "an empty title": ("Cows on sand", " ", "title must have a text", "title ="),
     "one side": (_ONE, "", r"There is \[out_of_context\] without", None),
@@ -187,8 +187,8 @@ _WRONG = {  # what is replaced by what, the error, and what stands on the line t
     "rows elsewhere": ('"rows.csv"', '"../rows.csv"', "source must lie in the folder", "source"),
     "no such label": ('label = "species"', 'label = "specie"', "No column named 'specie'.*'species'", None),
     "no TOML": ("title =", "title", "is not TOML: ", "title"),
-    "a number as a column": ('label = "species"', "label = 3", "label must be a text in quotes", "label = 3"),
-    "usual as text": ("[words]", '[usual]\ncow = "grass"\n[words]', "contexts of cow must be a list", "cow ="),
+    "a number as a column": ('label = "species"', "label = 3", "data.label must be text, got 3", "label = 3"),
+    "usual as text": ("[words]", '[usual]\ncow = "grass"\n[words]', "usual.cow must be a list, each text", "cow ="),
     "both rules": (
         "[words]",
         '[usual]\ncow = ["grass"]\n[criterion]\nname = "mismatch"\n[words]',
@@ -214,7 +214,7 @@ _WRONG = {  # what is replaced by what, the error, and what stands on the line t
     **{
         f"chance of {chance}": ("practical_gap =", f"chance = {chance}\npractical_gap =", words, "chance =")
         for chance, words in (
-            ("nan", "chance must be a number, got nan. If there is none, leave it out"),
+            ("nan", "chance must be a finite number, got nan"),
             ("2", r"chance must be in \[0, 1\], got 2: what accuracy can be"),
             ("-1", r"chance must be in \[0, 1\], got -1"),
             ("1.001", r"chance must be in \[0, 1\], got 1.001"),
@@ -227,7 +227,7 @@ _WRONG = {  # what is replaced by what, the error, and what stands on the line t
         r"chance must be in \[-1, 1\], got -1.5: what pearson can be",
         "chance",
     ),
-    "a gap of nan": ("gap = 0.05", "gap = nan", "practical_gap must be a number, got nan", "practical_gap"),
+    "a gap of nan": ("gap = 0.05", "gap = nan", "practical_gap must be a finite number, got nan", "practical_gap"),
     "a null in a name": ('"rows.csv"', r'"rows\u0000.csv"', "source must be the name of a file or folder", "source"),
     "a table as text": ("[data]", 'words = "a"\n[data]', r"words must be a table", "words ="),
 }

@@ -124,5 +124,5 @@ def test_a_report_with_more_than_can_be_shown_is_not_opened(tmp_path):
     content["slices"] += [content["slices"][0] | {"name": f"s{k}", "role": "split"} for k in range(60_000)]
     path = tmp_path / "r.json"
     path.write_text(json.dumps(content))
-    with pytest.raises(OochubError, match="slices must have at most 5,000 items, got 60,002"):
+    with pytest.raises(OochubError, match="slices must be a list of at most 5,000 items, not of 60,002"):
         oochub.Report.load(path)

@@ -57,7 +57,7 @@ def _use(folder: Path, out: Path) -> Used:
     return Used(numbers=to_json(read_recipe(folder / _FILE)))
 
 
-_THINGS = ("recipe", "method", "task", "training argument", "option", "tuning", "selection rule", "No head")
+_THINGS = ("recipe", "method", "task", "training argument", "option", "tuning", "selection rule")
 RECIPES = Format(
     name="recipes", make=lambda folder: (folder / _FILE).write_text(_text(_RECIPE)), use=_use, names=_THINGS
 )

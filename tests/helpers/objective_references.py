@@ -110,11 +110,6 @@ def agrees(objective: Any, value: Callable[[Batch], float], batch: Batch, *, ste
         np.testing.assert_allclose(found, slopes, rtol=0, atol=2e-7 * largest)
 
 
-def refuses(name: str, hyperparameters: dict[str, Any], message: str) -> None:
-    with pytest.raises(oochub.OochubError, match=message):
-        oochub.get("objective", name)(**hyperparameters)
-
-
 def resumes(make: Callable[[], Any], *, steps: int = 6, stop: int = 3) -> None:
     """A run stopped after `stop` batches goes on from its state as if it had not been."""
     batches = [some_batch(seed=seed) for seed in range(steps)]

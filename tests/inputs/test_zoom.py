@@ -112,7 +112,7 @@ def test_both_in_one_batch_and_a_broken_picture_is_named():
 
 @pytest.mark.parametrize("wrong", [1, 0.5, -2.0, np.nan, np.inf, True, "1.2"])
 def test_a_zoom_is_above_one(wrong, tmp_path):
-    with pytest.raises(oochub.OochubError, match="zoom must be a number above 1, 100 at most, got"):
+    with pytest.raises(oochub.OochubError, match="zoom must be a finite number above 1, 100 at most, got"):
         oochub.predict(tmp_path / "nowhere", _data(_pictures()), zoom=wrong)
 
 

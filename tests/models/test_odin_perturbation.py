@@ -158,5 +158,5 @@ def test_sets_of_two_models_are_refused():
 
 @pytest.mark.parametrize("wrong", [{"odin": 0}, {"odin": -1.0}, {"odin": np.nan}, {"odin": 0.1, "odin_temperature": 0}])
 def test_wrong_settings_are_refused_before_the_work(wrong, tmp_path):
-    with pytest.raises(oochub.OochubError, match=r"odin\w* must be a number above 0"):
+    with pytest.raises(oochub.OochubError, match=r"odin\w* must be a finite number above 0"):
         oochub.predict(tmp_path / "nowhere", _data(), **wrong)

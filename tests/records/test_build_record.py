@@ -41,7 +41,7 @@ def test_it_is_written_as_it_was(text):
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        ({"contexts": "road"}, "contexts must be a list, got 'road'"),
+        ({"contexts": "road"}, "contexts must be a list, each text, got 'road'"),
         ({"rows": {"test": "20"}}, "rows.test must be a whole number, got '20'"),
         ({"trained_groups": [1]}, r"trained_groups\[0\] must be text, got 1"),
     ],

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import pytest
 
 from oochub.errors import OochubError
-from oochub.records.schema import Count, from_json
+from oochub.records.schema import from_json
+from oochub.records.typed_values import Count
 from oochub.stats.estimate import Estimate
 
 
@@ -21,8 +22,8 @@ class _Numbers:
     [
         ({"share": 10**400}, "share must be a finite number"),
         ({"share": float("inf")}, "share must be a finite number"),
-        ({"rows": 10**400}, "rows must be in"),
-        ({"rows": -1}, "rows must be 0 or more"),
+        ({"rows": 10**400}, "rows must be a whole number"),
+        ({"rows": -1}, "rows must be a whole number, 0 or larger"),
         ({"found": 10**400}, "found must be an object"),
     ],
 )

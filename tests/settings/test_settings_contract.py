@@ -22,7 +22,7 @@ from oochub.app import every_command
 from oochub.cli import main
 from oochub.commands._options import _record, records_of, with_options
 from oochub.errors import OochubError, word_for_shell
-from oochub.records.parameters import list_kinds
+from oochub.records.typed_values import list_kinds
 from oochub.settings import only
 from oochub.settings import with_options as with_keywords
 from oochub.settings.data_settings import DataSettings

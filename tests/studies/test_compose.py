@@ -122,7 +122,7 @@ def test_wrong_words(run, file, tmp_path, words, message):
         ("desert = 0.9", "desert = 1.9", "[env_1]: bulldog.desert must be a share in [0, 1], got 1.9"),
         ('"train"', '"training"', "split"),
         ("repeats = [1]", "repeats = [2]", "repeats"),
-        ("[test]", "[test", "is not valid TOML"),
+        ("[test]", "[test", "is not TOML"),
     ],
 )
 def test_a_wrong_file_is_said(run, file, old, new, message):

@@ -142,7 +142,7 @@ def test_a_soup_is_one_more_setting(recipe_of):
 
 
 def test_recipes_that_are_wrong(recipe_of, tmp_path):
-    with pytest.raises(OochubError, match="No soup named 'greed'"):
+    with pytest.raises(OochubError, match="must be one of '', uniform, greedy, got 'greed'"):
         recipe_of(RECIPE, soup="greed")
     with pytest.raises(OochubError, match="tuning and leave_out do not go with it"):
         recipe_of(RECIPE.replace("training_domain_validation", "leave_one_environment_out") + "", leave_out=["photo"])

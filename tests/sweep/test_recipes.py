@@ -287,7 +287,7 @@ def test_a_method_has_environments_of_its_own(recipe_of):
     assert [record["environments"] for record in records] == [run.environments for run in all_runs(recipe)]
     with pytest.raises(OochubError, match="GDRO itself sets environments"):
         recipe_of(text, overrides={"environments": "label"})
-    with pytest.raises(OochubError, match="environments in the method GDRO must be a text"):
+    with pytest.raises(OochubError, match="environments in the method GDRO must be text"):
         recipe_of(text.replace('environments = "group"', "environments = 3"))
 
 
@@ -322,7 +322,7 @@ def test_overrides_win_over_the_recipe_and_its_single_tasks(recipe_of):
         ('objective = "group_dro"', 'objektive = "group_dro"', "Did you mean 'objective'"),
         ("step_size", "stepsize", "Did you mean 'step_size'"),
         ("[0.01, 0.1]", "[0.01, -0.1]", "step_size must be"),
-        ("[0.01, 0.1]", "[0.01, 'a']", "step_size must be a finite number, got 'a'"),
+        ("[0.01, 0.1]", "[0.01, 'a']", "step_size must be a finite number, 0 or larger, got 'a'"),
         ("[0.01, 0.1]", "0.01", "needs a list of values of step_size"),
         ("grid =", "draws = 3\ngrid =", "needs `random` and `draws`"),
         ("grid =", "fixed = { form = 'wilds' }\ngrid =", "both fixes and sweeps form"),
@@ -331,14 +331,14 @@ def test_overrides_win_over_the_recipe_and_its_single_tasks(recipe_of):
         ("grid = {", "draws = 3\nrandom = { step_size = { uniform = [1, 1] } }\n#", "low < high"),
         ("spawrious/o2o_hard", "spawrious/o2o_hrd", "Did you mean 'o2o_hard'"),
         ('model = "resnet-tiny"', "", "has no model"),
-        ('model = "resnet-tiny"', "model = 3", "model in the recipe small must be a text"),
+        ('model = "resnet-tiny"', "model = 3", "model in the recipe small must be text"),
         ('model = "resnet-tiny"', 'model = "m"\nseeds = [0, 0]', "seeds of the recipe small must be different"),
         ('model = "resnet-tiny"', 'model = "m"\noptions = { varant = 1 }', "Did you mean 'variant'"),
         ("[methods.ERM]", "[per_task.'spawrious/m2m_esy']\n[methods.ERM]", "No task of per_task named"),
         ("[methods.ERM]", "[per_task.'spawrious/m2m_hard'.fixed.GRDO]\n[methods.ERM]", "Did you mean 'GDRO'"),
         ("[methods.ERM]", "[tuning.carry]\n'spawrious/o2o_hard' = []\n[methods.ERM]", "must hold each task once"),
         ("[methods.ERM]", "[tuning]\nshared = 'EMR'\n[methods.ERM]", "Did you mean 'ERM'"),
-        ("tasks", "tasks = = 3", "is not valid TOML"),
+        ("tasks", "tasks = = 3", "is not TOML"),
     ],
 )
 def test_wrong_recipes_are_refused_with_words(recipe_of, old, new, message):

@@ -150,8 +150,8 @@ def test_an_mlp_head_is_a_track_of_its_own(tmp_path, coco, counted, monkeypatch,
         return capsys.readouterr().err
 
     assert "head='mlp' is of heads on features. Add --features" in said("--head", "mlp", code=2)
-    assert "No head named 'mpl'. Did you mean 'mlp'?" in said("--features", "--head", "mpl", code=2)
-    assert "hidden_size must be" in said("--features", "--head", "mlp", "--override", "hidden_size=0", code=2)
+    assert "must be one of linear, mlp, got 'mpl'. Did you mean 'mlp'?" in said("--features", "--head", "mpl", code=2)
+    assert "in [1, 100,000], got 0" in said("--features", "--head", "mlp", "--override", "hidden_size=0", code=2)
     said("--features", "--head", "mlp", "--set", "hidden_size=7", code=0)
     table = pd.read_parquet(out / "runs.parquet")
     assert table["track"].tolist() == ["features, MLP head of 7"] * 4 and (table["status"] == "finished").all()

@@ -207,7 +207,10 @@ def test_two_processes_equal_one(tmp_path: Path) -> None:
         ({"auxiliary_column": "ragged"}, "the same number of numbers in each row"),
         ({"auxiliary_column": "words", "objective": "mixup"}, "Mixup mixes rows or takes its own steps"),
         ({"auxiliary_column": "words", "objective": "fish"}, "Fish mixes rows or takes its own steps"),
-        ({"auxiliary_column": "words", "auxiliary_weight": -1}, "auxiliary_weight must be a number, 0 or larger"),
+        (
+            {"auxiliary_column": "words", "auxiliary_weight": -1},
+            "auxiliary_weight must be a finite number",
+        ),
         ({"auxiliary_weight": 0.5}, "auxiliary_weight=0.5 is only for a second head"),
     ],
 )

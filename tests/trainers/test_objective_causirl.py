@@ -15,8 +15,6 @@ from objective_references import (
     erm,
     loss_of,
     made,
-    refuses,
-    resumes,
     some_batch,
 )
 from scipy import stats
@@ -24,7 +22,6 @@ from test_objective_coral import distance as coral_distance
 from test_objective_mmd import kernel
 
 import oochub
-from oochub.errors import OochubError
 
 
 def between(x: np.ndarray, y: np.ndarray, kind: str) -> float:
@@ -93,11 +90,6 @@ def test_the_draws_do_not_depend_on_the_random_state_or_on_prepare() -> None:
     assert len(set(first)) > 1
 
 
-def test_a_run_resumes_with_the_same_draws() -> None:
-    resumes(lambda: made("causirl"))
-    resumes(lambda: made("causirl", distance="mmd"))
-
-
 def test_without_a_penalty_or_rows_to_mix_it_is_erm() -> None:
     batch = equal_batch()
     assert loss_of(made("causirl", penalty_weight=0.0), batch) == pytest.approx(erm(batch), rel=1e-13)
@@ -106,35 +98,3 @@ def test_without_a_penalty_or_rows_to_mix_it_is_erm() -> None:
         for _ in range(5):
             expected = float(np.mean(environment_losses(some_batch(environments=lonely))))
             assert loss_of(objective, some_batch(environments=lonely)) == pytest.approx(expected, rel=1e-13)
-
-
-@pytest.mark.parametrize("kind", ["coral", "mmd"])
-def test_absent_and_lonely_environments_leave_loss_and_gradient_finite(kind: str) -> None:
-    objective = made("causirl", distance=kind)
-    for environments in ([0, 0, 1, 3, 3], [3, 3, 3], [1]):
-        for _ in range(5):
-            batch = some_batch(environments=environments).tensors()
-            batch[0].requires_grad_(), batch[3].requires_grad_()
-            loss = objective(*batch)
-            loss.backward()
-            assert loss.isfinite()
-            assert batch[0].grad.isfinite().all() and batch[3].grad.isfinite().all()
-
-
-def test_environments_and_features_are_asked_for() -> None:
-    batch = some_batch().tensors()
-    with pytest.raises(OochubError, match="Pass environment="):
-        made("causirl")(*batch[:2], features=batch[3])
-    with pytest.raises(OochubError, match=r"got none\. Pass features="):
-        made("causirl")(*batch[:3])
-
-
-@pytest.mark.parametrize(
-    ("hyperparameters", "message"),
-    [
-        ({"penalty_weight": -1}, "penalty_weight must be a finite number, 0 or larger, got -1"),
-        ({"distance": "corral"}, "No distance named 'corral'. Did you mean 'coral'"),
-    ],
-)
-def test_a_wrong_hyperparameter_is_named(hyperparameters: dict[str, Any], message: str) -> None:
-    refuses("causirl", hyperparameters, message)

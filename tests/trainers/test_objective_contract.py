@@ -12,6 +12,7 @@ import random
 import re
 from collections.abc import Callable
 from copy import deepcopy
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -46,11 +47,12 @@ DESIGN = {  # section 3, "Objectives"
     "mixup": {"alpha": 0.2},
     "lisa": {"alpha": 2, "p_select": 0.5},
 }
+ORDERED = {("Irm", "domainbed"), ("Irm", "wilds")}  # forms of odd and even rows, as the docstring says
 SKIPPED: dict[tuple[str, str], str] = {}  # (rule, objective): why it does not hold there
 
 
-def prepared(kind: type[Objective], dtype: torch.dtype = torch.float64) -> Objective:
-    objective = kind().to(dtype)
+def prepared(kind: type[Objective], dtype: torch.dtype = torch.float64, **options: Any) -> Objective:
+    objective = kind(**options).to(dtype)
     objective.prepare(class_counts=CLASS_COUNTS, environment_counts=COUNTS)
     return objective
 
@@ -102,10 +104,10 @@ def rule_docstring(kind: type[Objective]) -> None:
 
 
 def rule_loss(kind: type[Objective]) -> None:
-    """A finite scalar of the logits' type with a gradient, whichever environments have no row, or one."""
-    for dtype in (torch.float32, torch.float64):
+    """A finite scalar of the logits' type with a gradient in every form, whichever environments have no row, or one."""
+    for options, dtype in product(forms_of(kind), (torch.float32, torch.float64)):
         for environments in (None, [0, 0, 1, 3, 3], [3, 3, 3], [0, 1, 3], [1]):
-            objective = prepared(kind, dtype)
+            objective = prepared(kind, dtype, **options)
             loss, gradients = gradients_of(objective, some_batch(environments=environments), dtype)
             assert loss.ndim == 0 and loss.dtype == dtype and loss.isfinite()
             assert all(gradient.isfinite().all() for gradient in gradients)
@@ -190,24 +192,24 @@ def rule_eval_remembers_nothing(kind: type[Objective]) -> None:
 
 def rule_order(kind: type[Objective]) -> None:
     """The order of rows does not matter to those that say so; planted: a weight that grows along the batch."""
-    if not kind.order_free:
-        return
-    for seed in range(5):
+    free = [options for options in forms_of(kind) if (kind.__name__, options.get("form")) not in ORDERED]
+    for options, seed in product(free, range(5)) if kind.order_free else ():
         batch = some_batch(seed=seed)
         turned = np.random.default_rng(seed).permutation(12)
-        first, second = loss_of(prepared(kind), batch), loss_of(prepared(kind), Batch(*(a[turned] for a in batch)))
+        first, second = (prepared(kind, **options) for _ in range(2))
+        first, second = loss_of(first, batch), loss_of(second, Batch(*(a[turned] for a in batch)))
         assert first.item() == pytest.approx(second.item(), rel=1e-11)
 
 
 def rule_resume(kind: type[Objective]) -> None:
     """A run goes on from its saved state as if it had not stopped, also in an objective that was not prepared."""
-    straight = prepared(kind)
-    expected = [loss_of(straight, some_batch(seed=seed)).item() for seed in range(6)]
-    for stop in (0, 2, 5):
-        first, file = prepared(kind), io.BytesIO()
+    for options, stop in product(forms_of(kind), (0, 2, 5)):
+        straight = prepared(kind, **options)
+        expected = [loss_of(straight, some_batch(seed=seed)).item() for seed in range(6)]
+        first, file = prepared(kind, **options), io.BytesIO()
         losses = [loss_of(first, some_batch(seed=seed)).item() for seed in range(stop)]
         torch.save(first.state_dict(), file)
-        for second in (prepared(kind), kind().double()):
+        for second in (prepared(kind, **options), kind(**options).double()):
             file.seek(0)
             second.load_state_dict(torch.load(file, weights_only=True))
             assert losses + [loss_of(second, some_batch(seed=seed)).item() for seed in range(stop, 6)] == expected
@@ -329,6 +331,73 @@ def test_two_processes_equal_one_on_the_joint_batch(tmp_path: Path) -> None:
         for name in SHARED:
             for ours, theirs in zip(records[name], steps(name, slice(None), 1), strict=True):
                 assert torch.allclose(ours, theirs, rtol=1e-9, atol=1e-12), name
+
+
+_NOT_NEGATIVE = "must be a finite number, 0 or larger, got"
+_WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("causirl", {"penalty_weight": -1}, f"penalty_weight {_NOT_NEGATIVE} -1"),
+    ("causirl", {"distance": "corral"}, "distance must be one of coral, mmd, got 'corral'. Did you mean 'coral'"),
+    ("coral", {"penalty_weight": -1}, f"penalty_weight {_NOT_NEGATIVE} -1"),
+    ("coral", {"form": "nooch"}, "form must be one of wilds, subpopbench or none, got 'nooch'"),
+    *(("cvar", {"p": p}, "p must be a finite number above 0, 1 at most") for p in (0, -0.1, 1.5, math.nan)),
+    ("cvar", {"form": "wilds"}, "form must be one of subpopbench or none, got 'wilds'"),
+    ("dfr", {"c": 0}, "c must be a finite number above 0, got 0"),
+    ("dfr", {"refits": 0}, "refits must be a whole number, 1 or larger, got 0"),
+    ("fish", {"meta_lr": 0}, "meta_lr must be a finite number above 0, got 0"),
+    ("fish", {"form": "wilds"}, "form must be one of authors, domainbed or none, got 'wilds'"),
+    ("focal", {"gamma": math.nan}, f"gamma {_NOT_NEGATIVE} nan"),
+    ("focal", {"form": "wilds"}, "form must be one of nooch or none, got 'wilds'"),
+    ("group_dro", {"step_size": -1}, f"step_size {_NOT_NEGATIVE} -1"),
+    ("group_dro", {"adjustment": math.nan}, f"adjustment {_NOT_NEGATIVE} nan"),
+    ("group_dro", {"form": "nooh"}, "form must be one of nooch, wilds, domainbed or none, got 'nooh'. Did you mean"),
+    ("group_dro", {"form": "wilds", "adjustment": 1.0}, "has no adjustment"),
+    ("irm", {"penalty_weight": math.inf}, f"penalty_weight {_NOT_NEGATIVE} inf"),
+    *(("irm", {"anneal_steps": n}, "anneal_steps must be a whole number, 0 or larger") for n in (-1, 0.5, math.nan)),
+    ("irm", {"form": "subpopbench"}, "form must be one of nooch, wilds, domainbed or none, got 'subpopbench'"),
+    ("irm", {"form": "nooch", "anneal_steps": 100}, "form='nooch' has no annealing, got anneal_steps=100"),
+    ("jtt", {"upweight": 0.5}, "upweight must be a finite number, 1 or larger, got 0.5"),
+    ("jtt", {"first_stage": 1.0}, "first_stage must be a finite number above 0, below 1, got 1.0"),
+    ("jtt", {"mode": "weight"}, "mode must be one of upsample, loss_weight, got 'weight'"),
+    ("jtt", {"form": "nooch"}, "form must be one of authors, subpopbench, spawrious or none, got 'nooch'"),
+    ("jtt", {"form": "subpopbench"}, "form='subpopbench' has mode='loss_weight', got mode='upsample'"),
+    ("jtt", {"form": "authors", "mode": "loss_weight"}, "form='authors' has mode='upsample', got mode='loss_weight'"),
+    ("lisa", {"alpha": -1}, f"alpha {_NOT_NEGATIVE} -1"),
+    ("lisa", {"p_select": 1.5}, "p_select must be a finite number in [0, 1], got 1.5"),
+    ("lisa", {"form": "wilds"}, "form must be one of subpopbench or none, got 'wilds'"),
+    ("mixup", {"alpha": -1}, f"alpha {_NOT_NEGATIVE} -1"),
+    ("mixup", {"form": "domainbad"}, "form must be one of domainbed or none, got 'domainbad'"),
+    ("mmd", {"penalty_weight": math.nan}, f"penalty_weight {_NOT_NEGATIVE} nan"),
+    ("mmd", {"form": "wilds"}, "form must be one of subpopbench or none, got 'wilds'"),
+    ("reweight", {"alpha": -1}, f"alpha {_NOT_NEGATIVE} -1"),
+    ("reweight", {"form": "wilds"}, "form must be one of nooch, subpopbench or none, got 'wilds'"),
+    ("reweight_environments", {"alpha": -0.5}, f"alpha {_NOT_NEGATIVE} -0.5"),
+    ("reweight_environments", {"form": "domainbed"}, "form must be one of nooch, subpopbench or none"),
+    ("undersample", {"alpha": -0.1}, f"alpha {_NOT_NEGATIVE} -0.1"),
+    ("undersample_environments", {"alpha": math.inf}, f"alpha {_NOT_NEGATIVE} inf"),
+    ("vrex", {"penalty_weight": math.nan}, f"penalty_weight {_NOT_NEGATIVE} nan"),
+    ("vrex", {"anneal_steps": -3}, "anneal_steps must be a whole number, 0 or larger, got -3"),
+    ("w2d", {"sample_share": 1.5}, "sample_share must be a finite number above 0, 1 at most, got 1.5"),
+    ("w2d", {"sample_share": 0.0}, "sample_share must be a finite number above 0"),
+    ("w2d", {"feature_share": 1.0}, "feature_share must be a finite number, 0 or larger, below 1"),
+    ("w2d", {"batch_share": 1.0}, "batch_share must be a finite number, 0 or larger, below 1"),
+    ("w2d", {"last_share": -0.1}, "last_share must be a finite number in [0, 1], got -0.1"),
+    ("w2d", {"form": "domainbed"}, "form must be one of authors or none, got 'domainbed'"),
+]
+
+
+@pytest.mark.parametrize(("name", "hyperparameters", "message"), _WRONG)
+def test_a_wrong_hyperparameter_is_named(name: str, hyperparameters: dict[str, Any], message: str) -> None:
+    """Planted fault seen: an end of a range taken for a value inside it."""
+    with pytest.raises(OochubError) as refused:
+        oochub.get("objective", name)(**hyperparameters)
+    assert message in str(refused.value)
+
+
+def test_every_hyperparameter_with_a_range_is_tried() -> None:
+    """Each annotation with bounds or names stands in the table above, or is another's of the same name."""
+    tried = {name for _, hyperparameters, _ in _WRONG for name in hyperparameters}
+    own = {name for kind in NAMES for name in inspect.signature(oochub.get("objective", kind)).parameters}
+    assert own == tried
 
 
 class _Sound(Objective):

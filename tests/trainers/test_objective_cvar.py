@@ -6,7 +6,7 @@ from math import ceil
 import numpy as np
 import pytest
 import torch
-from objective_references import TASKS, Batch, agrees, erm, loss_of, made, refuses, row_losses, some_batch
+from objective_references import TASKS, Batch, agrees, erm, loss_of, made, row_losses, some_batch
 
 import oochub
 
@@ -70,12 +70,3 @@ def test_it_asks_for_no_environments_and_remembers_nothing() -> None:
     objective = oochub.get("objective", "cvar")()
     assert not objective.needs_environments
     assert not objective.state_dict()
-
-
-@pytest.mark.parametrize("p", [0, -0.1, 1.5, float("nan")])
-def test_a_wrong_share_is_named(p: float) -> None:
-    refuses("cvar", {"p": p}, f"p must be a share of the rows, above 0 and at most 1, got {p}")
-
-
-def test_a_wrong_form_is_named() -> None:
-    refuses("cvar", {"form": "wilds"}, "form must be one of None, 'subpopbench', got 'wilds'")

@@ -26,13 +26,3 @@ def test_loss_and_gradient() -> None:
         step[i, j] = 1e-5
         slope = (reference(z + step, y) - reference(z - step, y)) / 2e-5
         assert abs(logits.grad[i, j].item() - slope) < 1e-8
-
-
-def test_the_order_of_rows_does_not_matter_and_nothing_is_remembered() -> None:
-    rng = np.random.default_rng(1)
-    logits, label = torch.tensor(rng.normal(size=(9, 3))), torch.tensor(rng.integers(0, 3, 9))
-    objective = oochub.get("objective", "erm")()
-    turned = torch.tensor(rng.permutation(9))
-    assert torch.allclose(objective(logits, label), objective(logits[turned], label[turned]), atol=1e-14, rtol=0)
-    assert not objective.state_dict()
-    assert not objective.needs_environments

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from objective_references import COUNTS, agrees, environment_losses, equal_batch, erm, made, refuses, some_batch
+from objective_references import COUNTS, agrees, environment_losses, equal_batch, erm, made, some_batch
 from trainings import Linear, batch_of, training_step_of
 
 import oochub
@@ -136,8 +136,3 @@ def test_running_statistics_go_the_same_part_of_the_way() -> None:
     for e in (0, 1, 3):
         mean = 0.9 * mean + 0.1 * X[batch().environment.numpy() == e].mean(0)
     assert np.allclose(norm.running_mean.numpy(), 0.4 * mean) and norm.num_batches_tracked == 3
-
-
-def test_what_is_wrong_is_named() -> None:
-    refuses("fish", {"meta_lr": 0}, "meta_lr must be a finite number above 0, got 0")
-    refuses("fish", {"form": "wilds"}, "form must be one of None, 'authors', 'domainbed', got 'wilds'")

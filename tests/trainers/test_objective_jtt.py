@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from objective_references import agrees, erm, made, refuses, row_losses, some_batch
+from objective_references import agrees, erm, made, row_losses, some_batch
 from trainings import made_split, trainer_of, with_dropout
 
 import oochub
@@ -79,21 +79,6 @@ def test_an_empty_error_set_is_erm_with_a_warning() -> None:
         batch = some_batch()
         loss = objective(torch.tensor(batch.logits), torch.tensor(batch.label), wrong=torch.zeros(12, dtype=torch.bool))
         assert loss.item() == pytest.approx(erm(batch))
-
-
-@pytest.mark.parametrize(
-    ("hyperparameters", "message"),
-    [
-        ({"upweight": 0.5}, r"upweight must be a finite number, 1 or larger, got 0\.5"),
-        ({"first_stage": 1.0}, r"first_stage must be a share of the run between 0 and 1, got 1\.0"),
-        ({"mode": "weight"}, "mode must be one of 'upsample', 'loss_weight', got 'weight'"),
-        ({"form": "nooch"}, "form must be one of None, 'authors', 'subpopbench', 'spawrious', got 'nooch'"),
-        ({"form": "subpopbench"}, "form='subpopbench' has mode='loss_weight', got mode='upsample'"),
-        ({"form": "authors", "mode": "loss_weight"}, "form='authors' has mode='upsample', got mode='loss_weight'"),
-    ],
-)
-def test_a_wrong_hyperparameter_is_named(hyperparameters: dict[str, Any], message: str) -> None:
-    refuses("jtt", hyperparameters, message)
 
 
 @pytest.mark.parametrize("mode", ["upsample", "loss_weight"])

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from objective_references import agrees, erm, made, refuses, some_batch
+from objective_references import agrees, erm, made, some_batch
 from scipy.stats import chisquare, kstest
 
 from oochub.errors import OochubError
@@ -108,18 +108,6 @@ def test_alpha_0_is_erm() -> None:
     logits = torch.tensor(np.random.default_rng(6).normal(size=(ROWS, 3)))
     loss = objective(logits, found.label, found.environment)
     assert loss.item() == pytest.approx(made("erm")(logits, batch.label).item(), abs=1e-14)
-
-
-@pytest.mark.parametrize(
-    ("hyperparameters", "message"),
-    [
-        ({"alpha": -1}, "alpha must be a finite number, 0 or larger, got -1"),
-        ({"p_select": 1.5}, r"p_select must be a probability, 0 to 1, got 1\.5"),
-        ({"form": "wilds"}, "form must be one of None, 'subpopbench', got 'wilds'"),
-    ],
-)
-def test_a_wrong_hyperparameter_is_named(hyperparameters: dict[str, Any], message: str) -> None:
-    refuses("lisa", hyperparameters, message)
 
 
 def test_rows_of_which_none_can_be_mixed_are_named_before_training() -> None:

@@ -1,7 +1,6 @@
 """The maximum mean discrepancy against loops over rows and pairs of environments in float64 NumPy."""
 
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,12 +14,10 @@ from objective_references import (
     erm,
     loss_of,
     made,
-    refuses,
     some_batch,
 )
 
 import oochub
-from oochub.errors import OochubError
 
 
 def kernel(x: np.ndarray, y: np.ndarray) -> float:
@@ -85,22 +82,3 @@ def test_absent_and_lonely_environments_leave_loss_and_gradient_finite() -> None
     for environments in ([0, 0, 1, 3, 3], [0, 1, 3], [1]):
         batch = some_batch(environments=environments)
         agrees(made("mmd"), lambda at: mmd(at, 1.0), batch, step=1e-6)
-
-
-def test_environments_and_features_are_asked_for() -> None:
-    batch = some_batch().tensors()
-    with pytest.raises(OochubError, match="Pass environment="):
-        made("mmd")(*batch[:2], features=batch[3])
-    with pytest.raises(OochubError, match=r"got none\. Pass features="):
-        made("mmd")(*batch[:3])
-
-
-@pytest.mark.parametrize(
-    ("hyperparameters", "message"),
-    [
-        ({"penalty_weight": float("nan")}, "penalty_weight must be a finite number, 0 or larger, got nan"),
-        ({"form": "wilds"}, "form must be one of None, 'subpopbench', got 'wilds'"),
-    ],
-)
-def test_a_wrong_hyperparameter_is_named(hyperparameters: dict[str, Any], message: str) -> None:
-    refuses("mmd", hyperparameters, message)

@@ -1,11 +1,9 @@
 """Environment reweighting against NOOCH's Eq. 2 with w = P(C = c), NOOCH's code and SubpopBench's, in float64 NumPy."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
-from objective_references import COUNTS, TASKS, Batch, agrees, equal_batch, erm, loss_of, made, refuses, some_batch
+from objective_references import COUNTS, TASKS, Batch, agrees, equal_batch, erm, loss_of, made, some_batch
 from objective_references import row_losses as losses_of
 
 import oochub
@@ -77,14 +75,3 @@ def test_environments_and_counts_are_asked_for() -> None:
         oochub.get("objective", "reweight_environments")()(*batch)
     with pytest.raises(OochubError, match="number of training rows of each environment"):
         oochub.get("objective", "reweight_environments")().prepare(environment_counts=[0, 0])
-
-
-@pytest.mark.parametrize(
-    ("hyperparameters", "message"),
-    [
-        ({"alpha": -0.5}, "alpha must be a finite number, 0 or larger, got -0.5"),
-        ({"form": "domainbed"}, "form must be one of None, 'nooch', 'subpopbench', got 'domainbed'"),
-    ],
-)
-def test_a_wrong_hyperparameter_is_named(hyperparameters: dict[str, Any], message: str) -> None:
-    refuses("reweight_environments", hyperparameters, message)

@@ -9,7 +9,6 @@ from objective_references import agrees, erm, made, some_batch
 from trainings import made_split, stopped_after, trainer_of, with_group_norm
 
 import oochub
-from oochub.errors import OochubError
 
 LABEL = torch.tensor(np.repeat([0, 0, 1, 1], [50, 9, 20, 4]))
 ENVIRONMENT = torch.tensor(np.repeat([0, 3, 0, 3], [50, 9, 20, 4]))
@@ -55,9 +54,3 @@ def test_a_run_visits_them_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     least = min(((label == y) & (environment == e)).sum() for y in (0, 1) for e in (0, 1))
     rows = [row for batch in seen for row in batch]
     assert len(rows) == 3 * 4 * least and len(set(rows)) == 4 * least
-
-
-def test_missing_environments_are_named() -> None:
-    logits, label, _, _ = some_batch().tensors()
-    with pytest.raises(OochubError, match="Pass environment="):
-        made("subsample_groups")(logits, label)

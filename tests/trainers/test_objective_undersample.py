@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from objective_references import agrees, erm, made, refuses, some_batch
+from objective_references import agrees, erm, made, some_batch
 from scipy.stats import chisquare
 
 import oochub
@@ -30,7 +30,3 @@ def test_rows_are_drawn_by_the_formula(alpha: float) -> None:
     expected = np.array([chances[LABEL == y].sum() for y in range(3)]) / chances.sum() * len(drawn)
     assert chisquare(np.bincount(LABEL[drawn]), expected).pvalue > 1e-3
     assert sampler.set_epoch(0) is None and list(sampler) == drawn[:500]  # redrawn, and the same for the same epoch
-
-
-def test_a_wrong_hyperparameter_is_named() -> None:
-    refuses("undersample", {"alpha": -0.1}, "alpha must be a finite number, 0 or larger, got -0.1")

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from objective_references import agrees, erm, made, refuses, some_batch
+from objective_references import agrees, erm, made, some_batch
 from scipy.stats import chisquare
 
 import oochub
-from oochub.errors import OochubError
 
 ENVIRONMENT = np.repeat([0, 2, 3], [400, 90, 10])  # the second one is only in other splits
 
@@ -29,10 +28,3 @@ def test_rows_are_drawn_by_the_formula(alpha: float) -> None:
     chances = np.array([(1 / np.mean(ENVIRONMENT == e)) ** alpha for e in ENVIRONMENT])
     expected = np.array([chances[ENVIRONMENT == e].sum() for e in (0, 2, 3)]) / chances.sum() * len(drawn)
     assert chisquare(np.bincount(ENVIRONMENT[drawn])[[0, 2, 3]], expected).pvalue > 1e-3
-
-
-def test_what_is_wrong_is_named() -> None:
-    refuses("undersample_environments", {"alpha": float("inf")}, "alpha must be a finite number, 0 or larger, got inf")
-    logits, label, _, _ = some_batch().tensors()
-    with pytest.raises(OochubError, match="Pass environment="):
-        made("undersample_environments")(logits, label)

@@ -1,7 +1,5 @@
 """V-REx against a loop in float64 NumPy, and against the authors' own form for two environments."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from objective_references import (
@@ -13,13 +11,11 @@ from objective_references import (
     erm,
     loss_of,
     made,
-    refuses,
     resumes,
     some_batch,
 )
 
 import oochub
-from oochub.errors import OochubError
 
 
 def domainbed(batch: Batch, weight: float) -> float:
@@ -79,19 +75,3 @@ def test_absent_and_lonely_environments_leave_loss_and_gradient_finite() -> None
 def test_numbers_of_environments_come_from_the_batch_where_it_was_not_prepared() -> None:
     objective = oochub.get("objective", "vrex")(anneal_steps=0)
     assert np.isclose(loss_of(objective, some_batch()), domainbed(some_batch(), 10.0), rtol=1e-12, atol=0)
-
-
-def test_environments_are_asked_for() -> None:
-    with pytest.raises(OochubError, match="Pass environment="):
-        made("vrex")(*some_batch().tensors()[:2])
-
-
-@pytest.mark.parametrize(
-    ("hyperparameters", "message"),
-    [
-        ({"penalty_weight": float("nan")}, "penalty_weight must be a finite number, 0 or larger, got nan"),
-        ({"anneal_steps": -3}, "anneal_steps must be a number of steps, 0 or more, got -3"),
-    ],
-)
-def test_a_wrong_hyperparameter_is_named(hyperparameters: dict[str, Any], message: str) -> None:
-    refuses("vrex", hyperparameters, message)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from objective_references import agrees, erm, made, refuses, some_batch
+from objective_references import agrees, erm, made, some_batch
 from torch import nn
 from trainings import Output, batch_of, training_step_of, with_dropout
 from transformers import (
@@ -192,20 +192,6 @@ def test_the_map_of_real_architectures(name: str, size: int, shape: tuple[int, .
     if first:
         mask = objective._mask(tail, batch_of(inputs["pixel_values"], [0, 1]))
         assert mask[:, :first].min() == 1
-
-
-@pytest.mark.parametrize(
-    ("hyperparameters", "message"),
-    [
-        ({"sample_share": 1.5}, r"sample_share must be a share, 0 to 1, got 1\.5"),
-        ({"sample_share": 0.0}, "sample_share must be above 0"),
-        ({"batch_share": 1.0}, "feature_share and batch_share below 1"),
-        ({"last_share": -0.1}, r"last_share must be a share, 0 to 1, got -0\.1"),
-        ({"form": "domainbed"}, "form must be one of None, 'authors', got 'domainbed'"),
-    ],
-)
-def test_a_wrong_hyperparameter_is_named(hyperparameters: dict[str, Any], message: str) -> None:
-    refuses("w2d", hyperparameters, message)
 
 
 def test_a_model_without_a_map_is_refused() -> None:

@@ -94,7 +94,7 @@ def test_a_saved_place_brings_its_epoch_along():
 
 @pytest.mark.parametrize("decay", [0, -0.5, True, "x"])
 def test_a_wrong_decay_is_named(decay):
-    with pytest.raises(OochubError, match="lr_decay must be a number, above 0"):
+    with pytest.raises(OochubError, match="lr_decay must be a finite number above 0"):
         RobustTrainingArguments(output_dir="x", lr_decay=decay)
     with pytest.raises(OochubError, match=r"lr_decay=0\.5 is only for lr_scheduler_type='exponential', got 'linear'"):
         RobustTrainingArguments(output_dir="x", lr_decay=0.5, lr_scheduler_type="linear")

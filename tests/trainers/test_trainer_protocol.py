@@ -173,7 +173,7 @@ def test_dropout_of_the_features_is_in_training_only(tmp_path: Path) -> None:
     order = list(UniformSampler(16, seed=0))
     kept = dropped != 0
     assert torch.allclose(dropped[kept], 2 * whole[order][kept], atol=1e-5)
-    with pytest.raises(OochubError, match=r"dropout must be a number, 0 or larger and below 1, got 1\.0"):
+    with pytest.raises(OochubError, match=r"dropout must be a finite number, 0 or larger, below 1, got 1\.0"):
         trainer_of(tmp_path / "other", train, dropout=1.0)
 
 

@@ -155,9 +155,9 @@ def test_batch_norm_is_that_of_the_training_rows(tmp_path):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"average": "swa"}, "No average named 'swa'"),
+        ({"average": "swa"}, "average must be one of none, uniform, ema, swad, got 'swa'"),
         ({"average": "ema", "average_start": 0.5}, "average_start=0.5 is only for average='uniform', got 'ema'"),
-        ({"average": "uniform", "average_start": 1.0}, "average_start must be a number"),
+        ({"average": "uniform", "average_start": 1.0}, "average_start must be a finite number"),
         ({"average": "swad", "swad_end_patience": 0}, "swad_end_patience must be a whole number, 1 or larger"),
         ({"average": "swad", "eval_strategy": "no"}, "goes by the validation loss"),
         ({"average": "ema", "load_best_model_at_end": True}, "keeps averaged weights"),

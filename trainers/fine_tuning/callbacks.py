@@ -1,6 +1,6 @@
 """The events of a run as callbacks of transformers hear them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any
@@ -117,7 +117,8 @@ def _convert_arguments(args: RobustTrainingArguments, selection: Selection | Non
 
 def _state(progress: Progress, *, main: bool) -> TrainerState:
     logs = [
-        _select_numbers(each) | {"epoch": float(each["epoch"]), "step": each["global_step"]}
+        {name: value for name, value in each.items() if isinstance(value, float)}
+        | {"epoch": float(each["epoch"]), "step": each["global_step"]}
         for each in progress.history
     ]
     return TrainerState(
@@ -130,7 +131,3 @@ def _state(progress: Progress, *, main: bool) -> TrainerState:
         is_local_process_zero=main,
         is_world_process_zero=main,
     )
-
-
-def _select_numbers(record: Mapping[str, Any]) -> dict[str, float]:
-    return {name: value for name, value in record.items() if isinstance(value, float)}

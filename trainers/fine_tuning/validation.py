@@ -195,7 +195,8 @@ class Validation:
             asked = (self._columns["label"] >= 0).sum(axis=1)
             means: NDArray[np.float64] = logits[..., 1].sum(axis=1, dtype=np.float64) / np.maximum(asked, 1)
             return means
-        return np.asarray(example_losses(torch.from_numpy(logits).double(), _double_label(self._label)))
+        label = self._label.double() if self._label.is_floating_point() else self._label
+        return np.asarray(example_losses(torch.from_numpy(logits).double(), label))
 
     def _correct(self, logits: NDArray[np.float32]) -> NDArray[np.bool_]:
         return np.asarray(logits.argmax(axis=1) == self._columns["label"])
@@ -281,10 +282,6 @@ def _encode_values(values: Any) -> tuple[NDArray[np.intp], NDArray[Any]] | None:
 
 def _average_by_code(values: NDArray[Any], codes: NDArray[np.intp]) -> NDArray[np.float64]:
     return np.bincount(codes, values) / np.bincount(codes)
-
-
-def _double_label(label: torch.Tensor) -> torch.Tensor:
-    return label.double() if label.is_floating_point() else label
 
 
 def _list_keys(metric: Any, value: Mapping[str, Any]) -> list[str]:

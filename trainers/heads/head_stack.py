@@ -337,11 +337,8 @@ def group_by(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key,
 def _get_stream(probe: Probe) -> Hashable:
     """What decides the rows of the batches."""
     own = type(probe.objective).sampler is not Objective.sampler
-    return (*(getattr(probe.args, name) for name in _ORDER), _name_objective(probe.objective) if own else None)
-
-
-def _name_objective(objective: Objective) -> Hashable:
-    return name_objective(objective), json.dumps(objective.hyperparameters, sort_keys=True)
+    rows_by = (name_objective(probe.objective), json.dumps(probe.objective.hyperparameters, sort_keys=True))
+    return (*(getattr(probe.args, name) for name in _ORDER), rows_by if own else None)
 
 
 def _make_fresh_heads(seed: int, widths: Sequence[int]) -> list[nn.Linear]:

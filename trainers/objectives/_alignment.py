@@ -9,7 +9,6 @@ from oochub.errors import OochubError
 from oochub.trainers.batch import gather_rows
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective
-from oochub.trainers.objectives._objective_checks import check_form
 from oochub.trainers.objectives._penalized import Penalized, mean_over_present
 
 Kind = Literal["coral", "mmd"]
@@ -27,11 +26,6 @@ class Aligned(Penalized):
     needs_features: ClassVar[bool] = True
     kind: ClassVar[Kind]
     least_rows: ClassVar[int]
-
-    def __init__(self, penalty_weight: float, form: str | None, *forms: str) -> None:
-        super().__init__(penalty_weight)
-        check_form(form, *forms)
-        self.form = form
 
     def _terms(
         self, logits: Tensor, label: Tensor, environment: Tensor, features: Tensor | None

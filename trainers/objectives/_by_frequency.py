@@ -4,14 +4,14 @@ Undersample and undersample_environments share ERM's loss on rows that each epoc
 reweight_environments a weight for each class or environment.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
 
+from oochub.records.typed_values import NotNegative
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective
-from oochub.trainers.objectives._objective_checks import check_form, check_not_negative
 from oochub.trainers.samplers import EpochSampler, WeightedSampler, compute_power_weights
 
 
@@ -23,10 +23,9 @@ class Resampled(Objective):
         "Madras, Zemel. Identifying and Benchmarking Natural Out-of-Context Prediction Problems. NeurIPS 2021"
     )
 
-    def __init__(self, *, alpha: float = 1.0) -> None:
+    def __init__(self, *, alpha: NotNegative = 1.0) -> None:
         super().__init__()
-        check_not_negative("alpha", alpha)
-        self.alpha = alpha
+        self.keep(alpha=alpha)
 
     def forward(
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
@@ -48,11 +47,9 @@ class Weighted(Objective):
     side_by_side: ClassVar[frozenset[str] | None] = frozenset({"alpha"})
     weights: Tensor
 
-    def __init__(self, alpha: float, form: str | None) -> None:
+    def __init__(self, *, alpha: NotNegative = 1.0, form: Literal["nooch", "subpopbench"] | None = None) -> None:
         super().__init__()
-        check_not_negative("alpha", alpha)
-        check_form(form, "nooch", "subpopbench")
-        self.alpha, self.form = alpha, form
+        self.keep(alpha=alpha, form=form)
         self.register_buffer("weights", torch.zeros(0))
 
     def _weigh(self, counts: Tensor) -> None:

@@ -9,7 +9,6 @@ from torch import Tensor
 from oochub.errors import OochubError
 from oochub.trainers.batch import Batch, Mixed, mix_batches, mix_losses
 from oochub.trainers.objective import EnvironmentMeans, Objective, environment_means
-from oochub.trainers.objectives._objective_checks import check_not_negative
 
 
 class Mixing(Objective):
@@ -17,11 +16,6 @@ class Mixing(Objective):
 
     Args of the constructor: alpha, of the Beta(alpha, alpha) from which weights are drawn; 0 mixes nothing.
     """
-
-    def __init__(self, alpha: float) -> None:
-        super().__init__()
-        check_not_negative("alpha", alpha)
-        self.alpha = alpha
 
     def examine(self, model: Any, probe: Mapping[str, Tensor], *, label: Tensor, environment: Tensor) -> None:
         """Refuses what is not images; see `Objective.examine`."""

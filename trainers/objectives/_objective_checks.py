@@ -1,6 +1,5 @@
 """Checks of hyperparameters and of what `prepare` is given, with words."""
 
-import math
 from typing import Any
 
 import torch
@@ -8,24 +7,6 @@ from torch import Tensor
 
 from oochub.errors import OochubError
 from oochub.trainers.objective import Objective
-
-
-def check_not_negative(name: str, value: float) -> None:
-    """Raises an OochubError unless `value` is a finite number, 0 or larger.
-
-    >>> check_not_negative("alpha", 0.5)
-    """
-    if not 0 <= value < math.inf:
-        raise OochubError(f"{name} must be a finite number, 0 or larger, got {value}.")
-
-
-def check_form(form: str | None, *allowed: str) -> None:
-    """Raises an OochubError unless `form` is None or one of the published implementations that differ.
-
-    >>> check_form("wilds", "wilds", "subpopbench")
-    """
-    if form is not None and form not in allowed:
-        raise OochubError(f"form must be one of None, {', '.join(map(repr, allowed))}, got {form!r}.")
 
 
 def check_class_counts(objective: Objective, class_counts: Any) -> Tensor:

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from oochub.errors import OochubError
 from oochub.trainers.objective import (
     EnvironmentMeans,
     Objective,
@@ -14,7 +13,6 @@ from oochub.trainers.objective import (
     check_environment,
     environment_means,
 )
-from oochub.trainers.objectives._objective_checks import check_not_negative
 
 
 class Penalized(Objective):
@@ -25,10 +23,8 @@ class Penalized(Objective):
 
     needs_environments: ClassVar[bool] = True
 
-    def __init__(self, penalty_weight: float) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        check_not_negative("penalty_weight", penalty_weight)
-        self.penalty_weight = penalty_weight
         self._environments = 0
 
     def prepare(self, *, class_counts: Any = None, environment_counts: Any = None) -> None:
@@ -71,11 +67,8 @@ class Annealed(Penalized):
     side_by_side: ClassVar[frozenset[str] | None] = frozenset({"penalty_weight", "anneal_steps"})
     step: Tensor
 
-    def __init__(self, penalty_weight: float, anneal_steps: int) -> None:
-        super().__init__(penalty_weight)
-        if not (anneal_steps >= 0 and float(anneal_steps).is_integer()):
-            raise OochubError(f"anneal_steps must be a number of steps, 0 or more, got {anneal_steps}.")
-        self.anneal_steps = anneal_steps
+    def __init__(self) -> None:
+        super().__init__()
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
 
     def _sum(self, loss: Tensor, penalty: Tensor) -> Tensor:

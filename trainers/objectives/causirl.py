@@ -1,12 +1,12 @@
 """CausIRL: two random mixtures of the environments should have the same features."""
 
-from typing import ClassVar, get_args
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from oochub.errors import unknown_name
+from oochub.records.typed_values import NotNegative
 from oochub.trainers.batch import gather_rows
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objectives._alignment import Kind, check_features, mean_distance
@@ -55,11 +55,9 @@ class Causirl(Penalized):
     )
     step: Tensor
 
-    def __init__(self, *, penalty_weight: float = 1.0, distance: Kind = "coral") -> None:
-        super().__init__(penalty_weight)
-        if distance not in get_args(Kind):
-            raise unknown_name("distance", distance, get_args(Kind))
-        self.distance = distance
+    def __init__(self, *, penalty_weight: NotNegative = 1.0, distance: Kind = "coral") -> None:
+        super().__init__()
+        self.keep(penalty_weight=penalty_weight, distance=distance)
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
 
     def _terms(

@@ -1,7 +1,8 @@
 """Correlation alignment: the features of environments should agree in means and covariances."""
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
+from oochub.records.typed_values import NotNegative
 from oochub.trainers.objectives._alignment import Aligned, Kind
 
 
@@ -47,5 +48,8 @@ class Coral(Aligned):
         "arXiv:1607.01719"
     )
 
-    def __init__(self, *, penalty_weight: float = 1.0, form: str | None = None) -> None:
-        super().__init__(penalty_weight, form, "wilds", "subpopbench")
+    def __init__(
+        self, *, penalty_weight: NotNegative = 1.0, form: Literal["wilds", "subpopbench"] | None = None
+    ) -> None:
+        super().__init__()
+        self.keep(penalty_weight=penalty_weight, form=form)

@@ -1,15 +1,14 @@
 """Conditional value at risk: the mean of the largest losses of the batch."""
 
 import math
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from torch import Tensor
 
-from oochub.errors import OochubError
+from oochub.records.typed_values import Bounds
 from oochub.trainers.batch import gather_rows
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective
-from oochub.trainers.objectives._objective_checks import check_form
 
 
 class Cvar(Objective):
@@ -42,12 +41,13 @@ class Cvar(Objective):
         "Rockafellar, Uryasev. Optimization of Conditional Value-at-Risk. Journal of Risk 2(3), 2000"
     )
 
-    def __init__(self, *, p: float = 0.1, form: str | None = None) -> None:
+    p: float
+
+    def __init__(
+        self, *, p: Annotated[float, Bounds(0, 1, above=True)] = 0.1, form: Literal["subpopbench"] | None = None
+    ) -> None:
         super().__init__()
-        if not 0 < p <= 1:
-            raise OochubError(f"p must be a share of the rows, above 0 and at most 1, got {p}.")
-        check_form(form, "subpopbench")
-        self.p, self.form = p, form
+        self.keep(p=p, form=form)
 
     def forward(
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None

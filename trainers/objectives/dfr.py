@@ -3,12 +3,13 @@
 import math
 import warnings
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from torch import Tensor, nn
 
 from oochub.errors import OochubError, OochubWarning
+from oochub.records.typed_values import Bounds, Positive
 from oochub.trainers.fine_tuning.fitting import find_head_layers
 from oochub.trainers.heads.balanced_refits import fit_balanced_heads
 from oochub.trainers.losses import example_losses
@@ -59,13 +60,9 @@ class Dfr(Objective):
         "ICLR 2023. arXiv:2204.02937"
     )
 
-    def __init__(self, *, c: float = 0.1, refits: int = 10) -> None:
+    def __init__(self, *, c: Positive = 0.1, refits: Annotated[int, Bounds(1)] = 10) -> None:
         super().__init__()
-        if not 0 < c < math.inf:
-            raise OochubError(f"c must be a finite number above 0, got {c}.")
-        if not (refits >= 1 and float(refits).is_integer()):
-            raise OochubError(f"refits must be a whole number, 1 or larger, got {refits}.")
-        self.c, self.refits = c, refits
+        self.keep(c=c, refits=refits)
 
     @property
     def shares(self) -> tuple[float, ...]:

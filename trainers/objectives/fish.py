@@ -1,17 +1,15 @@
 """Fish: steps along the environments one after another, then a part of the way that they led."""
 
-import math
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
 
-from oochub.errors import OochubError
+from oochub.records.typed_values import Positive
 from oochub.trainers.batch import Batch, mix_losses
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective, Step, check_counts, check_environment, environment_means
 from oochub.trainers.objectives._mixing import mean_of_environments
-from oochub.trainers.objectives._objective_checks import check_form
 from oochub.trainers.training_step import TrainingStep
 
 
@@ -60,12 +58,9 @@ class Fish(Objective):
         "ICLR 2022. arXiv:2104.09937"
     )
 
-    def __init__(self, *, meta_lr: float = 0.5, form: str | None = None) -> None:
+    def __init__(self, *, meta_lr: Positive = 0.5, form: Literal["authors", "domainbed"] | None = None) -> None:
         super().__init__()
-        if not 0 < meta_lr < math.inf:
-            raise OochubError(f"meta_lr must be a finite number above 0, got {meta_lr}.")
-        check_form(form, "authors", "domainbed")
-        self.meta_lr, self.form = meta_lr, form
+        self.keep(meta_lr=meta_lr, form=form)
         self._environments = 0
 
     def prepare(self, *, class_counts: Any = None, environment_counts: Any = None) -> None:

@@ -1,19 +1,18 @@
 """Focal loss: rows that the model already gets right weigh less."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from oochub.errors import OochubError
+from oochub.records.typed_values import NotNegative
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective
 from oochub.trainers.objectives._objective_checks import (
     check_class_counts,
     check_classes,
-    check_form,
-    check_not_negative,
 )
 
 
@@ -50,12 +49,11 @@ class Focal(Objective):
         "Lin, Goyal, Girshick, He, Dollár. Focal Loss for Dense Object Detection. ICCV 2017. arXiv:1708.02002"
     )
     weights: Tensor
+    gamma: float
 
-    def __init__(self, *, gamma: float = 1.0, form: str | None = None) -> None:
+    def __init__(self, *, gamma: NotNegative = 1.0, form: Literal["nooch"] | None = None) -> None:
         super().__init__()
-        check_not_negative("gamma", gamma)
-        check_form(form, "nooch")
-        self.gamma, self.form = gamma, form
+        self.keep(gamma=gamma, form=form)
         self.register_buffer("weights", torch.zeros(0))
 
     def prepare(self, *, class_counts: Any = None, environment_counts: Any = None) -> None:

@@ -1,16 +1,14 @@
 """Group distributionally robust optimization: the environments with the largest loss weigh most."""
 
-import math
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from oochub.errors import OochubError
+from oochub.records.typed_values import NotNegative
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective, check_counts, check_environment, environment_means
-
-_FORMS = (None, "nooch", "wilds", "domainbed")
 
 
 class GroupDro(Objective):
@@ -68,16 +66,17 @@ class GroupDro(Objective):
     weights: Tensor
     penalty: Tensor
 
-    def __init__(self, *, step_size: float = 0.01, adjustment: float = 0.0, form: str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        step_size: NotNegative = 0.01,
+        adjustment: NotNegative = 0.0,
+        form: Literal["nooch", "wilds", "domainbed"] | None = None,
+    ) -> None:
         super().__init__()
-        for name, value in (("step_size", step_size), ("adjustment", adjustment)):
-            if not 0 <= value < math.inf:
-                raise OochubError(f"{name} must be a finite number, 0 or larger, got {value}.")
-        if form not in _FORMS:
-            raise OochubError(f"form must be one of {', '.join(map(repr, _FORMS))}, got {form!r}.")
+        self.keep(step_size=step_size, adjustment=adjustment, form=form)
         if adjustment and form in ("wilds", "domainbed"):
             raise OochubError(f"form={form!r} has no adjustment, got {adjustment}. Leave form out to use one.")
-        self.step_size, self.adjustment, self.form = step_size, adjustment, form
         self.register_buffer("weights", torch.zeros(0))
         self.register_buffer("penalty", torch.zeros(0))
 

@@ -1,15 +1,15 @@
 """Invariant risk minimization: one classifier should be the best of every environment."""
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from oochub.errors import OochubError
+from oochub.records.typed_values import Count, NotNegative
 from oochub.trainers.losses import example_losses, token_losses
 from oochub.trainers.objective import EnvironmentMeans, environment_means
-from oochub.trainers.objectives._objective_checks import check_form
 from oochub.trainers.objectives._penalized import Annealed, mean_over_present, position_in_environment
 
 
@@ -61,12 +61,18 @@ class Irm(Annealed):
         "Arjovsky, Bottou, Gulrajani, Lopez-Paz. Invariant Risk Minimization. 2019. arXiv:1907.02893"
     )
 
-    def __init__(self, *, penalty_weight: float = 100.0, anneal_steps: int = 500, form: str | None = None) -> None:
-        check_form(form, "nooch", "domainbed", "wilds")
+    def __init__(
+        self,
+        *,
+        penalty_weight: NotNegative = 100.0,
+        anneal_steps: Count = 500,
+        form: Literal["nooch", "wilds", "domainbed"] | None = None,
+    ) -> None:
         if form == "nooch" and anneal_steps not in (0, 500):
             raise OochubError(f"form='nooch' has no annealing, got anneal_steps={anneal_steps}. Leave it out.")
-        super().__init__(penalty_weight, 0 if form == "nooch" else anneal_steps)
-        self.form = form
+        steps = 0 if form == "nooch" else anneal_steps
+        super().__init__()
+        self.keep(penalty_weight=penalty_weight, anneal_steps=steps, form=form)
 
     def _terms(
         self, logits: Tensor, label: Tensor, environment: Tensor, features: Tensor | None

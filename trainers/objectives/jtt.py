@@ -1,21 +1,18 @@
 """Just train twice: the rows that a first model gets wrong weigh more in the training of a second."""
 
-import math
 import warnings
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from oochub.errors import OochubError
+from oochub.records.typed_values import Bounds
 from oochub.trainers.batch import Batch
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import CleanPass, Objective, Step, environment_means
-from oochub.trainers.objectives._objective_checks import check_form
 from oochub.trainers.samplers import EpochSampler, UniformSampler
 from oochub.trainers.training_step import TrainingStep
-
-_MODES = ("upsample", "loss_weight")
 
 
 class Jtt(Objective):
@@ -68,22 +65,21 @@ class Jtt(Objective):
         "without Training Group Information. ICML 2021. arXiv:2107.09044"
     )
     errors: Tensor
+    upweight: float
 
     def __init__(
-        self, *, upweight: float = 10.0, first_stage: float = 0.5, mode: str = "upsample", form: str | None = None
+        self,
+        *,
+        upweight: Annotated[float, Bounds(1)] = 10.0,
+        first_stage: Annotated[float, Bounds(0, 1, above=True, below=True)] = 0.5,
+        mode: Literal["upsample", "loss_weight"] = "upsample",
+        form: Literal["authors", "subpopbench", "spawrious"] | None = None,
     ) -> None:
         super().__init__()
-        if not 1 <= upweight < math.inf:
-            raise OochubError(f"upweight must be a finite number, 1 or larger, got {upweight}.")
-        if not 0 < first_stage < 1:
-            raise OochubError(f"first_stage must be a share of the run between 0 and 1, got {first_stage}.")
-        if mode not in _MODES:
-            raise OochubError(f"mode must be one of {', '.join(map(repr, _MODES))}, got {mode!r}.")
-        check_form(form, "authors", "subpopbench", "spawrious")
+        self.keep(upweight=upweight, first_stage=first_stage, mode=mode, form=form)
         if (form, mode) in (("authors", "loss_weight"), ("subpopbench", "upsample")):
-            other = _MODES[1 - _MODES.index(mode)]
+            other = "upsample" if mode == "loss_weight" else "loss_weight"
             raise OochubError(f"form={form!r} has mode={other!r}, got mode={mode!r}. Set that mode, or no form.")
-        self.upweight, self.first_stage, self.mode, self.form = upweight, first_stage, mode, form
         self.register_buffer("errors", torch.zeros(0, dtype=torch.bool))
 
     @property

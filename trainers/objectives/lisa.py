@@ -1,17 +1,17 @@
 """LISA: mixes rows of one class across environments, or rows of one environment across classes."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from oochub.errors import OochubError
+from oochub.records.typed_values import NotNegative, Share
 from oochub.trainers.batch import Batch, Mixed
 from oochub.trainers.objective import check_environment
 from oochub.trainers.objectives._mixing import Mixing, mix_pairs
-from oochub.trainers.objectives._objective_checks import check_form
 
 
 class Lisa(Mixing):
@@ -59,12 +59,11 @@ class Lisa(Mixing):
         "ICML 2022. arXiv:2201.00299"
     )
 
-    def __init__(self, *, alpha: float = 2.0, p_select: float = 0.5, form: str | None = None) -> None:
-        super().__init__(alpha)
-        if not 0 <= p_select <= 1:
-            raise OochubError(f"p_select must be a probability, 0 to 1, got {p_select}.")
-        check_form(form, "subpopbench")
-        self.p_select, self.form = p_select, form
+    def __init__(
+        self, *, alpha: NotNegative = 2.0, p_select: Share = 0.5, form: Literal["subpopbench"] | None = None
+    ) -> None:
+        super().__init__()
+        self.keep(alpha=alpha, p_select=p_select, form=form)
 
     def examine(self, model: Any, probe: Mapping[str, Tensor], *, label: Tensor, environment: Tensor) -> None:
         """Refuses texts, and rows of which none can be mixed; see `Objective.examine`."""

@@ -1,17 +1,17 @@
 """Mixup: the loss of images that are weighted means of two, against both labels with the same weights."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from oochub.errors import OochubError
+from oochub.records.typed_values import NotNegative
 from oochub.trainers.batch import Batch, Mixed, mix_losses
 from oochub.trainers.objective import check_environment
 from oochub.trainers.objectives._mixing import Mixing, mean_of_environments, mix_pairs
-from oochub.trainers.objectives._objective_checks import check_form
 
 
 class Mixup(Mixing):
@@ -49,10 +49,9 @@ class Mixup(Mixing):
         "Zhang, Cisse, Dauphin, Lopez-Paz. mixup: Beyond Empirical Risk Minimization. ICLR 2018. arXiv:1710.09412"
     )
 
-    def __init__(self, *, alpha: float = 0.2, form: str | None = None) -> None:
-        super().__init__(alpha)
-        check_form(form, "domainbed")
-        self.form = form
+    def __init__(self, *, alpha: NotNegative = 0.2, form: Literal["domainbed"] | None = None) -> None:
+        super().__init__()
+        self.keep(alpha=alpha, form=form)
         self._environments = 0
 
     def prepare(self, *, class_counts: Any = None, environment_counts: Any = None) -> None:

@@ -1,7 +1,8 @@
 """Maximum mean discrepancy: the features of environments should have the same distribution."""
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
+from oochub.records.typed_values import NotNegative
 from oochub.trainers.objectives._alignment import Aligned, Kind
 
 
@@ -47,5 +48,6 @@ class Mmd(Aligned):
         "adversarial auto-encoder, as DomainBed (Gulrajani, Lopez-Paz, ICLR 2021, arXiv:2007.01434)"
     )
 
-    def __init__(self, *, penalty_weight: float = 1.0, form: str | None = None) -> None:
-        super().__init__(penalty_weight, form, "subpopbench")
+    def __init__(self, *, penalty_weight: NotNegative = 1.0, form: Literal["subpopbench"] | None = None) -> None:
+        super().__init__()
+        self.keep(penalty_weight=penalty_weight, form=form)

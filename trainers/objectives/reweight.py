@@ -49,9 +49,6 @@ class Reweight(Weighted):
         "Madras, Zemel. Identifying and Benchmarking Natural Out-of-Context Prediction Problems. NeurIPS 2021"
     )
 
-    def __init__(self, *, alpha: float = 1.0, form: str | None = None) -> None:
-        super().__init__(alpha, form)
-
     def prepare(self, *, class_counts: Any = None, environment_counts: Any = None) -> None:
         """Sets the weights of the classes; see `Objective.prepare`."""
         self._weigh(check_class_counts(self, class_counts))

@@ -47,9 +47,6 @@ class ReweightEnvironments(Weighted):
         "Madras, Zemel. Identifying and Benchmarking Natural Out-of-Context Prediction Problems. NeurIPS 2021"
     )
 
-    def __init__(self, *, alpha: float = 1.0, form: str | None = None) -> None:
-        super().__init__(alpha, form)
-
     def prepare(self, *, class_counts: Any = None, environment_counts: Any = None) -> None:
         """Sets the weights of the environments; see `Objective.prepare`."""
         self._weigh(check_counts(self, environment_counts))

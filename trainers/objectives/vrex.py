@@ -5,6 +5,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from oochub.records.typed_values import Count, NotNegative
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objectives._penalized import Annealed, shares_of_present
 
@@ -46,8 +47,9 @@ class Vrex(Annealed):
         "via Risk Extrapolation (REx). ICML 2021. arXiv:2003.00688"
     )
 
-    def __init__(self, *, penalty_weight: float = 10.0, anneal_steps: int = 500) -> None:
-        super().__init__(penalty_weight, anneal_steps)
+    def __init__(self, *, penalty_weight: NotNegative = 10.0, anneal_steps: Count = 500) -> None:
+        super().__init__()
+        self.keep(penalty_weight=penalty_weight, anneal_steps=anneal_steps)
 
     def _terms(
         self, logits: Tensor, label: Tensor, environment: Tensor, features: Tensor | None

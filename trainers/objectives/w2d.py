@@ -5,16 +5,16 @@ For that the last map of features inside a classifier is found, and the rest of 
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
 from oochub.errors import OochubError
+from oochub.records.typed_values import Bounds, Share
 from oochub.trainers.batch import Batch
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective, Step
-from oochub.trainers.objectives._objective_checks import check_form
 from oochub.trainers.training_step import TrainingStep
 
 _LEAST_CHANGE = 1e-4  # of a probability: a smaller fall is none
@@ -198,22 +198,20 @@ class W2d(Objective):
     def __init__(
         self,
         *,
-        sample_share: float = 1 / 3,
-        feature_share: float = 0.25,
-        batch_share: float = 0.25,
-        last_share: float = 0.25,
-        form: str | None = None,
+        sample_share: Annotated[float, Bounds(0, 1, above=True)] = 1 / 3,
+        feature_share: Annotated[float, Bounds(0, 1, below=True)] = 0.25,
+        batch_share: Annotated[float, Bounds(0, 1, below=True)] = 0.25,
+        last_share: Share = 0.25,
+        form: Literal["authors"] | None = None,
     ) -> None:
         super().__init__()
-        limits = {"sample_share": sample_share, "feature_share": feature_share, "batch_share": batch_share}
-        for name, value in {**limits, "last_share": last_share}.items():
-            if not 0 <= value <= 1:
-                raise OochubError(f"{name} must be a share, 0 to 1, got {value}.")
-        if not sample_share or 1 in (feature_share, batch_share):
-            raise OochubError(f"sample_share must be above 0, feature_share and batch_share below 1, got {limits}.")
-        check_form(form, "authors")
-        self.sample_share, self.feature_share, self.batch_share = sample_share, feature_share, batch_share
-        self.last_share, self.form = last_share, form
+        self.keep(
+            sample_share=sample_share,
+            feature_share=feature_share,
+            batch_share=batch_share,
+            last_share=last_share,
+            form=form,
+        )
         self._map = ""
 
     def examine(self, model: Any, probe: Mapping[str, Tensor], *, label: Tensor, environment: Tensor) -> None:

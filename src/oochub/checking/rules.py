@@ -7,24 +7,23 @@ The numbers of a report that a rule of `oochub check` is about, found by the nam
 
 import math
 import re
-import sys
-import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Annotated, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
 from oochub.records.report_records import GroupRow, MetricDescription, Slice
-from oochub.records.schema import optional
+from oochub.records.schema import from_table, optional
+from oochub.records.typed_values import Bounds, Name
 from oochub.report import format_numbers
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
-from oochub.storage.reading import read_text
+from oochub.storage.reading import TomlFile
 
 State = Literal["pass", "fail", "undecided"]
 
@@ -36,21 +35,6 @@ RuleCorrection = Literal["none", "holm"]
 
 
 BOUNDS: tuple[Bound, ...] = get_args(Bound)
-
-
-_CORRECTIONS: tuple[RuleCorrection, ...] = get_args(RuleCorrection)
-
-
-_FILE_KEYS = ("correction", "rule")
-
-
-_RULE_KEYS = ("metric", "slice", "group", *BOUNDS)
-
-
-_LARGEST = 10**6  # bytes of a file of rules
-
-
-_DIGITS = 30  # of a number that an error repeats
 
 
 _EXAMPLE = '[[rule]], then metric = "accuracy", slice = "out_of_context" and at_least = 0.7'
@@ -154,6 +138,22 @@ class CheckRules:
         return any(rule.bound == "at_most_worse" for rule in self.rules)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _RuleTable:
+    metric: Name
+    slice: Name | None = None
+    group: Name | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+    at_most_worse: Annotated[float, Bounds(0)] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _RuleFile:
+    correction: RuleCorrection = "none"
+    rule: tuple[_RuleTable, ...] = ()
+
+
 def read_rules(rules: str | Path | Mapping[str, object]) -> CheckRules:
     """Reads rules and checks every key and value in them; names are looked up in a report later.
 
@@ -171,82 +171,41 @@ def read_rules(rules: str | Path | Mapping[str, object]) -> CheckRules:
     'accuracy at_least 0.7'
     >>> read_rules({"rule": [{"metric": "accuracy", "at_leest": 0.7}]})
     Traceback (most recent call last):
-    oochub.errors.OochubError: No key of rule 1 of the rules named 'at_leest'. Did you mean 'at_least' or 'at_most'? \
+    oochub.errors.OochubError: the rules: No field of rule[0] named 'at_leest'. Did you mean 'at_least' or 'at_most'? \
 Allowed: at_least, at_most, at_most_worse, group, metric, slice.
     """
     if isinstance(rules, Mapping):
-        name, content = "the rules", rules
+        name, content, at = "the rules", rules, lambda *names: "the rules"
     elif isinstance(rules, str | Path):
-        name, content = Path(rules).name, _read_toml(Path(rules).expanduser())
+        file = TomlFile(Path(rules).expanduser())
+        name, content, at = file.file.name, file.content, file.at
     else:
         raise OochubError(
             f'Rules must be the path of a TOML file or a dict such as {{"rule": [{{"metric": "accuracy", "at_least": '
             f"0.7}}]}}, got a {type(rules).__name__}."
         )
-    for key in content:
-        if key not in _FILE_KEYS:
-            raise unknown_name(f"key of {name}", str(key), _FILE_KEYS)
-    asked = content.get("correction", "none")
-    correction = next((each for each in _CORRECTIONS if each == asked), None)
-    if correction is None:
-        raise unknown_name(f"correction in {name}", str(asked), _CORRECTIONS)
-    listed = content.get("rule", ())
-    if not isinstance(listed, Sequence) or isinstance(listed, str) or not all(isinstance(r, Mapping) for r in listed):
-        raise OochubError(f"rule in {name} must be a list of tables. Write {_EXAMPLE}.")
-    if not listed:
+    read = from_table(_RuleFile, content, at=at)
+    if not read.rule:
         raise OochubError(f"There is no rule in {name}, so nothing can pass. Write {_EXAMPLE}.")
-    found = tuple(_read_rule(f"rule {number} of {name}", each) for number, each in enumerate(listed, 1))
-    met: set[Rule] = set()
-    for number, rule in enumerate(found, 1):
-        if rule in met:
+    numbers: dict[Rule, int] = {}
+    for number, table in enumerate(read.rule, 1):
+        rule = _make_rule(table, f"rule {number} of {name}")
+        if numbers.setdefault(rule, number) != number:
             raise OochubError(f"Rule {number} of {name} stands there twice: {rule.text}. Take one of them out.")
-        met.add(rule)
-    return CheckRules(name=name, rules=found, correction=correction)
+    return CheckRules(name=name, rules=tuple(numbers), correction=read.correction)
 
 
-def _read_toml(file: Path) -> Mapping[str, object]:
-    text = read_text(file, largest=_LARGEST)
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise OochubError(f"{file} is not TOML: {error}. Write {_EXAMPLE}.") from None
-
-
-def _read_rule(name: str, given: Mapping[str, object]) -> Rule:
-    for key in given:
-        if key not in _RULE_KEYS:
-            raise unknown_name(f"key of {name}", str(key), _RULE_KEYS)
-    texts: dict[str, str] = {}
-    for key in ("metric", "slice", "group"):
-        text = given.get(key, None)
-        if isinstance(text, str) and text:
-            texts[key] = text
-        elif key in given:
-            raise OochubError(f"{key} in {name} must be a text in quotes, got {text!r}.")
-    if "metric" not in texts:
-        raise OochubError(f'There is no metric in {name}. Add a line such as metric = "accuracy".')
-    if "*" in texts["metric"]:
-        raise OochubError(f"metric in {name} must be one name, got {texts['metric']!r}. Write a rule for each metric.")
-    if "slice" in texts and "group" in texts:
+def _make_rule(table: _RuleTable, name: str) -> Rule:
+    if "*" in table.metric:
+        raise OochubError(f"metric in {name} must be one name, got {table.metric!r}. Write a rule for each metric.")
+    if table.slice is not None and table.group is not None:
         raise OochubError(f"slice and group stand together in {name}. Leave one of them out.")
-    bounds = [key for key in BOUNDS if key in given]
+    bounds = [(bound, limit) for bound in BOUNDS if (limit := getattr(table, bound)) is not None]
     if len(bounds) != 1:
-        got = " and ".join(bounds) or "none"
+        got = " and ".join(bound for bound, _ in bounds) or "none"
         raise OochubError(f"There must be one of {', '.join(BOUNDS)} in {name}, got {got}.")
-    limit = given[bounds[0]]
-    if isinstance(limit, bool) or not isinstance(limit, int | float) or not abs(limit) <= sys.float_info.max:
-        raise OochubError(f"{bounds[0]} in {name} must be a finite number, got {_shorten(limit)}.")
-    if bounds[0] == "at_most_worse" and limit < 0:
-        raise OochubError(f"at_most_worse in {name} must be 0 or larger, got {limit:g}: it says how much may be lost.")
-    place = {key: texts.get(key) for key in ("slice", "group")}
-    return Rule(metric=texts["metric"], **place, bound=bounds[0], limit=float(limit))
-
-
-def _shorten(value: object) -> str:
-    """What was given, as Python writes it; a number of hundreds of digits by their number."""
-    if isinstance(value, int) and abs(value) >= 10**_DIGITS:
-        return f"a whole number of more than {_DIGITS} digits"
-    return f"{value!r:.200}" if isinstance(value, int | float | str | bool) else f"a {type(value).__name__}"
+    ((bound, limit),) = bounds
+    return Rule(metric=table.metric, slice=table.slice, group=table.group, bound=bound, limit=limit)
 
 
 def suggest_rules(report: Report, *, name: str, margin: float = 2.0) -> str:

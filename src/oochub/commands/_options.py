@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.highlighter import JSONHighlighter
 
 from oochub.errors import OochubError
-from oochub.records.parameters import list_kinds, parse_options
+from oochub.records.typed_values import list_kinds, parse_options
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.option import Option, Settings, get_default, list_options, type_of
 from oochub.settings.prediction_settings import PredictionSettings

@@ -86,7 +86,7 @@ def challenge(
     as_json: AsJson = False,
 ) -> None:
     """Makes a challenge set of any data: a criterion says which examples are out of context."""
-    from oochub.records.parameters import parse_options
+    from oochub.records.typed_values import parse_options
     from oochub.repository.write_repository import write_challenge_repository
 
     arguments: dict[str, Any] = dict(
@@ -123,7 +123,7 @@ def challenge(
 
 def _parse_members(text: str) -> Any:
     """The set that `1..245` or `road,grass,3..5` means."""
-    from oochub.records.parameters import parse_value
+    from oochub.records.typed_values import parse_value
 
     members: list[Any] = []
     for part in text.split(","):
@@ -136,7 +136,7 @@ def _parse_members(text: str) -> Any:
 
 
 def _parse_thresholds(text: str) -> tuple[float, ...]:
-    from oochub.records.parameters import parse_value
+    from oochub.records.typed_values import parse_value
 
     thresholds = tuple(parse_value(part, by="--tau") for part in text.split(","))
     if len(thresholds) > 2 or not all(type(part) in (int, float) for part in thresholds):

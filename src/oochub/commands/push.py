@@ -9,6 +9,7 @@ from oochub.commands._options import AsJson, out_console, print_result, shown, w
 from oochub.hub.upload import Pushed
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.hub_settings import HubSettings
+from oochub.settings.keywords import take_records
 from oochub.storage.artifacts import REPOSITORY
 
 PANEL = "Data"
@@ -42,9 +43,9 @@ def push(
     A second push of the same changes nothing; one that was interrupted goes on. The token is that of `hf auth login`,
     or HF_TOKEN.
     """
-    from oochub.hub.push import push_source
+    from oochub.hub.push import push as push_records
 
-    pushed = push_source(what, to, asked, raw, out=out)
+    pushed = take_records(push_records)(what, to, asked=asked, data=raw, out=out)
     if not as_json:
         _print_pushed(pushed, asked.dry_run)
     print_result(

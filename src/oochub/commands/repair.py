@@ -17,6 +17,7 @@ from oochub.commands._options import (
 )
 from oochub.settings.context_settings import ContextSettings
 from oochub.settings.data_settings import DataSettings
+from oochub.settings.keywords import take_records
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.repair_settings import RepairSettings
@@ -50,11 +51,13 @@ def repair(
     """
     check_models(model, how=how, device=asked.device)
     from oochub.records.schema import to_json
-    from oochub.repairing import repair_source
+    from oochub.repairing import repair as repair_model
     from oochub.repairs.repair import terminal, write_verdict
 
     without_weight_bars()
-    made = repair_source(model, source, data, how, asked, found=contexts, settings=settings, out=out)
+    made = take_records(repair_model)(
+        model, source, data=data, how=how, asked=asked, found=contexts, settings=settings, out=out
+    )
     result: dict[str, Any] = {"page": str(out / "repair.html"), "record": str(out / "repair.json")}
     if made.collection is not None and made.collection.ranked is not None:
         result["ranking"] = str(out / "collect.csv")

@@ -76,7 +76,7 @@ def sweep(
     as_json: AsJson = False,
 ) -> None:
     """Trains every task x method x setting x seed of a recipe, and selects; run again, it goes on."""
-    from oochub.records.parameters import parse_options
+    from oochub.records.typed_values import parse_options
     from oochub.storage.parquet_file import read_parquet
     from oochub.sweep.sweep_recipe import keep_buildable_tasks
 

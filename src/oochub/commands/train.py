@@ -9,6 +9,7 @@ import typer
 
 from oochub.commands._options import AsJson, Source, out_console, print_result, without_weight_bars, writes
 from oochub.settings.data_settings import DataSettings
+from oochub.settings.keywords import take_records
 from oochub.settings.training_settings import TrainingSettings
 from oochub.storage.artifacts import RUN
 
@@ -25,10 +26,10 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Trains a model with a robust objective; run again after an interruption, it goes on."""
-    from oochub.training import train_source
+    from oochub.training import train as train_model
 
     without_weight_bars()
-    result = train_source(source, out, data, asked, callbacks=[_EpochLines()])
+    result = take_records(train_model)(source, out, data=data, asked=asked, callbacks=[_EpochLines()])
     if not as_json:
         from oochub.storage.reading import read_json
 

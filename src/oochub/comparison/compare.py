@@ -39,10 +39,10 @@ from oochub.evaluation.slices import RowSet, explain_missing_side, is_computed, 
 from oochub.evaluation.tasks import task as task_of
 from oochub.prediction.predictions import Predictions
 from oochub.records.origin_records import PredictionsSource, Provenance
-from oochub.records.parameters import read_names
 from oochub.records.provenance import provenance
 from oochub.records.report_records import ComparedNumber, ComparedRows, GroupRow, Side
 from oochub.records.sides import GroupsOfRows
+from oochub.records.typed_values import read_names
 from oochub.report import wording
 from oochub.report.report import Report
 from oochub.settings import with_options

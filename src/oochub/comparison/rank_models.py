@@ -27,9 +27,10 @@ from oochub.process.follow import follow
 from oochub.records.document import Block, Document, DocumentForms
 from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel
 from oochub.records.report_records import ComparedNumber, MetricDescription, Role
-from oochub.records.schema import Bounds, Count, to_json
+from oochub.records.schema import to_json
 from oochub.records.sides import GroupsOfRows
 from oochub.records.table import Table
+from oochub.records.typed_values import Bounds, Count
 from oochub.report import format_numbers, svg, wording
 from oochub.report.footnotes import Footnotes
 from oochub.report.self_contained_page import self_contained_page

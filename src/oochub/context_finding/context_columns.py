@@ -37,7 +37,7 @@ from oochub.records.build_record import (
     FoundContexts,
     drop_build_column,
 )
-from oochub.records.parameters import check_parameters
+from oochub.records.typed_values import check_parameters
 from oochub.repository.write_repository import check_links, check_replaceable, write_repository
 from oochub.settings import only, with_options
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings

@@ -3,10 +3,7 @@
 `oochub.load` reads it wherever it reads own data; what is declared travels with the rows to predictions and reports.
 """
 
-import math
-import re
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -18,22 +15,34 @@ from oochub.data.challenge import challenge, check_arguments
 from oochub.errors import OochubError, unknown_name
 from oochub.metric import read_facts
 from oochub.records.build_record import OWN, BuildRecord, OwnDeclaration, OwnSide
-from oochub.records.schema import from_json
-from oochub.records.sides import Vocabulary
+from oochub.records.schema import from_table
+from oochub.records.typed_values import Name
 from oochub.settings.data_settings import DataSettings
-from oochub.storage.reading import read_text
+from oochub.storage.reading import TomlFile
 
 NAME = "benchmark.toml"
-_LARGEST = 10**6  # bytes
-_COLUMNS = ("image", "label", "context", "group", "cluster", "pair")
-_TABLES: Mapping[str, tuple[str, ...]] = {
-    "data": ("source", "config", *_COLUMNS),
-    "in_context": tuple(each.name for each in fields(OwnSide)),
-    "out_of_context": tuple(each.name for each in fields(OwnSide)),
-    "words": tuple(each.name for each in fields(Vocabulary)),
-}
-_FREE = ("usual", "criterion")  # tables whose keys are classes, or parameters
-_FIELDS = tuple(each.name for each in fields(OwnDeclaration))
+_DECLARED = tuple(one.name for one in fields(OwnDeclaration))
+_At = Callable[..., str]
+"""Function from the names that lead to a field to the file and its line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _DataTable:
+    source: Name = "."
+    config: Name | None = None
+    image: Name | None = None
+    label: Name | None = None
+    context: Name | None = None
+    group: Name | None = None
+    cluster: Name | None = None
+    pair: Name | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _File(OwnDeclaration):
+    data: _DataTable = _DataTable()
+    usual: Mapping[str, tuple[Name, ...]] | None = None
+    criterion: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,29 +83,19 @@ class BenchmarkFile:
 
     @classmethod
     def _read(cls, file: Path) -> "BenchmarkFile":
-        text = read_text(file, largest=_LARGEST)
-        try:
-            content = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-            raise OochubError(f"{file} is not TOML: {error}. Correct it there.") from None
-        at = _Lines(file, text)
-        _check_names(content, at)
-        data = content.pop("data", {})
-        criterion = content.pop("criterion", None)
-        usual = _read_usual(content.pop("usual", None), at)
-        if usual is not None and criterion is not None:
+        toml = TomlFile(file)
+        at, read = toml.at, from_table(_File, toml.content, at=toml.at)
+        declaration = OwnDeclaration(**{name: getattr(read, name) for name in _DECLARED})
+        if read.usual and read.criterion is not None:
             raise OochubError(f"{at('criterion')} and [usual] both say which rows are usual. Leave one of them out.")
-        declaration = _read_declaration(content, at, file)
-        for key, value in data.items():
-            if not isinstance(value, str) or not value:
-                raise OochubError(f"{at('data', key)}: {key} must be a text in quotes, got {value!r:.60}.")
-        settings = DataSettings(**{key: value for key, value in data.items() if key != "source"}, usual=usual)
+        _check_metrics(declaration, at)
+        columns = {name: value for name, value in vars(read.data).items() if name != "source"}
+        settings = DataSettings(**columns, usual=read.usual or None)
         _check_pair(settings, declaration, at)
-        name, arguments = _read_criterion(criterion, at)
-        source = _find_rows(file, data.get("source", "."), at)
+        name, arguments = _read_criterion(read.criterion, at)
         return cls(
             file=file,
-            source=source,
+            source=_find_rows(file, read.data.source, at),
             settings=settings,
             declaration=declaration,
             criterion=name,
@@ -122,7 +121,7 @@ class BenchmarkFile:
         """
         if self.criterion is not None:
             data = challenge(data, self.criterion, replace=True, **self.arguments).dataset
-        at = _Lines(self.file, read_text(self.file, largest=_LARGEST))
+        at = TomlFile(self.file).at
         for name in ("in_context", "out_of_context"):
             side = getattr(self.declaration, name)
             if side is not None:
@@ -143,80 +142,16 @@ class BenchmarkFile:
         return data
 
 
-class _Lines:
-    """Finds the line of a field in the file, for errors: "mine/benchmark.toml, line 7"."""
-
-    def __init__(self, file: Path, text: str) -> None:
-        self._file, self._lines = file, text.splitlines()
-
-    def __call__(self, *names: str) -> str:
-        """The file and the line of a field, by its tables and its name; the file alone if it is written another way."""
-        table: tuple[str, ...] = ()
-        for number, line in enumerate(self._lines, 1):
-            head = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", line)
-            if head:
-                table = tuple(part.strip().strip("\"'") for part in head[1].split("."))
-                if table == names:
-                    return f"{self._file}, line {number}"
-                continue
-            key = re.match(r"\s*([^=#\s][^=]*?)\s*=", line)
-            if key and (*table, *(part.strip().strip("\"'") for part in key[1].split("."))) == names:
-                return f"{self._file}, line {number}"
-        return self(*names[:-1]) if len(names) > 1 else str(self._file)
-
-
-def _check_names(content: Mapping[str, object], at: _Lines) -> None:
-    known = (*(name for name in _FIELDS if name not in _TABLES), *_TABLES, *_FREE)
-    for key, value in content.items():
-        if key not in known:
-            raise OochubError(f"{at(key)}: {unknown_name('field', key, known)}")
-        if key in (*_TABLES, *_FREE) and not isinstance(value, Mapping):
-            raise OochubError(f"{at(key)}: {key} must be a table, [{key}], got {value!r:.60}.")
-        for name in value if isinstance(value, Mapping) and key in _TABLES else ():
-            if name not in _TABLES[key]:
-                raise OochubError(f"{at(key, name)}: {unknown_name(f'field of [{key}]', name, _TABLES[key])}")
-
-
-def _read_usual(usual: Mapping[str, object] | None, at: _Lines) -> dict[str, tuple[str, ...]] | None:
-    read: dict[str, tuple[str, ...]] = {}
-    for name, contexts in (usual or {}).items():
-        if not isinstance(contexts, list) or not all(isinstance(each, str) and each for each in contexts):
-            raise OochubError(
-                f'{at("usual", name)}: the usual contexts of {name} must be a list such as ["grass", "barn"], got '
-                f"{contexts!r:.60}."
-            )
-        read[name] = tuple(contexts)
-    return read or None
-
-
-def _read_declaration(content: Mapping[str, object], at: _Lines, file: Path) -> OwnDeclaration:
-    _refuse_nan(content, at)
-    try:
-        declared = from_json(OwnDeclaration, content, what="benchmark.toml")
-    except OochubError as error:
-        words = str(error).removeprefix("benchmark.toml: ").replace(" Make the file again, or correct the field.", "")
-        place = re.match(r"(?:the field )?([a-z_]+)(?:\.([a-z_]+))?", words)
-        names = [name for name in (place.groups() if place else ()) if name]
-        raise OochubError(f"{at(*names) if names else file}: {words.rstrip('.')}.") from None
+def _check_metrics(declared: OwnDeclaration, at: _At) -> None:
     asked = {"headline": [declared.headline] if declared.headline else [], "metrics": [*declared.metrics]}
     for key, names in asked.items():
         for name in names:
             if name not in catalog.names("metric"):
                 raise OochubError(f"{at(key)}: {unknown_name('metric', name, catalog.names('metric'))}")
     _check_chance(declared, at)
-    return declared
 
 
-def _refuse_nan(content: Mapping[str, object], at: _Lines, *tables: str) -> None:
-    """TOML has nan, and no bound refuses it."""
-    for key, value in content.items():
-        if isinstance(value, Mapping):
-            _refuse_nan(value, at, *tables, str(key))
-        elif isinstance(value, float) and math.isnan(value):
-            raise OochubError(f"{at(*tables, key)}: {key} must be a number, got nan. If there is none, leave it out.")
-
-
-def _check_chance(declared: OwnDeclaration, at: _Lines) -> None:
+def _check_chance(declared: OwnDeclaration, at: _At) -> None:
     """Refuses a number of guessing that the headline metric cannot have; [0, 1] where the rows choose the metric."""
     headline = declared.headline or next(iter(declared.metrics), None)
     facts = None if headline is None else read_facts(catalog.get("metric", headline))
@@ -227,7 +162,7 @@ def _check_chance(declared: OwnDeclaration, at: _Lines) -> None:
         raise OochubError(f"{at('chance')}: chance must be {allowed}, got {declared.chance:g}: {of}.")
 
 
-def _read_criterion(content: Mapping[str, Any] | None, at: _Lines) -> tuple[str | None, dict[str, Any]]:
+def _read_criterion(content: Mapping[str, Any] | None, at: _At) -> tuple[str | None, dict[str, Any]]:
     if content is None:
         return None, {}
     name = content.get("name")
@@ -242,7 +177,7 @@ def _read_criterion(content: Mapping[str, Any] | None, at: _Lines) -> tuple[str 
     return name, arguments
 
 
-def _find_rows(file: Path, source: str, at: _Lines) -> str:
+def _find_rows(file: Path, source: str, at: _At) -> str:
     """The folder or file of the rows, which lies below the file's own folder."""
     folder = file.absolute().parent
     if "\0" in source:
@@ -259,7 +194,7 @@ def _find_rows(file: Path, source: str, at: _Lines) -> str:
     return str(place) if source != "." else str(folder)
 
 
-def _check_pair(settings: DataSettings, declared: OwnDeclaration, at: _Lines) -> None:
+def _check_pair(settings: DataSettings, declared: OwnDeclaration, at: _At) -> None:
     for name, side in (("in_context", declared.in_context), ("out_of_context", declared.out_of_context)):
         if settings.pair is not None and side is not None and side.form != "rows":
             raise OochubError(
@@ -268,7 +203,7 @@ def _check_pair(settings: DataSettings, declared: OwnDeclaration, at: _Lines) ->
             )
 
 
-def _check_side(name: str, side: OwnSide, data: datasets.DatasetDict, at: _Lines) -> None:
+def _check_side(name: str, side: OwnSide, data: datasets.DatasetDict, at: _At) -> None:
     if side.split not in data:
         raise OochubError(f"{at(name, 'split')}: {unknown_name('split', side.split, data)}")
     features = data[side.split].features

@@ -28,7 +28,8 @@ from yaml import YAMLError
 from oochub.data.shards import INDEX, read_features
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
-from oochub.records.schema import Count, from_json, optional, to_json
+from oochub.records.schema import from_json, optional, to_json
+from oochub.records.typed_values import Count
 from oochub.remote.hub_errors import retry
 from oochub.remote.remote_repository import fetch_file
 from oochub.storage.cache import describe_state, keep_bytes, make_key, read_kept_bytes

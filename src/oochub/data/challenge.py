@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from oochub import catalog
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.records.build_record import drop_build_column
-from oochub.records.parameters import check_parameters
 from oochub.records.sides import CHALLENGES
+from oochub.records.typed_values import check_parameters
 from oochub.stats.criterion_arrays import check_positives, is_binary
 
 KINDS = CHALLENGES

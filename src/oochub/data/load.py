@@ -3,7 +3,7 @@
 Columns of class numbers may come as text, so that `row["challenge"] == "easy"` says what it seems to say.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from os import PathLike
@@ -22,7 +22,7 @@ from oochub.data.user_data import drop_features, make_user_data
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.prediction.prediction_data import check_data_set
 from oochub.records.build_record import BuildRecord
-from oochub.records.parameters import check_parameters
+from oochub.records.typed_values import check_parameters
 from oochub.registration import hash_source
 from oochub.settings import with_options
 from oochub.settings.data_settings import DataSettings
@@ -291,8 +291,6 @@ def use_text_columns(data: Any, columns: bool | str | Sequence[str] = True) -> A
     truth = {catalog.get("output", name).label_column for name in catalog.names("output")}
     names = {column: _get_class_names(data.features[column]) for column in data.column_names if column not in truth}
     names = {column: classes for column, classes in names.items() if classes}
-    if isinstance(columns, Mapping) or not isinstance(columns, bool | Iterable):
-        raise OochubError(f"text_columns must be True, or names of columns, got a {type(columns).__name__}.")
     chosen = [columns] if isinstance(columns, str) else list(names if columns is True else columns or ())
     for column in chosen:
         if column not in names:

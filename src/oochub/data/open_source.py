@@ -437,7 +437,8 @@ def _check_class_numbers(data: Mapping[str, datasets.Dataset]) -> None:
                 wrong = pc.or_(pc.less(numbers, -1), pc.greater_equal(numbers, feature.num_classes))
                 if pc.any(wrong).as_py():
                     number = numbers[pc.index(wrong, True).as_py()]
-                    row = _find_row(table.column(name), part.features[name], number.as_py())
+                    is_plain = isinstance(part.features[name], datasets.ClassLabel)
+                    row = f"row {pc.index(table.column(name), number.as_py()).as_py()} of " if is_plain else ""
                     raise OochubError(
                         f"{name} is {number.as_py()} in {row}split {split}, but there are {feature.num_classes} "
                         "classes, numbered from 0. Correct it, or leave the row out; -1 stands for no class."
@@ -462,13 +463,6 @@ def _collect_numbers(array: Any, feature: Any) -> Iterator[tuple[datasets.ClassL
                 yield from _collect_numbers(pc.struct_field(array, name), inner)
     elif isinstance(feature, datasets.List | datasets.LargeList) and _holds_classes(feature.feature):
         yield from _collect_numbers(pc.list_flatten(array), feature.feature)
-
-
-def _find_row(column: pa.ChunkedArray, feature: Any, number: int) -> str:
-    """The first row that holds a number, as "row 3 of "; "" if the column does not hold one class per row."""
-    if not isinstance(feature, datasets.ClassLabel):
-        return ""
-    return f"row {pc.index(column, number).as_py()} of "
 
 
 def _check_regular_files(entries: Sequence["os.DirEntry[str]"]) -> None:
@@ -638,11 +632,7 @@ def _list_paths(folder: Path, entries: Sequence["os.DirEntry[str]"]) -> list[str
     """The path of each file below a folder, without folders that begin with two underscores."""
     start = len(str(folder)) + 1
     paths = [entry.path[start:] for entry in entries if _is(entry.is_file)]
-    return [path for path in paths if "__" not in path or not _is_special(path)]
-
-
-def _is_special(path: str) -> bool:
-    return any(part.startswith("__") for part in path.split("/")[:-1])
+    return [path for path in paths if not ("__" in path and any(p.startswith("__") for p in path.split("/")[:-1]))]
 
 
 def _read_card(folder: Path, config: str) -> datasets.DatasetInfo:

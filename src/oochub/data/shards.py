@@ -22,7 +22,8 @@ from datasets.builder import Key
 from datasets.exceptions import DatasetGenerationError
 
 from oochub.errors import OochubError, choose_wording, unknown_name
-from oochub.records.schema import Count, from_json, optional, to_json
+from oochub.records.schema import from_json, optional, to_json
+from oochub.records.typed_values import Count
 from oochub.storage.reading import TarMember, parse_json, read_json
 
 INDEX = "index.json"

@@ -445,11 +445,6 @@ def _list(alike: Sequence[Sequence[str]], into: Sequence[str] = ()) -> str:
     return "; ".join(said[:_SHOWN]) + ("; ..." if len(said) > _SHOWN else "")
 
 
-def _has_truth(features: Mapping[str, Any]) -> bool:
-    """Whether the data have the truth of another kind of output, such as boxes."""
-    return any(catalog.get("output", name).label_column in features for name in catalog.names("output"))
-
-
 class MadeColumn(NamedTuple):
     """A column of our row form: how `datasets` calls it, and its values by split."""
 
@@ -525,7 +520,11 @@ class UserColumns:
     def _read_label(self) -> ClassColumn | None:
         """Classes, which the folders of images may name; None for numbers, or where nothing says them."""
         label = list_class_folders(self.data) if self._label_name is None else None
-        if self._label_name is None and label is None and not _has_truth(self._features):
+        if (
+            self._label_name is None
+            and label is None
+            and not any(catalog.get("output", name).label_column in self._features for name in catalog.names("output"))
+        ):
             self._label_name = self._guess("label")
         name = self._label_name
         if name is not None:

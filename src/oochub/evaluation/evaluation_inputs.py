@@ -23,7 +23,7 @@ from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.exchange.bridge import ROW, find_bridge
 from oochub.prediction.predictions import Predictions
 from oochub.records.metadata import RESERVED
-from oochub.records.parameters import read_names
+from oochub.records.typed_values import read_names
 from oochub.report.report import Report
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.evaluation_settings import EvaluationSettings, IntervalSettings

@@ -137,24 +137,7 @@ def push(
         OochubError: No token, a name that is none, an unknown source, a setting that is of another kind of source;
             the Hub refuses or cannot be reached.
     """
-    return push_source(str(what), to, asked, data, out=out)
-
-
-def push_source(
-    source: str, to: str | None, asked: HubSettings, data: DataSettings, *, out: str | Path | None = None
-) -> Pushed:
-    """What `oochub.push` does, with the options as records.
-
-    Args:
-        source: See `push`; so are the others.
-        to: The repository.
-        asked: What is pushed, and how.
-        data: The raw folder of a benchmark, and the options of its builder.
-        out: The folder to build into.
-
-    Raises:
-        OochubError: See `push`.
-    """
+    source = str(what)
     given = {"to": to, "out": out, **data.given(), **asked.given()}
 
     def refuse(names: Iterable[str], why: str) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 from oochub.errors import OochubError, choose_wording
 from oochub.leaderboard.check_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
-from oochub.records.parameters import check_parameters
 from oochub.records.schema import to_json
+from oochub.records.typed_values import check_parameters
 from oochub.report.report import Report
 from oochub.storage.artifacts import ENTRY
 from oochub.storage.files import write_whole_folder

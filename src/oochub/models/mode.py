@@ -18,7 +18,7 @@ from oochub.models.model_source import ModelSource
 from oochub.models.supported_models import list_architectures
 from oochub.output import Output
 from oochub.records.metadata import PredictedBy, Training
-from oochub.records.parameters import check_parameters
+from oochub.records.typed_values import check_parameters
 
 
 class PredictedData(NamedTuple):

@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 from oochub.errors import OochubError, OochubWarning
 from oochub.prediction.stored_columns import LazyColumns, StoredRows, join_text
 from oochub.records.metadata import VECTORS, Metadata
-from oochub.records.schema import Count, check_version, from_json, optional, to_json
+from oochub.records.schema import check_version, from_json, optional, to_json
+from oochub.records.typed_values import Count
 from oochub.stats.logits import SoftmaxSummary
 from oochub.storage.artifacts import HEAD, PREDICTIONS
 from oochub.storage.files import STREAMS, check_writable, write_whole, write_whole_folder

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oochub.errors import OochubError
 from oochub.metric import read_facts
-from oochub.records.schema import Share, from_json, optional, remainder, to_json
+from oochub.records.schema import from_json, optional, remainder, to_json
 from oochub.records.sides import Form, PercentileOfGroups, Rows, Vocabulary, WorstOfGroups
+from oochub.records.typed_values import Share
 
 if TYPE_CHECKING:
     import datasets

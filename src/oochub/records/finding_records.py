@@ -16,8 +16,9 @@ from typing import Annotated, Any, Literal
 
 from oochub.records.build_record import ContextCheck
 from oochub.records.report_records import SHOWN
-from oochub.records.schema import AtMost, Bounds, Count, Share, ShareEstimate, optional
+from oochub.records.schema import ShareEstimate, optional
 from oochub.records.sides import Reading
+from oochub.records.typed_values import Bounds, Count, Length, Share
 from oochub.stats.estimate import Estimate
 from oochub.stats.p_values import Correction
 
@@ -227,7 +228,7 @@ class ShownRow:
     example_id: str
     label: str
     attributions: tuple[str, ...] = optional(())
-    pictures: Annotated[tuple[ProbedPicture, ...], AtMost(5)]
+    pictures: Annotated[tuple[ProbedPicture, ...], Length(most=5)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,7 +262,7 @@ class BackgroundProbe:
     thing: str | None = optional()
     n: Count
     left_out: Mapping[str, Count]
-    variants: Annotated[tuple[VariantRow, ...], AtMost(5)]
+    variants: Annotated[tuple[VariantRow, ...], Length(most=5)]
     gap: Annotated[Estimate, Bounds(-1, 1)]
     gap_log_odds: Estimate
     shown: ShownRow | None = optional()

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
 from oochub.records.output_columns import LONGEST_NAME
-from oochub.records.schema import Count, check_version, from_json, optional
+from oochub.records.schema import check_version, from_json, optional
+from oochub.records.typed_values import Count
 from oochub.storage.reading import parse_json
 
 SCHEMA_VERSION = 1

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from oochub.records.metadata import HubDataSet, Training
-from oochub.records.schema import Count, optional
+from oochub.records.schema import optional
 from oochub.records.sides import Form, Vocabulary
+from oochub.records.typed_values import Count
 from oochub.storage.parquet_file import Integrity
 
 

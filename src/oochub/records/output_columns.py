@@ -298,7 +298,7 @@ def coerce_array(name: str, values: Any) -> NDArray[Any] | pa.Array | pa.Chunked
     oochub.errors.OochubError: label is masked in 1 of 2 rows, first row 1: got a MaskedArray of int64 (2,). Leave \
 these rows out, or fill them in.
     """
-    array = values if _is_arrow(values) else _unwrap(name, values)
+    array = values if isinstance(values, pa.Array | pa.ChunkedArray) else _unwrap(name, values)
     if isinstance(array, np.ndarray):
         array = _normalize_array(name, array, values)
     if isinstance(array, list):
@@ -441,10 +441,6 @@ def _holds(value: Any) -> bool:
     except _FAULTS:
         return False
     return True
-
-
-def _is_arrow(values: Any) -> bool:
-    return isinstance(values, pa.Array | pa.ChunkedArray)
 
 
 def _explain_no_column(name: str, values: Any, error: BaseException, row: int | None = None) -> OochubError:

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple
 
 from oochub.metric import MetricFacts
-from oochub.records.schema import AtMost, Count, Share, ShareEstimate, optional
+from oochub.records.schema import ShareEstimate, optional
+from oochub.records.typed_values import Count, Length, Share
 from oochub.stats.estimate import Estimate
 
-SHOWN = AtMost(5_000)
+SHOWN = Length(most=5_000)
 """How many rows of one kind a report holds; a terminal shows so many in seconds."""
 Side = Literal["in", "out"]
 Role = Literal["all", "in", "out", "hard_positive", "hard_negative", "split"]

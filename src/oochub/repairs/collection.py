@@ -14,8 +14,9 @@ from markupsafe import Markup
 
 from oochub.records.document import Block, Document
 from oochub.records.report_records import Side
-from oochub.records.schema import Bounds, Count, Share, optional
+from oochub.records.schema import optional
 from oochub.records.table import Table
+from oochub.records.typed_values import Bounds, Count, Share
 from oochub.report import format_numbers, svg, wording
 from oochub.report.charts import Axis, Dot, PlaneChart, Trace
 from oochub.report.footnotes import Footnotes, describe_interval

@@ -18,8 +18,9 @@ from oochub.comparison.paired_report import PairedReport, PairWords, make_paired
 from oochub.errors import OochubError
 from oochub.records.document import Block, Document
 from oochub.records.report_records import ComparedNumber
-from oochub.records.schema import Count, Share, from_json, optional, to_json
+from oochub.records.schema import from_json, optional, to_json
 from oochub.records.table import Table, escape_markdown
+from oochub.records.typed_values import Count, Share
 from oochub.repairs.collection import Collection, draw_learning_curves, make_collection_document
 from oochub.report import format_numbers, wording
 from oochub.report.footnotes import Footnotes, describe_interval

@@ -161,7 +161,7 @@ def _count_errors_by_context(evaluation: "Evaluation") -> ErrorsByContext | None
     wrong = np.bincount(codes[label != answer], minlength=len(contexts))
     order = sorted(np.flatnonzero(counts).tolist(), key=lambda code: (-wrong[code], contexts[code]))[:_CONTEXTS]
     confused = _Confusion(codes, label, answer, answers)
-    left, shown = SHOWN.items, []
+    left, shown = SHOWN.most, []
     for code in order:
         here = errors.context == code
         confusion = confused.of(code, left)

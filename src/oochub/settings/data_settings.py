@@ -83,7 +83,7 @@ class DataSettings(Settings):
         panel="Data",
         flag="--image-column",
     )
-    usual: Mapping[str, Sequence[str]] | None = option(
+    usual: Mapping[str, str | Sequence[str]] | None = option(
         None,
         help="The usual contexts of a class; default those clearly more frequent with it.",
         more='Such as {"dog": ["grass", "beach"]}.',

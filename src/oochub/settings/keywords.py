@@ -134,6 +134,12 @@ def with_options(
     return decorate
 
 
+def take_records(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The public function as it is written: it takes records, which a command has, in place of their options."""
+    unwrapped: Callable[..., Any] = inspect.unwrap(function)
+    return unwrapped
+
+
 def _list_keywords(taken: Taken, types: Mapping[str, Any]) -> list[inspect.Parameter]:
     return [
         inspect.Parameter(

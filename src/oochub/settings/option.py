@@ -8,12 +8,13 @@ with which a command is shown again.
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
-from functools import cache
-from numbers import Integral, Real
-from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
+from functools import cache, reduce
+from math import inf
+from operator import or_
+from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type_hints
 
 from oochub.errors import OochubError, choose_wording, unknown_name
-from oochub.records.parameters import is_finite, list_kinds, parse_options, read_names
+from oochub.records.typed_values import Bounds, Mismatch, explain, list_kinds, parse_options, read_names, read_value
 
 _PLACE = "option"
 
@@ -59,6 +60,12 @@ class Option:
     commands: tuple[str, ...] | None = None
     python: bool = True
     is_keyed: bool = True
+
+    @property
+    def bounds(self) -> Bounds:
+        """What a number must lie between."""
+        low = next((one for one in (self.least, self.above) if one is not None), -inf)
+        return Bounds(low, inf if self.most is None else self.most, above=self.above is not None)
 
     @property
     def text(self) -> str:
@@ -168,65 +175,25 @@ def _check_value(name: str, value: Any, about: Option, annotation: Any) -> Any:
     Raises:
         OochubError: The value is of none of the types, or out of bounds.
     """
-    kinds = list_kinds(annotation)
-    if value is None and type(None) in kinds:
+    kinds = [kind for kind in list_kinds(annotation) if kind is not type(None)]
+    if value is None and len(kinds) < len(list_kinds(annotation)):
         return value
     if isinstance(value, os.PathLike) and str in kinds:
         return os.fspath(value)
-    if any(get_origin(each) is Iterable for each in kinds):
+    if any(get_origin(kind) is Iterable for kind in kinds):
         return tuple(read_names(name, value))
-    choices = [choice for each in kinds if get_origin(each) is Literal for choice in get_args(each)]
+    choices = [choice for kind in kinds if get_origin(kind) is Literal for choice in get_args(kind)]
     if choices:
         if not isinstance(value, str) or value not in choices:
             raise unknown_name(about.noun or name, value, choices, about.hint)
         return value
-    known = all(each in _WORDS or get_origin(each) is Mapping for each in kinds)
-    fitting = next((each for each in kinds if _fits(value, each, about)), None)
-    if known and fitting is None:
-        wanted = " or ".join(_describe_wanted(each, about, value) for each in kinds if each is not type(None))
+    kind = reduce(or_, (Annotated[kind, about.bounds] if kind in (int, float) else kind for kind in kinds))
+    try:
+        read = read_value(kind, value)
+    except Mismatch:
         hint = about.hint and f" {about.hint}"
-        raise OochubError(f"{choose_wording(name, about.flag_alone)} must be {wanted}, got {_cut(repr(value))}.{hint}")
-    if fitting in (int, bool):
-        return fitting(value)  # of NumPy's it is Python's
-    return float(value) if fitting is float and not isinstance(value, int) else value
-
-
-def _fits(value: Any, kind: Any, about: Option) -> bool:
-    if get_origin(kind) is Mapping:
-        return isinstance(value, Mapping)
-    if kind is bool:
-        return isinstance(value, bool) or type(value).__name__ in ("bool_", "bool")  # of NumPy
-    if kind not in (int, float):
-        return kind in _WORDS and isinstance(value, kind)
-    if isinstance(value, bool) or not isinstance(value, Integral if kind is int else Real) or not is_finite(value):
-        return False
-    number, least, above, most = cast(float, value), about.least, about.above, about.most
-    is_large = (least is None or number >= least) and (above is None or number > above)
-    return is_large and (most is None or number <= most)
-
-
-_WORDS: Mapping[Any, str] = {
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    str: "a text",
-    type(None): "none",
-}
-
-
-def _describe_wanted(kind: Any, about: Option, value: Any) -> str:
-    """What a value must be, in words."""
-    if kind not in (int, float):
-        return "values by name, as {'name': ...}" if get_origin(kind) is Mapping else _WORDS[kind]
-    words = _WORDS[kind] if about.above is None else f"{_WORDS[kind]} above {about.above:g}"
-    words += "" if about.least is None else f", {about.least:g} or larger"
-    words += "" if about.most is None else f", {about.most:,} at most"
-    is_odd = kind is float and isinstance(value, float) and not is_finite(value)
-    return choose_wording(words, "a finite number") if is_odd else words
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 100 else f"{text[:100]}..."
+        raise OochubError(f"{choose_wording(name, about.flag_alone)} {explain(kind, value)}{hint}") from None
+    return value if isinstance(value, int | Mapping) else read  # of NumPy's numbers it is Python's
 
 
 def _write_typed(about: Option, value: Any) -> tuple[str, ...]:

@@ -12,8 +12,10 @@ import stat
 import struct
 import tarfile
 import tokenize
+import tomllib
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -39,6 +41,7 @@ _ADDRESS = re.compile(r"(.+\.tar)\?offset=(\d+)&size=(\d+)", re.DOTALL)
 _LARGEST = 2**28  # bytes of a member
 _FAULTS = (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError, RuntimeError, zlib.error)
 _AGAIN = "Make the archive again."
+_LARGEST_TOML = 10**6  # bytes
 
 
 def check_regular_file(file: Path | str) -> Path:
@@ -167,6 +170,44 @@ def parse_json(text: str | bytes, *, name: str, kept: Callable[[dict[str, Any]],
     except ValueError as error:  # no UTF-8, or a whole number of thousands of digits
         reason = str(error)
     raise OochubError(f"{name} is not read: {reason}. Make or fetch the file again.")
+
+
+class TomlFile:
+    """A TOML file: its content, and the line of each field for errors.
+
+    Args:
+        file: Its path.
+
+    Raises:
+        OochubError: What `read_text` raises, or it is no TOML.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file, text = file, read_text(file, largest=_LARGEST_TOML)
+        try:
+            self.content: dict[str, Any] = tomllib.loads(text)
+        except (ValueError, RecursionError) as error:  # a TOMLDecodeError, or a number of thousands of digits
+            raise OochubError(f"{file} is not TOML: {error}. Correct it.") from None
+        self._lines = text.splitlines()
+
+    def at(self, *names: str | int) -> str:
+        """The file and the line of a field, "mine/benchmark.toml, line 7"; the file alone if it is written another way.
+
+        Args:
+            *names: The tables that lead to it and its name; of a list of tables, also the number of one.
+        """
+        table: tuple[str | int, ...] = ()
+        counts: Counter[tuple[str | int, ...]] = Counter()
+        for number, line in enumerate(self._lines, 1):
+            match = re.match(r"\s*(\[*)\s*([^\]=#\s][^\]=]*?)\s*[=\]]", line)
+            parts = tuple(part.strip().strip("\"'") for part in match[2].split(".")) if match else ()
+            if match and match[1]:
+                table = parts
+                if len(match[1]) > 1:
+                    table, counts[parts] = (*parts, counts[parts]), counts[parts] + 1
+            if match and (table if match[1] else (*table, *parts)) == names:
+                return f"{self.file}, line {number}"
+        return self.at(*names[:-1]) if len(names) > 1 else str(self.file)
 
 
 def check_weight(text: str | bytes, *, name: str) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
+from oochub.records.typed_values import check_values
 from oochub.trainers.arguments import RobustTrainingArguments
 
 _MOST_SETTINGS = 10_000  # of one method
@@ -187,7 +188,7 @@ def check_names(objective: str, names: Iterable[str], where: str) -> None:
             raise unknown_name(f"hyperparameter of {objective} or training argument in {where}", name, own + ARGUMENTS)
 
 
-def check_table(table: Any, allowed: Mapping[str, type], where: str) -> None:
+def check_table(table: Any, allowed: Mapping[str, Any], where: str) -> None:
     """Checks that a table of TOML has only allowed keys, each with a value of its type.
 
     Raises:
@@ -197,12 +198,7 @@ def check_table(table: Any, allowed: Mapping[str, type], where: str) -> None:
     """
     if not isinstance(table, Mapping):
         raise OochubError(f"{where} must be a table of TOML, got {table!r}.")
-    words = {str: "a text", int: "a whole number", bool: "true or false", dict: "a table", list: "a list"}
-    for key, value in table.items():
-        if key not in allowed:
-            raise unknown_name(f"key in {where}", key, allowed)
-        if not isinstance(value, allowed[key]) or isinstance(value, bool) != (allowed[key] is bool):
-            raise OochubError(f"{key} in {where} must be {words[allowed[key]]}, got {value!r}.")
+    check_values(table, allowed, kind=f"key in {where}", subject=f"{{name}} in {where}")
 
 
 def _draw_values(title: str, name: str, table: Any, count: int, seeds: list[int]) -> list[Any]:

@@ -191,13 +191,7 @@ def feature_sweep(
     track = name_features_track(recipe.hidden)
     folder = _claim_folder(Path(out), recipe, track)
     with lock_target(folder, kind=SWEEP):
-        return _sweep_recipe(
-            recipe, folder, partial(_measure_together, measure, folder), only=only, track=track, pause=_PAUSE
-        )
-
-
-def _measure_together(measure: MeasureTogether, folder: Path, runs: list[Run]) -> Results:
-    return measure(runs, folder)
+        return _sweep_recipe(recipe, folder, lambda runs: measure(runs, folder), only=only, track=track, pause=_PAUSE)
 
 
 def _claim_folder(folder: Path, recipe: SweepRecipe, track: str) -> Path:
@@ -235,7 +229,8 @@ def _sweep_recipe(
             settled = [_settle_run(run, table) for run in stage]
             known += settled
             results |= {run.id: _read_result(folder, run) for run in settled}
-            todo = [run for run in settled if not run.follows and not _is_finished(results[run.id])]
+            finished = {name for name, result in results.items() if result is not None and result.status == "finished"}
+            todo = [run for run in settled if not run.follows and run.id not in finished]
             bar.update(len(stage) - len(todo))
             due = 0.0
             table = _write(recipe, folder, known, results, track)
@@ -275,10 +270,6 @@ def _read_result(folder: Path, run: Run) -> RunResult | None:
     if not file.is_file():
         return None
     return from_json(RunResult, json.loads(file.read_text("utf-8")), what=str(file))
-
-
-def _is_finished(result: RunResult | None) -> bool:
-    return result is not None and result.status == "finished"
 
 
 def _write(

@@ -6,14 +6,13 @@ Which tasks of a recipe a raw folder can give: those that a pattern matches and 
 """
 
 import re
-import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from inspect import signature
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import datasets
 
@@ -21,8 +20,8 @@ from oochub import catalog
 from oochub.benchmark import find_data_folder
 from oochub.data.load import check_options
 from oochub.errors import OochubError, choose_wording, unknown_name
-from oochub.records.parameters import check_parameters
-from oochub.storage.reading import read_text
+from oochub.records.typed_values import Bounds, check_parameters
+from oochub.storage.reading import TomlFile
 from oochub.sweep.methods import (
     ARGUMENTS,
     METHOD_KEYS,
@@ -39,34 +38,34 @@ from oochub.trainers.arguments import RobustTrainingArguments
 FOLDER = Path(__file__).parent / "recipes"
 """Folder of the recipes that come with the hub."""
 
-_TASK_KEYS: Mapping[str, type] = {
+_LARGEST_SIZE = 100_000  # pixels a side, or numbers of a layer
+_LARGEST_SEED = 2**32 - 1  # that numpy and torch take
+_Size = Annotated[int, Bounds(1, _LARGEST_SIZE)]
+_LISTS = ("seeds", "tasks", "leave_out", "needs")  # an override may give one item of them
+_TASK_KEYS: Mapping[str, Any] = {
     "model": str,
     "pretrained": bool,
-    "image_size": int,
+    "image_size": _Size,
     "environments": str,
     "hold_out": bool,
     "seeds": list,
-    "options": dict,
-    "arguments": dict,
-    "fixed": dict,
-    "random": dict,
-    "default": dict,
+    **dict.fromkeys(("options", "arguments", "fixed", "random", "default"), dict),
     "methods": list,
 }
-_PLAIN_KEYS: Mapping[str, type] = {
+_PLAIN_KEYS: Mapping[str, Any] = {
     **{key: kind for key, kind in _TASK_KEYS.items() if kind is not dict and key != "methods"},
-    **dict.fromkeys(("about", "source", "select", "head", "trial_option", "soup"), str),
-    **dict.fromkeys(("tasks", "leave_out", "needs"), list),
-    **dict.fromkeys(("draw_seed", "hidden_size", "draws"), int),
+    **dict.fromkeys(("about", "source", "select", "trial_option"), str),
+    "head": Literal["linear", "mlp"],
+    "soup": Literal["", "uniform", "greedy"],  # as in model_soup, which imports torch
+    "tasks": list,
+    **dict.fromkeys(("leave_out", "needs"), Sequence[str]),
+    **dict.fromkeys(("draw_seed", "draws"), int),
+    "hidden_size": _Size,
 }
 _TABLES = ("options", "arguments", "methods", "per_task", "tuning", "variants", "random", "default")
 _KEYS = {**_PLAIN_KEYS, **dict.fromkeys(_TABLES, dict)}
 _VARIANT_KEYS = {**_PLAIN_KEYS, "options": dict, "arguments": dict, "tuning": dict, "methods": list}
 _MOST_RUNS = 100_000
-_LARGEST_SIZE = 100_000  # pixels a side, or numbers of a layer
-_LARGEST_SEED = 2**32 - 1  # that numpy and torch take
-_HEADS = ("linear", "mlp")
-_SOUPS = ("uniform", "greedy")  # as in model_soup, which imports torch
 _TASK = re.compile(r"\w[\w-]*(/(?!\.)[\w.*?\[\]-]+)?")  # its config may hold * and ?; it becomes a part of a path
 _PLACE = re.compile(r"\.(/(?!\.)[\w.-]+)+")  # of own data, below the working directory
 _TUNING_KEYS: Mapping[str, type] = {"shared": str, "seeds": list, "carry": dict}
@@ -267,11 +266,7 @@ def _read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
             hint = "A recipe of your own is a file whose name ends in .toml."
             raise unknown_name("recipe", str(recipe), list_recipes(), hint)
         file = FOLDER / f"{recipe}.toml"
-    text = read_text(file, largest=10**6)
-    try:
-        return file.stem, tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # a TOMLDecodeError, or a number of thousands of digits
-        raise OochubError(f"{file} is not valid TOML: {error}. Correct it.") from error
+    return file.stem, TomlFile(file).content
 
 
 def _apply_change(raw: Values, change: Values, where: str) -> dict[str, Any]:
@@ -296,7 +291,7 @@ def _apply_overrides(raw: Values, overrides: Values) -> dict[str, Any]:
         for title, method in raw.get("methods", {}).items():
             if key in method or any(key in method.get(part, {}) for part in ("fixed", "grid", "random")):
                 raise OochubError(f"The method {title} itself sets {key}. Change it in a recipe of your own.")
-        if _PLAIN_KEYS.get(key) is list:
+        if key in _LISTS:
             items = value if isinstance(value, list) else [value]
             value = [int(item) if str(item).isdecimal() else item for item in items]
         (table["arguments"] if key in ARGUMENTS else table)[key] = value
@@ -368,14 +363,6 @@ def _check(recipe: SweepRecipe) -> None:
     """Builds every objective and all training arguments once, so that a wrong value is said now."""
     if recipe.select not in RULES:
         raise unknown_name("selection rule", recipe.select, RULES)
-    if recipe.head not in _HEADS:
-        raise unknown_name("head", recipe.head, _HEADS)
-    for key, value in (("image_size", recipe.image_size), ("hidden_size", recipe.hidden_size)):
-        if value is not None and not 1 <= value <= _LARGEST_SIZE:
-            raise OochubError(f"{key} must be a whole number from 1 to {_LARGEST_SIZE:,}, got {str(value)[:20]}.")
-    for key, names in (("leave_out", recipe.leave_out), ("needs", recipe.needs)):
-        if wrong := [name for name in names if not isinstance(name, str)]:
-            raise OochubError(f"{key} must be a list of names, got {wrong[0]!r} in it.")
     if (recipe.select == "leave_one_environment_out") != bool(recipe.leave_out):
         raise OochubError(
             "select = 'leave_one_environment_out' and leave_out, the list of the environments to leave out, go "
@@ -384,8 +371,6 @@ def _check(recipe: SweepRecipe) -> None:
     for benchmark in recipe.benchmarks:
         trials = dict.fromkeys([recipe.trial_option] if recipe.trial_option else [], 0)
         check_options(benchmark, {**recipe.options, **trials})
-    if recipe.soup and recipe.soup not in _SOUPS:
-        raise unknown_name("soup", recipe.soup, _SOUPS)
     if recipe.soup and (recipe.tuning or recipe.leave_out):
         raise OochubError(
             f"soup={recipe.soup!r} mixes the settings of a task, so tuning and leave_out do not go with it. Leave one "

@@ -321,7 +321,7 @@ def make_trial_tables(table: pd.DataFrame) -> list[Table]:
         methods = list(dict.fromkeys(rows["method"]))
         tasks_of: dict[str, list[str]] = {}
         for task in dict.fromkeys(rows["task"]):
-            tasks_of.setdefault(_find_title(task), []).append(task)
+            tasks_of.setdefault(str(get_declaration(task).title) if is_benchmark(task) else task, []).append(task)
         averages: dict[str, dict[str, _Trials]] = {}
         for title, tasks in tasks_of.items():
             cells = {
@@ -337,10 +337,6 @@ def make_trial_tables(table: pd.DataFrame) -> list[Table]:
             overall = {method: _average(list(of.values()), trials) for method, of in by_method.items()}
             made.append(_tabulate(f"Averages, {metric}", {name: name for name in tasks_of}, by_method, overall, trials))
     return made
-
-
-def _find_title(task: str) -> str:
-    return str(get_declaration(task).title) if is_benchmark(task) else task
 
 
 def _collect_trials(rows: pd.DataFrame, method: str, task: str, number: str) -> _Trials:

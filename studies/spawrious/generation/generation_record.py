@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError
-from oochub.records.schema import Count, check_version, from_json, to_json
+from oochub.records.schema import check_version, from_json, to_json
+from oochub.records.typed_values import Count
 from oochub.stats.estimate import Estimate
 from oochub.stats.proportion import wilson
 from oochub.storage.files import write_whole

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from oochub.errors import OochubError
-from oochub.records.parameters import check_parameters, parse_options
+from oochub.records.typed_values import check_parameters, parse_options
 
 
 def _method(
@@ -44,13 +44,13 @@ def test_what_fits_is_taken(given):
         ({"rate": True}, "a finite number, got True"),
         ({"count": 1.5}, "The parameter count must be a whole number, got 1.5"),
         ({"count": None}, "a whole number, got None"),
-        ({"name": 3}, "The parameter name must be a text or none, got 3"),
+        ({"name": 3}, "The parameter name must be text or none, got 3"),
         ({"on": 1}, "The parameter on must be true or false, got 1"),
         ({"kind": "c"}, "The parameter kind must be one of a, b, got 'c'"),
-        ({"names": 5}, "The parameter names must be a text or a list, each a text, got 5"),
-        ({"names": ["a", 5]}, "a text or a list, each a text, got ['a', 5]"),
-        ({"names": {"a"}}, "a text or a list, each a text, got {'a'}"),
-        ({"names": {"a": 1}}, "a text or a list, each a text, got {'a': 1}"),
+        ({"names": 5}, "The parameter names must be text or a list, each text, got 5"),
+        ({"names": ["a", 5]}, "text or a list, each text, got ['a', 5]"),
+        ({"names": {"a"}}, "text or a list, each text, got {'a'}"),
+        ({"names": {"a": 1}}, "text or a list, each text, got {'a': 1}"),
         ({"pair": [1]}, "a finite number or a list of 2, each a finite number, or none, got [1]"),
         ({"pair": ["x", 1]}, "or a list of 2, each a finite number, or none, got ['x', 1]"),
         ({"rat": 1}, "No parameter named 'rat'. Did you mean 'rate'"),
