@@ -312,8 +312,8 @@ def _open_quantized(
     Raises:
         OochubError: It cannot be quantized or opened.
     """
-    code, content = digest_files([Path(quantization.__file__)]), hashlib.sha256(model).hexdigest()
-    key = make_key(content, calibration.key, code, needs_reduced_range(), version("onnxruntime"))
+    code, digest = digest_files([Path(quantization.__file__)]), hashlib.sha256(model).hexdigest()
+    key = make_key(digest, calibration.key, code, needs_reduced_range(), version("onnxruntime"))
 
     def make() -> bytes:
         rows = len(next(iter(example.values())))
