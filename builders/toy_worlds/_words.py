@@ -20,10 +20,10 @@ AWKWARD = (
 )
 
 
-def sentence(rng: np.random.Generator, words: Sequence[str], *, fillers: int = 8) -> str:
+def write_sentence(rng: np.random.Generator, words: Sequence[str], *, fillers: int = 8) -> str:
     """The words in any order, among others that mean nothing.
 
-    >>> "trash" in sentence(np.random.default_rng(0), ["trash"], fillers=2).split()
+    >>> "trash" in write_sentence(np.random.default_rng(0), ["trash"], fillers=2).split()
     True
     """
     every = [*words, *(_FILLERS[number] for number in rng.integers(len(_FILLERS), size=fillers))]

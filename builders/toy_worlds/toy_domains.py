@@ -1,12 +1,14 @@
 """A toy of DomainBed's data sets of images: drawn classes in the folders of PACS, VLCS and four others."""
 
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 
-from oochub.builders.toy_worlds import _folder
-from oochub.builders.toy_worlds._domain_painting import draw_domains
+import numpy as np
 
-_SIZES = {"small": 4, "medium": 40}
+from oochub.builders.toy_worlds._folder import Files, World
+from oochub.builders.toy_worlds._things import DOMAINS, ID_THINGS, paint
+
+_WORLD = World("toy_domains", {"small": 4, "medium": 40}, 1, counts="pictures_per_class", version={"drawing": 2})
 _DOMAINS = {
     "PACS": {"art_painting": "art", "cartoon": "cartoon", "photo": "photo", "sketch": "sketch"},
     "VLCS": {"Caltech101": "product", "LabelMe": "sand", "SUN09": "meadow", "VOC2007": "photo"},
@@ -57,11 +59,19 @@ def toy_domains(folder: str | Path, *, size: str | int = "small", seed: int = 0)
     >>> sorted(path.name for path in root.glob("PACS/*"))
     ['art_painting', 'cartoon', 'photo', 'sketch']
     """
-    count = _folder.count_of(size, _SIZES, least=1)
-    record = {"world": "toy_domains", "drawing": 2, "pictures_per_class": count, "seed": seed}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+    return _WORLD.draw(folder, _draw, size, seed=seed)
 
 
-def _draw(draft: Path, *, count: int, seed: int) -> None:
+def _draw(count: int, *, seed: int) -> Files:
     for number, (name, domains) in enumerate(_DOMAINS.items()):
-        draw_domains(draft / name, domains, _CLASSES[name].split(), count=count, seed=seed, number=number)
+        for path, picture in draw_domains(domains, _CLASSES[name], count=count, stream=(seed, number)):
+            yield f"{name}/{path}", picture
+
+
+def draw_domains(domains: Mapping[str, str], classes: str, *, count: int, stream: tuple[int, int]) -> Files:
+    """Draws `count` images of each class in each domain, which has one of the ways of drawing."""
+    for place, (domain, way) in enumerate(domains.items()):
+        for label, (name, thing) in enumerate(zip(classes.split(), ID_THINGS.values(), strict=False)):
+            for k in range(count):
+                rng = np.random.default_rng([*stream, place, label, k])
+                yield f"{domain}/{name}/{k + 1:05}.jpg", paint(rng, thing, DOMAINS[way])

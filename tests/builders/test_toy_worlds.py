@@ -197,7 +197,7 @@ def test_control_world_has_no_link_between_object_and_context() -> None:
     Planted fault: the control world drawn with correlation .5.
     """
     for correlation in (None, 0.88):
-        drawn = [_scenes.scene(np.random.default_rng([1, i]), correlation=correlation) for i in range(2500)]
+        drawn = [_scenes.make_scene(np.random.default_rng([1, i]), correlation=correlation) for i in range(2500)]
         for task, contexts in PUBLISHED.items():
             has = np.array([task in {thing.name for thing in scene.things} for scene in drawn])
             near = np.array([contexts.split("+")[0] in scene.contexts for scene in drawn])
