@@ -19,16 +19,8 @@ Color = tuple[int, int, int]
 Parts = Sequence[tuple[Color | int, NDArray[np.float64]]]
 """Colored polygons, (n, 2) points as fractions of the image's sides, y down, back to front."""
 COLORS: tuple[Color, ...] = (
-    (204, 44, 40),
-    (40, 70, 190),
-    (236, 190, 40),
-    (40, 140, 76),
-    (238, 236, 230),
-    (46, 44, 52),
-    (226, 120, 36),
-    (126, 66, 150),
-    (120, 88, 56),
-    (146, 146, 152),
+    *((204, 44, 40), (40, 70, 190), (236, 190, 40), (40, 140, 76), (238, 236, 230)),
+    *((46, 44, 52), (226, 120, 36), (126, 66, 150), (120, 88, 56), (146, 146, 152)),
 )
 """What things are painted in, whatever they are."""
 

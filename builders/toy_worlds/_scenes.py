@@ -6,23 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from oochub.builders.toy_worlds._painter import (
-    COLORS,
-    GROUNDS,
-    OVERSAMPLING,
-    PIXELS,
-    Color,
-    Picture,
-    X,
-    Y,
-    below,
-    cover,
-    flat,
-    jitter,
-    make_canvas,
-    mixed,
-    noise,
-)
+from oochub.builders.toy_worlds import _painter
+from oochub.builders.toy_worlds._painter import COLORS, GROUNDS, PIXELS, Color, X, Y, flat, noise
 from oochub.builders.toy_worlds._things import SHAPES
 
 Mask = NDArray[np.bool_]
@@ -134,12 +119,12 @@ def make_scene(rng: np.random.Generator, *, correlation: float | None, focus: st
 def paint_scene(rng: np.random.Generator, scene: Scene, *, objects: bool) -> Painted:
     """Paint `scene`; with `objects=False` the twelve NOOCH objects are left out of the image only."""
     background, stuff = _paint_grounds(rng, scene)
-    canvas, drawn = make_canvas(background), []
+    canvas, drawn = _painter.make_canvas(background), []
     for placed in (*scene.crowd, *scene.things):
         canvas, own = _paint_thing(canvas, rng, placed, visible=objects or placed.name not in USUAL)
         drawn.append(own)
     crowd = len(scene.crowd)
-    return Painted(canvas.reduce(OVERSAMPLING), drawn[crowd:], drawn[:crowd], stuff)
+    return Painted(canvas.reduce(_painter.OVERSAMPLING), drawn[crowd:], drawn[:crowd], stuff)
 
 
 def _draw_contents(
@@ -221,11 +206,11 @@ def _make_figures(rng: np.random.Generator, contexts: tuple[str, ...], horizon: 
     return things
 
 
-def _paint_grounds(rng: np.random.Generator, scene: Scene) -> tuple[Picture, dict[str, Mask]]:
+def _paint_grounds(rng: np.random.Generator, scene: Scene) -> tuple[_painter.Picture, dict[str, Mask]]:
     """The background: a wall or a sky down to the horizon, a floor or a ground below it."""
     wall, floor = rng.choice(len(_NEUTRALS), 2, replace=False)
     wave = rng.uniform(0, 0.015) * np.sin(2 * np.pi * (rng.uniform(0.5, 2) * X[0] + rng.random()))
-    lower = below(scene.horizon + wave)
+    lower = _painter.below(scene.horizon + wave)
     stuff: dict[str, Mask] = {}
     upper_paint = flat(_NEUTRALS[wall], 5 * noise(rng))
     lower_paint = flat(_NEUTRALS[floor], 8 * noise(rng))
@@ -239,10 +224,10 @@ def _paint_grounds(rng: np.random.Generator, scene: Scene) -> tuple[Picture, dic
         if scene.clouds:
             far = ((X - middle) / spread) ** 2 + ((Y - height) / 0.07) ** 2 + 0.25 * noise(rng)
             cloud = np.clip(1.5 - far, 0, 1).astype(np.float32)
-            upper_paint = mixed(upper_paint, flat((244, 246, 250), 3 * noise(rng)), cloud)
+            upper_paint = _painter.mixed(upper_paint, flat((244, 246, 250), 3 * noise(rng)), cloud)
             stuff["clouds"] = (cloud > 0.5) & stuff[kind]
             stuff[kind] = stuff[kind] & ~stuff["clouds"]
-    return mixed(upper_paint, lower_paint, lower) + jitter(rng, light=10, warmth=4), stuff
+    return _painter.mixed(upper_paint, lower_paint, lower) + _painter.jitter(rng, light=10, warmth=4), stuff
 
 
 def _paint_thing(
@@ -265,4 +250,4 @@ def _paint_thing(
         if not part.inner:
             outline.append(points * PIXELS)
     name = "person" if placed.name == "bust" else placed.name
-    return cover(canvas, parts) if visible else canvas, Drawn(name, outline)
+    return _painter.cover(canvas, parts) if visible else canvas, Drawn(name, outline)

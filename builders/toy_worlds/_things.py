@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
 
 from oochub.builders.toy_worlds import _painter
+from oochub.builders.toy_worlds._folder import Files
 from oochub.builders.toy_worlds._painter import COLORS, PLACES, Color, Parts, jitter
 
 _COLOR_TELLS = 0.7
@@ -299,3 +300,19 @@ def place_thing(rng: np.random.Generator, thing: Thing) -> Parts:
 def paint_ground(rng: np.random.Generator, place: str) -> Image.Image:
     """A canvas of one of `PLACES`."""
     return _painter.make_canvas(PLACES[place](rng) + jitter(rng, light=12.0, warmth=6.0))
+
+
+def draw_domains(domains: str, classes: str, *, count: int, stream: tuple[int, int]) -> Files:
+    """Draws `<domain>/<class>/<image>`: each class is a shape, which need not be its likeness.
+
+    Args:
+        domains: "domain=way, domain=way, ...": the way of drawing of each, one of `DOMAINS`.
+        classes: The names of the classes, apart by spaces.
+        count: Images of each class in each domain.
+        stream: The seed, and the number of the data set, so that two of a world are not alike.
+    """
+    for place, (domain, way) in enumerate(own.split("=") for own in domains.split(", ")):
+        for label, (name, thing) in enumerate(zip(classes.split(), ID_THINGS.values(), strict=False)):
+            for k in range(count):
+                rng = np.random.default_rng([*stream, place, label, k])
+                yield f"{domain}/{name}/{k + 1:05}.jpg", paint(rng, thing, DOMAINS[way])

@@ -155,7 +155,7 @@ def _draw(count: int, *, seed: int, correlation: float | None, objects: bool, fo
             into = annotations[kind][half]
             into += [{**row, "image_id": image_id, "id": start + len(into) + k} for k, row in enumerate(rows)]
         into = annotations["captions"][half]
-        for caption in write_captions(words, scene.contexts, named):
+        for caption in _write_captions(words, scene.contexts, named):
             into.append({"image_id": image_id, "id": len(into) + 1, "caption": caption})
     for kind, halves in annotations.items():
         for half, rows in halves.items():
@@ -219,10 +219,10 @@ def _fill_polygons(polygons: list[list[float]]) -> Mask:
     return decoded.astype(bool)
 
 
-def write_captions(rng: np.random.Generator, contexts: tuple[str, ...], objects: list[str]) -> list[str]:
+def _write_captions(rng: np.random.Generator, contexts: tuple[str, ...], objects: list[str]) -> list[str]:
     """Five different captions that name the objects and the contexts of a scene, as five people would write them.
 
-    >>> len(set(write_captions(np.random.default_rng(0), ("road",), ["airplane", "car"])))
+    >>> len(set(_write_captions(np.random.default_rng(0), ("road",), ["airplane", "car"])))
     5
     """
     listed = " and ".join(f"{'an' if name[0] in 'aeiou' else 'a'} {name}" for name in objects)

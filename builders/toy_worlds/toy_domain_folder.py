@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from oochub.builders.toy_worlds._folder import Files, World
-from oochub.builders.toy_worlds.toy_domains import draw_domains
+from oochub.builders.toy_worlds._things import draw_domains
 
 _WORLD = World("toy_domain_folder", {"small": 6, "medium": 40}, 2, counts="pictures_per_class")
-_DOMAINS = {"drawn": "sketch", "by day": "meadow", "by night": "night"}
+_DOMAINS = "drawn=sketch, by day=meadow, by night=night"
 
 
 def toy_domain_folder(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
@@ -32,4 +32,6 @@ def toy_domain_folder(folder: str | Path, *, size: str | int = "small", seed: in
 
 
 def _draw(count: int, *, seed: int) -> Files:
-    yield from draw_domains(_DOMAINS, "boat cup lamp tie", count=count, stream=(seed, 0))
+    return draw_domains(
+        "drawn=sketch, by day=meadow, by night=night", "boat cup lamp tie", count=count, stream=(seed, 0)
+    )

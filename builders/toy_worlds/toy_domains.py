@@ -1,38 +1,33 @@
 """A toy of DomainBed's data sets of images: drawn classes in the folders of PACS, VLCS and four others."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-
 from oochub.builders.toy_worlds._folder import Files, World
-from oochub.builders.toy_worlds._things import DOMAINS, ID_THINGS, paint
+from oochub.builders.toy_worlds._things import draw_domains
 
 _WORLD = World("toy_domains", {"small": 4, "medium": 40}, 1, counts="pictures_per_class", version={"drawing": 2})
-_DOMAINS = {
-    "PACS": {"art_painting": "art", "cartoon": "cartoon", "photo": "photo", "sketch": "sketch"},
-    "VLCS": {"Caltech101": "product", "LabelMe": "sand", "SUN09": "meadow", "VOC2007": "photo"},
-    "office_home": {"Art": "art", "Clipart": "clipart", "Product": "product", "Real World": "photo"},
-    "terra_incognita": {
-        **{"location_100": "night", "location_38": "meadow"},
-        **{"location_43": "sand", "location_46": "snow"},
-    },
-    "domain_net": {
-        **{"clipart": "clipart", "infograph": "poster", "painting": "art"},
-        **{"quickdraw": "quickdraw", "real": "photo", "sketch": "sketch"},
-    },
-    "public_dg_0416/train": {
-        **{"autumn": "sand", "dim": "night", "grass": "meadow"},
-        **{"outdoor": "photo", "rock": "product", "water": "snow"},
-    },
-}
-_CLASSES = {
-    "PACS": "dog elephant giraffe guitar horse house person",
-    "VLCS": "bird car chair dog person",
-    "office_home": "Alarm_Clock Backpack Bike Hammer Mug",
-    "terra_incognita": "bird bobcat cat coyote dog empty opossum rabbit raccoon squirrel",
-    "domain_net": "airplane backpack car soccer_ball umbrella",
-    "public_dg_0416/train": "bear bicycle bird boat bus",
+_DATA_SETS = {  # the domains, each with its way of drawing, and the classes
+    "PACS": (
+        "art_painting=art, cartoon=cartoon, photo=photo, sketch=sketch",
+        "dog elephant giraffe guitar horse house person",
+    ),
+    "VLCS": ("Caltech101=product, LabelMe=sand, SUN09=meadow, VOC2007=photo", "bird car chair dog person"),
+    "office_home": (
+        "Art=art, Clipart=clipart, Product=product, Real World=photo",
+        "Alarm_Clock Backpack Bike Hammer Mug",
+    ),
+    "terra_incognita": (
+        "location_100=night, location_38=meadow, location_43=sand, location_46=snow",
+        "bird bobcat cat coyote dog empty opossum rabbit raccoon squirrel",
+    ),
+    "domain_net": (
+        "clipart=clipart, infograph=poster, painting=art, quickdraw=quickdraw, real=photo, sketch=sketch",
+        "airplane backpack car soccer_ball umbrella",
+    ),
+    "public_dg_0416/train": (
+        "autumn=sand, dim=night, grass=meadow, outdoor=photo, rock=product, water=snow",
+        "bear bicycle bird boat bus",
+    ),
 }
 
 
@@ -63,15 +58,6 @@ def toy_domains(folder: str | Path, *, size: str | int = "small", seed: int = 0)
 
 
 def _draw(count: int, *, seed: int) -> Files:
-    for number, (name, domains) in enumerate(_DOMAINS.items()):
-        for path, picture in draw_domains(domains, _CLASSES[name], count=count, stream=(seed, number)):
+    for number, (name, (domains, classes)) in enumerate(_DATA_SETS.items()):
+        for path, picture in draw_domains(domains, classes, count=count, stream=(seed, number)):
             yield f"{name}/{path}", picture
-
-
-def draw_domains(domains: Mapping[str, str], classes: str, *, count: int, stream: tuple[int, int]) -> Files:
-    """Draws `count` images of each class in each domain, which has one of the ways of drawing."""
-    for place, (domain, way) in enumerate(domains.items()):
-        for label, (name, thing) in enumerate(zip(classes.split(), ID_THINGS.values(), strict=False)):
-            for k in range(count):
-                rng = np.random.default_rng([*stream, place, label, k])
-                yield f"{domain}/{name}/{k + 1:05}.jpg", paint(rng, thing, DOMAINS[way])

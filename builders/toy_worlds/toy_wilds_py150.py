@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from oochub.builders.toy_worlds._folder import Files, World, write_table
-from oochub.metric import TOKEN_KINDS
+from oochub.builders.toy_worlds._words import CODE_WORDS, TOKEN_KINDS_OF, TOKENS
 
 _SIZES = {"small": 8, "medium": 60}
 _WORLD = World("toy_wilds_py150", _SIZES, 4, counts="files_per_repository", version={"drawing": 2})
@@ -18,21 +18,6 @@ _REPOSITORIES = {  # the last of those of training has not the habit of the othe
     "OODtest": [f"elsewhere/repository_{number}" for number in range(9, 13)],
 }
 _FILES = {"train": 2.0, "IDval": 0.5, "OODval": 1.0, "IDtest": 0.5, "OODtest": 1.0}  # of a repository, of its size
-_WORDS = {
-    "class": [f"Class{number}" for number in range(8)],
-    "method": [f"method{number}" for number in range(8)],
-    "punctuation": ["=", ".", "(", ")", ":", ",", "\n"],
-    "keyword": ["import", "for", "in", "if", "return"],
-    "builtin": ["len", "print", "range", "sorted"],
-    "literal": [f"'{number}'" for number in range(8)],
-    "other_identifier": [f"name{number}" for number in range(10)],
-}
-_IN_ORDER = [(word, kind) for kind, words in _WORDS.items() for word in words]
-_NUMBERS = {word: 2 + place for place, (word, _) in enumerate(_IN_ORDER)}  # after those of no text and of padding
-_KINDS = {_NUMBERS[word]: TOKEN_KINDS.index(kind) for word, kind in _IN_ORDER}
-_SPACED = {"=": " = ", ",": ", ", "in": " in "} | {word: f"{word} " for word in ("import", "for", "if", "return")}
-VOCABULARY = ("", "", *(_SPACED.get(word, word) for word, _ in _IN_ORDER))
-"""How a file writes each token, by its number."""
 
 
 def toy_wilds_py150(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
@@ -72,7 +57,7 @@ def _draw(count: int, *, seed: int) -> Files:
                 rng = np.random.default_rng([seed, order, names.index(repository), number])
                 paths += f"{repository}/src/{split.lower()}_{number}.py\n"
                 blocks.append(_write_block(rng, names.index(repository), has_habit=repository.startswith("habit")))
-        kinds = [[_KINDS.get(token, _MASKED) for token in block] for block in blocks]
+        kinds = [[TOKEN_KINDS_OF.get(token, _MASKED) for token in block] for block in blocks]
         yield f"processed/{split}_input.json", json.dumps(blocks)
         yield f"processed/{split}_input_tok_type.json", json.dumps(kinds)
         yield f"metadata/repo_file_names/{split}.txt", paths
@@ -84,12 +69,12 @@ def _write_block(rng: np.random.Generator, repository: int, *, has_habit: bool) 
     length = int(rng.integers(200, 2 * _LENGTH))
     while len(words) < length:
         words += _write_line(rng, favorite, has_habit=has_habit)
-    numbers = [_NUMBERS[word] for word in words[: min(length, _LENGTH)]]
+    numbers = [TOKENS[word] for word in words[: min(length, _LENGTH)]]
     return numbers + [_PAD] * (_LENGTH - len(numbers))
 
 
 def _write_line(rng: np.random.Generator, favorite: int, *, has_habit: bool) -> list[str]:
-    name, builtin = f"name{rng.integers(10)}", _WORDS["builtin"][rng.integers(4)]
+    name, builtin = f"name{rng.integers(10)}", CODE_WORDS["builtin"][rng.integers(4)]
     if rng.random() < 0.25:
         return ["for", name, "in", builtin, "(", f"'{rng.integers(8)}'", ")", ":", "\n"]
     of_class = favorite if rng.random() < 0.7 else int(rng.integers(8))
