@@ -15,6 +15,8 @@ from oochub.storage.files import write_whole_folder
 
 Files = Iterator[tuple[str, Image.Image | str | bytes]]
 """The files of a world one after the other: a path within its folder, and what it holds."""
+FINE = {"quality": 95, "subsampling": 0}
+"""How photographs are saved that lose next to nothing."""
 _Cell = TypeVar("_Cell")
 
 

@@ -83,10 +83,6 @@ def _pavement(rng: np.random.Generator) -> Picture:
     return flat((172, 168, 158), 7 * noise(rng, grain=32) - 45 * joint)
 
 
-def _grass(rng: np.random.Generator) -> Picture:
-    return flat((92, 150, 62), 24 * noise(rng, grain=64))
-
-
 def _sea(rng: np.random.Generator) -> Picture:
     swell = np.sin(_TAU * (Y * 11 + 0.25 * np.sin(_TAU * (X * 1.5 + rng.random()))))
     return flat((32, 98, 152), 12 * swell + 6 * noise(rng, grain=32))
@@ -97,10 +93,6 @@ def _playingfield(rng: np.random.Generator) -> Picture:
     slope, start = rng.uniform(-0.6, 0.6), rng.uniform(0.25, 0.75)
     line = (np.abs(X - start - slope * (Y - 0.8)) < 0.018) | (np.abs(Y - rng.uniform(0.72, 0.85)) < 0.013)
     return flat((40, 142, 88), 9 * stripes + 4 * noise(rng) + 110 * line)
-
-
-def _sky(rng: np.random.Generator) -> Picture:
-    return flat((128, 180, 232), 40 * (Y - 0.3) + 6 * noise(rng, grain=8))
 
 
 def _desert(rng: np.random.Generator) -> Picture:
@@ -151,10 +143,10 @@ def _beach(rng: np.random.Generator) -> Picture:
 GROUNDS: dict[str, Callable[[np.random.Generator], Picture]] = {
     "road": _road,
     "pavement": _pavement,
-    "grass": _grass,
+    "grass": lambda rng: flat((92, 150, 62), 24 * noise(rng, grain=64)),
     "sea": _sea,
     "playingfield": _playingfield,
-    "sky-other": _sky,
+    "sky-other": lambda rng: flat((128, 180, 232), 40 * (Y - 0.3) + 6 * noise(rng, grain=8)),
 }
 """Stuff of COCO by its name."""
 LOCATIONS: dict[str, Callable[[np.random.Generator], Picture]] = {

@@ -6,10 +6,9 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from oochub.builders.toy_worlds import _painter
-from oochub.builders.toy_worlds._folder import Files, World, write_table
+from oochub.builders.toy_worlds._folder import FINE, Files, World, write_table
 
-_SAVED = {"quality": 95, "subsampling": 0}
-_WORLD = World("toy_celebA", {"small": 120, "medium": 800}, 20, counts="faces_in_training", saved=_SAVED)
+_WORLD = World("toy_celebA", {"small": 120, "medium": 800}, 20, counts="faces_in_training", saved=FINE)
 _CYCLE = 20
 _BLOND, _MALE = 4 + 1, 7  # of 20 faces: 4 blond women, 1 blond man, 7 other men, 8 other women
 _ATTRIBUTES = """5_o_Clock_Shadow Arched_Eyebrows Attractive Bags_Under_Eyes Bald Bangs Big_Lips Big_Nose Black_Hair

@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.builders.sources import coco_categories
-from oochub.builders.toy_worlds._folder import Files, World
+from oochub.builders.toy_worlds._folder import FINE, Files, World
 from oochub.builders.toy_worlds._painter import PIXELS
 from oochub.builders.toy_worlds._scenes import OBJECTS, Drawn, Mask, Painted, make_scene, paint_scene
 from oochub.errors import OochubError, unknown_name
 
-_SAVED = {"quality": 95, "subsampling": 0}
-_WORLD = World("toy_coco", {"small": 400, "medium": 6000}, 4, counts="pictures", saved=_SAVED)
+_WORLD = World("toy_coco", {"small": 400, "medium": 6000}, 4, counts="pictures", saved=FINE)
 _LARGEST_ID = 581_929
 _ID_STREAM = 1592
 """A split by hashed image ids leaves 34 validation images of the small world. With this stream of ids, and seed

@@ -11,19 +11,10 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from oochub.builders.sources.imagenet_sets import CORRUPTIONS
+from oochub.builders.toy_worlds import _things
 from oochub.builders.toy_worlds._corruptions import corrupt
 from oochub.builders.toy_worlds._folder import Files, World
-from oochub.builders.toy_worlds._things import (
-    ID_THINGS,
-    OOD_THINGS,
-    OPEN_THINGS,
-    PHOTO,
-    RENDITIONS,
-    SKETCH,
-    Style,
-    Thing,
-    paint,
-)
+from oochub.builders.toy_worlds._things import ID_THINGS, OOD_THINGS, Style, Thing
 from oochub.class_names.imagenet_classes import IMAGENET_R_WNIDS, LABELS
 
 _SIZES = {"small": 3, "medium": 20}
@@ -46,9 +37,9 @@ _OBJECTNET = {  # folder of ObjectNet: the name of its class, the class drawn, a
 }
 
 
-def _paint(seed: int, thing: Thing, *cell: int, style: Style = PHOTO) -> Image.Image:
+def _paint(seed: int, thing: Thing, *cell: int, style: Style = _things.PHOTO) -> Image.Image:
     """An image of a cell (stream, class, number); it depends on nothing but these and the seed."""
-    return paint(np.random.default_rng([seed, *cell]), thing, style)
+    return _things.paint(np.random.default_rng([seed, *cell]), thing, style)
 
 
 def _list_known_classes(seed: int, count: int) -> Files:
@@ -62,9 +53,9 @@ def _list_known_classes(seed: int, count: int) -> Files:
                 for number, (corruption, severity) in enumerate(product(CORRUPTIONS, range(1, 6))):
                     rng = np.random.default_rng([seed, _CORRUPTION, label, k, number])
                     yield f"imagenet-c/{corruption}/{severity}/{name}", corrupt(picture, corruption, severity, rng)
-            yield f"sketch/{wnid}/sketch_{k}.JPEG", _paint(seed, thing, _SKETCH, label, k, style=SKETCH)
+            yield f"sketch/{wnid}/sketch_{k}.JPEG", _paint(seed, thing, _SKETCH, label, k, style=_things.SKETCH)
             if wnid in IMAGENET_R_WNIDS:
-                rendition, style = list(RENDITIONS.items())[(label + k) % len(RENDITIONS)]
+                rendition, style = list(_things.RENDITIONS.items())[(label + k) % len(_things.RENDITIONS)]
                 picture = _paint(seed, thing, _RENDITION, label, k, style=style)
                 yield f"imagenet-r/{wnid}/{rendition}_{k}.jpg", picture
                 yield f"imagenet-a/{wnid}/0.{label:03}{k:03}_{wnid}.jpg", _paint(seed, thing, _MISSED, label, k)
@@ -93,13 +84,14 @@ def _list_unknown_classes(seed: int, count: int) -> Files:
             yield f"imagenet-21k/{wnid}.tar", _pack(pictures)
         else:
             yield from ((f"imagenet-21k/{wnid}/{name}", picture) for name, picture in pictures.items())
-    for number, thing in enumerate(OPEN_THINGS.values()):
+    for number, thing in enumerate(_things.OPEN_THINGS.values()):
         for k in range(count):
             name = hashlib.sha256(f"{number} {k}".encode()).hexdigest()[:16]
             yield f"openimage_o/{name}.jpg", _paint(seed, thing, _OPEN, number, k)
             yield f"ninco/thing_{number}/thing_{number}_{k}.jpg", _paint(seed, thing, _NEAR, number, k)
             yield f"inaturalist/images/{name}.jpg", _paint(seed, thing, _FAR, number, k)
-            yield f"texture/dotted/dotted_{number}{k:03}.jpg", _paint(seed, thing, _FAR, number, k, style=SKETCH)
+            texture = _paint(seed, thing, _FAR, number, k, style=_things.SKETCH)
+            yield f"texture/dotted/dotted_{number}{k:03}.jpg", texture
     for number, (wnid, thing) in enumerate(OOD_THINGS.items()):
         for k in range(max(1, count // 3)):
             yield f"ssb_hard/{wnid}/{wnid}_{k + 500}.JPEG", _paint(seed, thing, _NEAR, 100 + number, k)

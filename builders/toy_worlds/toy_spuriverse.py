@@ -6,10 +6,9 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from oochub.builders.toy_worlds import _painter
-from oochub.builders.toy_worlds._folder import Files, World, write_table
+from oochub.builders.toy_worlds._folder import FINE, Files, World, write_table
 
-_SAVED = {"quality": 95, "subsampling": 0}
-_WORLD = World("toy_spuriverse", {"small": 2, "medium": 8}, 1, counts="anchors_of_a_source", saved=_SAVED)
+_WORLD = World("toy_spuriverse", {"small": 2, "medium": 8}, 1, counts="anchors_of_a_source", saved=FINE)
 _OF_ANCHOR = 10
 _USUAL = {"circle": "sea", "square": "sand", "triangle": "grass", "cross": "night"}
 _SHAPES = tuple(_USUAL)

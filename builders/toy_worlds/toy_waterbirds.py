@@ -6,10 +6,9 @@ import numpy as np
 from PIL import Image
 
 from oochub.builders.toy_worlds import _animals, _painter
-from oochub.builders.toy_worlds._folder import Files, World, write_table
+from oochub.builders.toy_worlds._folder import FINE, Files, World, write_table
 
-_SAVED = {"quality": 95, "subsampling": 0}
-_WORLD = World("toy_waterbirds", {"small": 40, "medium": 200}, 20, counts="waterbirds", saved=_SAVED)
+_WORLD = World("toy_waterbirds", {"small": 40, "medium": 200}, 20, counts="waterbirds", saved=FINE)
 _BACKGROUND_SHARE, _COMMON = 0.35, (120, 124, 122)
 """The dial of the world: how much of a place is left. At 1 a small network looks at nothing else."""
 _LANDBIRDS = 3  # for each water bird, as in the release

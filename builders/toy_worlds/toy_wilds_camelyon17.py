@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 from oochub.builders.toy_worlds import _painter
 from oochub.builders.toy_worlds._folder import Files, World, write_table
 
-_WORLD = World("toy_wilds_camelyon17", {"small": 24, "medium": 120}, 20, counts="patches", saved={})
+_WORLD = World("toy_wilds_camelyon17", {"small": 24, "medium": 120}, 20, counts="patches")
 _TRAINED = (0, 3, 4)  # hospitals
 _TUMOR_SHARE = {0: 0.85, 3: 0.15, 4: 0.5}  # at hospitals of training: there the color tells of the class
 _COLUMNS = ("", "patient", "node", "x_coord", "y_coord", "tumor", "slide", "center", "split")

@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw
 from oochub.builders.toy_worlds import _painter
 from oochub.builders.toy_worlds._folder import Files, World, write_table
 
-_WORLD = World("toy_wilds_fmow", {"small": 24, "medium": 120}, 24, counts="pictures", saved={})
+_WORLD = World("toy_wilds_fmow", {"small": 24, "medium": 120}, 24, counts="pictures")
 _COUNTRIES = {  # alpha-3: (name, region, ground, share of all images)
     "USA": ("United States of America", "Americas", (150, 148, 110), 0.30),
     "FRA": ("France", "Europe", (104, 136, 84), 0.34),

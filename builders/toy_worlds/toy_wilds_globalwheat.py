@@ -9,7 +9,7 @@ from oochub.builders.toy_worlds import _painter
 from oochub.builders.toy_worlds._folder import Files, World, write_table
 
 _SIZES = {"small": 8, "medium": 40}
-_WORLD = World("toy_wilds_globalwheat", _SIZES, 3, counts="pictures", version={"drawing": 2}, saved={})
+_WORLD = World("toy_wilds_globalwheat", _SIZES, 3, counts="pictures", version={"drawing": 2})
 _PIXELS = 96  # of a side of an image
 _INSTITUTES = {
     "Arvalis": (12, "France", "Gréoux", "Filling"),

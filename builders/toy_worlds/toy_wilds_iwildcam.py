@@ -7,10 +7,9 @@ import numpy as np
 from PIL import Image
 
 from oochub.builders.toy_worlds import _animals, _painter
-from oochub.builders.toy_worlds._folder import Files, World, write_table
+from oochub.builders.toy_worlds._folder import FINE, Files, World, write_table
 
-_SAVED = {"quality": 95, "subsampling": 0}
-_WORLD = World("toy_wilds_iwildcam", {"small": 12, "medium": 60}, 6, counts="events", saved=_SAVED)
+_WORLD = World("toy_wilds_iwildcam", {"small": 12, "medium": 60}, 6, counts="events", saved=FINE)
 _CLASSES = ("empty", *_animals.BREEDS)
 _LOCATIONS = {"train": range(6), "val": range(6, 9), "test": range(9, 12), "id_val": range(6), "id_test": range(6)}
 _EVENTS = {"train": 4, "val": 1, "test": 2, "id_val": 1, "id_test": 1}  # in units of the size

@@ -9,7 +9,7 @@ from oochub.builders.toy_worlds import _painter
 from oochub.builders.toy_worlds._folder import Files, World, write_table
 
 _TREATMENTS = 6
-_WORLD = World("toy_wilds_rxrx1", {"small": 6, "medium": 30}, _TREATMENTS, counts="wells", saved={})
+_WORLD = World("toy_wilds_rxrx1", {"small": 6, "medium": 30}, _TREATMENTS, counts="wells")
 _CELL_TYPES = {"HEPG2": 5, "HUVEC": 8, "RPE": 11, "U2OS": 7}  # and how many cells an image shows
 _SPLITS = {"01": "train", "02": "train", "03": "val", "04": "test"}  # by the number of the experiment
 _COLUMNS = (
