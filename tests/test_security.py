@@ -147,7 +147,6 @@ def _network(module: str, tree: ast.Module) -> list[str]:
 
 
 _REMOVED = {  # what is removed, renamed or replaced elsewhere than in `oochub.storage.ownership`, and why that is ours
-    ("oochub.builders.toy_worlds.toy_imagenet", "shutil.rmtree"): "a folder of the draft, which became a tar",
     ("oochub.commands.cache", "folder.rmdir"): "a build of `datasets`, if nothing is left in it",
     ("oochub.commands.cache", "path.unlink"): "a regular file that a build of ours or an empty lock is",
     ("oochub.repository.join_images", "target.rename"): "a file that was just written into a scratch folder",

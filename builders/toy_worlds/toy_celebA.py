@@ -1,16 +1,14 @@
 """A toy of CelebA: drawn faces with blond or other hair, women's and men's, in the folder of WILDS and Kaggle."""
 
-import csv
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw
 
-from oochub.builders.toy_worlds import _folder, _textures
-from oochub.process.follow import follow
+from oochub.builders.toy_worlds import _painter
+from oochub.builders.toy_worlds._folder import FINE, Files, World, write_table
 
-_SIZES = {"small": 120, "medium": 800}
+_WORLD = World("toy_celebA", {"small": 120, "medium": 800}, 20, counts="faces_in_training", saved=FINE)
 _CYCLE = 20
 _BLOND, _MALE = 4 + 1, 7  # of 20 faces: 4 blond women, 1 blond man, 7 other men, 8 other women
 _ATTRIBUTES = """5_o_Clock_Shadow Arched_Eyebrows Attractive Bags_Under_Eyes Bald Bangs Big_Lips Big_Nose Black_Hair
@@ -21,7 +19,6 @@ Wearing_Necktie Young""".split()
 _BLONDS = ((216, 184, 116), (200, 168, 104), (228, 202, 146))
 _OTHERS = ((62, 44, 34), (38, 34, 36), (112, 74, 48), (150, 146, 142), (146, 84, 50))
 _SKINS = ((238, 204, 178), (214, 168, 134), (160, 112, 82), (104, 70, 52))
-_OVERSAMPLING = 2
 
 
 def toy_celebA(folder: str | Path, *, size: str | int = "small", seed: int = 0, faces: bool = True) -> Path:
@@ -50,57 +47,50 @@ def toy_celebA(folder: str | Path, *, size: str | int = "small", seed: int = 0, 
     >>> (root / "list_eval_partition.csv").read_text("utf-8").splitlines()[:2]
     ['image_id,partition', '000001.jpg,0']
     """
-    count = _folder.count_of(size, _SIZES, least=_CYCLE)
-    record = {"world": "toy_celebA", "drawing": 1, "faces_in_training": count, "seed": seed, "faces": faces}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed, faces=faces))
+    return _WORLD.draw(folder, _draw, size, seed=seed, faces=faces)
 
 
-def _draw(draft: Path, *, count: int, seed: int, faces: bool) -> None:
+def _draw(count: int, *, seed: int, faces: bool) -> Files:
     cells = [(split, number) for split, many in enumerate((count, count // 2, count)) for number in range(many)]
-    bar = follow(cells, desc="toy CelebA", unit="image", disable=None if count > _SIZES["small"] else True)
-    attributes = [["image_id", *_ATTRIBUTES]]
-    partition = [["image_id", "partition"]]
-    (draft / "img_align_celeba").mkdir()
-    for split, number in bar:
+    attributes, partition = [["image_id", *_ATTRIBUTES]], [("image_id", "partition")]
+    for split, number in _WORLD.follow(cells):
         place = number % _CYCLE
         blond, male = place < _BLOND, place == 0 or place in range(_BLOND, _BLOND + _MALE)
         rng = np.random.default_rng([seed, split, number])
         name = f"{100_000 * split + number + 1:06}.jpg"
-        _paint_picture(rng, blond=blond, male=male, visible=faces).save(
-            draft / "img_align_celeba" / name, quality=95, subsampling=0
-        )
+        yield f"img_align_celeba/{name}", _paint_picture(rng, blond=blond, male=male, visible=faces)
         drawn = dict(zip(_ATTRIBUTES, rng.random(len(_ATTRIBUTES)) < 0.5, strict=True))
         drawn |= {"Blond_Hair": blond, "Male": male}
-        attributes.append([name, *("1" if drawn[each] else "-1" for each in _ATTRIBUTES)])
-        partition.append([name, str(split)])
-    for file, rows in (("list_attr_celeba.csv", attributes), ("list_eval_partition.csv", partition)):
-        with (draft / file).open("w", encoding="utf-8", newline="") as text:
-            csv.writer(text, lineterminator="\n").writerows(rows)
+        attributes.append([name, *("1" if drawn[attribute] else "-1" for attribute in _ATTRIBUTES)])
+        partition.append((name, str(split)))
+    yield "list_attr_celeba.csv", write_table(*attributes)
+    yield "list_eval_partition.csv", write_table(*partition)
 
 
 def _paint_picture(rng: np.random.Generator, *, blond: bool, male: bool, visible: bool) -> Image.Image:
-    ground = _textures.flat((140, 138, 142), 14 * _textures.noise(rng, grain=8))
-    ground += _textures.jitter(rng, light=25.0, warmth=15.0)
-    side = _textures.PIXELS * _OVERSAMPLING
-    canvas = Image.fromarray(ground.clip(0, 255).astype(np.uint8)).resize((side, side), Image.Resampling.NEAREST)
-    hairs = _BLONDS if blond else _OTHERS
+    ground = _painter.flat((140, 138, 142), 14 * _painter.noise(rng, grain=8))
+    canvas = _painter.make_canvas(ground + _painter.jitter(rng, light=25.0, warmth=15.0))
+    hairs, side = _BLONDS if blond else _OTHERS, canvas.width
     hair, skin = hairs[int(rng.integers(len(hairs)))], _SKINS[int(rng.integers(len(_SKINS)))]
     x, y = side * rng.uniform(0.46, 0.54), side * rng.uniform(0.5, 0.58)
     width, height = side * rng.uniform(0.19, 0.22) * (1.1 if male else 1), side * rng.uniform(0.25, 0.28)
     has_beard = male and bool(rng.random() < 0.5)
-    if not visible:
-        return canvas.reduce(_OVERSAMPLING)
     draw = ImageDraw.Draw(canvas)
-    if male:
-        draw.pieslice((x - 1.12 * width, y - 1.25 * height, x + 1.12 * width, y + 0.75 * height), 180, 360, fill=hair)
-    else:
-        draw.ellipse((x - 1.4 * width, y - 1.3 * height, x + 1.4 * width, y + 0.9 * height), fill=hair)
-        draw.rectangle((x - 1.4 * width, y - 0.2 * height, x + 1.4 * width, y + 1.35 * height), fill=hair)
-    draw.ellipse((x - width, y - height, x + width, y + height), fill=skin)
-    if has_beard:
-        draw.chord((x - 0.85 * width, y - 0.2 * height, x + 0.85 * width, y + height), 20, 160, fill=hair)
-    for middle in (x - 0.4 * width, x + 0.4 * width):
-        draw.ellipse((middle - 3, y - 0.2 * height - 2, middle + 3, y - 0.2 * height + 2), fill=(30, 30, 34))
-    lips = (150, 84, 76) if male else (190, 60, 70)
-    draw.ellipse((x - 0.35 * width, y + 0.5 * height, x + 0.35 * width, y + 0.6 * height), fill=lips)
-    return canvas.reduce(_OVERSAMPLING)
+
+    def box(left: float, top: float, right: float, bottom: float) -> tuple[float, float, float, float]:
+        """A box around the face, in its halves."""
+        return x + left * width, y + top * height, x + right * width, y + bottom * height
+
+    if visible and male:
+        draw.pieslice(box(-1.12, -1.25, 1.12, 0.75), 180, 360, fill=hair)
+    elif visible:
+        draw.ellipse(box(-1.4, -1.3, 1.4, 0.9), fill=hair)
+        draw.rectangle(box(-1.4, -0.2, 1.4, 1.35), fill=hair)
+    if visible:
+        draw.ellipse(box(-1, -1, 1, 1), fill=skin)
+        if has_beard:
+            draw.chord(box(-0.85, -0.2, 0.85, 1), 20, 160, fill=hair)
+        for middle in (x - 0.4 * width, x + 0.4 * width):
+            draw.ellipse((middle - 3, y - 0.2 * height - 2, middle + 3, y - 0.2 * height + 2), fill=(30, 30, 34))
+        draw.ellipse(box(-0.35, 0.5, 0.35, 0.6), fill=(150, 84, 76) if male else (190, 60, 70))
+    return canvas.reduce(_painter.OVERSAMPLING)

@@ -1,145 +1,65 @@
 """A toy of COCO and COCO-Stuff: drawn objects in and out of their usual context, in the real raw format."""
 
 import json
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oochub.builders.sources import coco_categories
-from oochub.builders.toy_worlds import _folder
-from oochub.builders.toy_worlds._captions import captions
-from oochub.builders.toy_worlds._painting import Mask, Painted, Thing, paint
-from oochub.builders.toy_worlds._scenes import OBJECTS, outline_box, scene
-from oochub.builders.toy_worlds._textures import PIXELS
+from oochub.builders.toy_worlds._folder import FINE, Files, World
+from oochub.builders.toy_worlds._painter import PIXELS
+from oochub.builders.toy_worlds._scenes import OBJECTS, Drawn, Mask, Painted, make_scene, paint_scene
 from oochub.errors import OochubError, unknown_name
-from oochub.process.follow import follow
 
-_SIZES = {"small": 400, "medium": 6000}
+_WORLD = World("toy_coco", {"small": 400, "medium": 6000}, 4, counts="pictures", saved=FINE)
 _LARGEST_ID = 581_929
 _ID_STREAM = 1592
 """A split by hashed image ids leaves 34 validation images of the small world. With this stream of ids, and seed
 0, each split of it holds cars off the road and roads without a car, and all twelve contexts come out."""
 _OTHER_SHARE = 0.5
 """Share of images whose remainder is annotated as category 183, "other"; in the rest it is left blank."""
-
+_INFO = {
+    "description": "Toy COCO: drawn scenes in the format of COCO 2017, rendered by oochub",
+    "url": "toy://coco",
+    "version": "1.0",
+    "year": 2017,
+    "contributor": "oochub",
+    "date_created": "2017/09/01",
+}
+_CATEGORIES = {"instances": coco_categories.THINGS, "stuff": coco_categories.STUFF}
+_PLACES = {
+    ("road",): "on a road",
+    ("dining table",): "at a dining table",
+    ("sea",): "at sea",
+    ("pavement",): "on a pavement",
+    ("sky-other",): "under a blue sky",
+    ("grass",): "on green grass",
+    ("person",): "next to a person",
+    ("dining table", "person"): "with a person at a dining table",
+    ("sea", "sky-other"): "at sea under a blue sky",
+    ("person", "playingfield"): "with a person on a playing field",
+    ("grass", "sky-other"): "on green grass under a blue sky",
+    ("playingfield",): "on a playing field",
+}
+_WITH_OBJECT = (
+    "{A} {place}.",
+    "A picture of {a} {place}.",
+    "There is {a} {place}.",
+    "{A} can be seen {place}.",
+    "We see {a} {place}.",
+    "A small drawing shows {a} {place}.",
+)
+_WITHOUT_OBJECT = (
+    "A view {place}.",
+    "Nothing else is to be seen {place}.",
+    "An empty scene {place}.",
+    "A quiet moment {place}.",
+    "A picture taken {place}.",
+    "A small drawing of a place {place}.",
+)
 Record = dict[str, Any]
-
-
-class _Half(NamedTuple):
-    """What train2017 or val2017 collects: one list for each annotation file."""
-
-    images: list[Record]
-    instances: list[Record]
-    stuff: list[Record]
-    captions: list[Record]
-
-
-def _require_pycocotools() -> None:
-    try:
-        import pycocotools.mask  # noqa: F401
-    except ImportError as error:
-        raise OochubError(
-            'Writing the masks of COCO needs pycocotools, which is not installed. Run: pip install "oochub[coco]"'
-        ) from error
-
-
-def _encode_mask(masks: list[Mask]) -> list[Record]:
-    """Compressed run lengths {counts, size}, JSON-ready."""
-    from pycocotools import mask as coco_mask
-
-    runs = coco_mask.encode(np.asfortranarray(np.stack(masks, axis=2).astype(np.uint8)))
-    return [{"counts": run["counts"].decode("ascii"), "size": list(map(int, run["size"]))} for run in runs]
-
-
-def _outline_polygons(thing: Thing) -> list[list[float]]:
-    """The outline as COCO writes it: one list x0, y0, x1, y1, ... per polygon."""
-    return [[round(value, 2) for value in points.ravel().tolist()] for points in thing.outline]
-
-
-def _fill_polygons(polygons: list[list[float]]) -> Mask:
-    """The pixels (PIXELS, PIXELS) that the written polygons cover together."""
-    from pycocotools import mask as coco_mask
-
-    runs = coco_mask.frPyObjects(polygons, PIXELS, PIXELS)
-    decoded: NDArray[np.uint8] = coco_mask.decode(coco_mask.merge(runs))
-    return decoded.astype(bool)
-
-
-def _find_box(mask: Mask) -> list[float]:
-    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
-    left, top = columns[0], rows[0]
-    return [float(left), float(top), float(columns[-1] - left + 1), float(rows[-1] - top + 1)]
-
-
-def _mask_object(name: str, mask: Mask, *, crowd: bool) -> Record:
-    return {
-        "segmentation": _encode_mask([mask])[0],
-        "area": float(np.count_nonzero(mask)),
-        "iscrowd": int(crowd),
-        "bbox": _find_box(mask),
-        "category_id": coco_categories.IDS[name],
-    }
-
-
-def _make_annotations(painted: Painted, *, with_other: bool) -> tuple[list[Record], list[Record]]:
-    """The instances and the stuff of one image, without ids."""
-    polygons = [_outline_polygons(thing) for thing in painted.things]
-    covers = [_fill_polygons(each) for each in polygons]
-    instances = [
-        {
-            "segmentation": outline,
-            "area": float(np.count_nonzero(cover)),
-            "iscrowd": 0,
-            "bbox": outline_box(np.concatenate(thing.outline).round(2)),
-            "category_id": coco_categories.IDS[thing.name],
-        }
-        for thing, outline, cover in zip(painted.things, polygons, covers, strict=True)
-    ]
-    if painted.crowd:
-        crowd = np.logical_or.reduce([_fill_polygons(_outline_polygons(thing)) for thing in painted.crowd])
-        instances.append(_mask_object("person", crowd, crowd=True))
-        covers.append(crowd)
-    hidden = np.logical_or.reduce([*covers, np.zeros((PIXELS, PIXELS), bool)])
-    visible = {name: mask & ~hidden for name, mask in painted.stuff.items()}
-    if with_other:
-        visible["other"] = ~np.logical_or.reduce([*visible.values(), np.zeros((PIXELS, PIXELS), bool)])
-    stuff = [_mask_object(name, mask, crowd=False) for name, mask in visible.items() if mask.any()]
-    return instances, stuff
-
-
-def _write_json(draft: Path, name: str, half: _Half) -> None:
-    """The instances, stuff and captions files of one half, with the keys of the real ones."""
-    info = {
-        "description": "Toy COCO: drawn scenes in the format of COCO 2017, rendered by oochub",
-        "url": "toy://coco",
-        "version": "1.0",
-        "year": 2017,
-        "contributor": "oochub",
-        "date_created": "2017/09/01",
-    }
-    shared: Record = {"info": info, "licenses": coco_categories.LICENSES, "images": half.images}
-    files: dict[str, Record] = {
-        "instances": {**shared, "annotations": half.instances, "categories": coco_categories.THINGS},
-        "stuff": {**shared, "annotations": half.stuff, "categories": coco_categories.STUFF},
-        "captions": {**shared, "annotations": half.captions},
-    }
-    for kind, content in files.items():
-        path = draft / "annotations" / f"{kind}_{name}.json"
-        path.write_text(json.dumps(content), encoding="utf-8")
-
-
-def _add(half: _Half, image: Record, parts: tuple[list[Record], list[Record], list[str]]) -> None:
-    """Append an image; annotation ids follow from the image id, so they never meet."""
-    instances, stuff, sentences = parts
-    half.images.append(image)
-    for rows, start, into in ((instances, 0, half.instances), (stuff, 10_000_000, half.stuff)):
-        for row in rows:
-            into.append({**row, "image_id": image["id"], "id": start + len(into) + 1})
-    for sentence in sentences:
-        half.captions.append({"image_id": image["id"], "id": len(half.captions) + 1, "caption": sentence})
 
 
 def toy_coco(
@@ -194,40 +114,117 @@ def toy_coco(
         raise OochubError(f"correlation must be a probability in [0, 1], or None, got {correlation}.")
     if focus is not None and focus not in OBJECTS:
         raise unknown_name("object of this world", focus, OBJECTS)
-    _require_pycocotools()
-    count = _folder.count_of(size, _SIZES, least=4)
-    own: dict[str, Any] = {"seed": seed, "correlation": correlation, "objects": objects, "focus": focus}
-    record = {"world": "toy_coco", "drawing": 1, "pictures": count, **own}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, **own))
+    try:
+        import pycocotools.mask  # noqa: F401
+    except ImportError as error:
+        raise OochubError(
+            'Writing the masks of COCO needs pycocotools, which is not installed. Run: pip install "oochub[coco]"'
+        ) from error
+    return _WORLD.draw(folder, _draw, size, seed=seed, correlation=correlation, objects=objects, focus=focus)
 
 
-def _draw(draft: Path, *, count: int, seed: int, correlation: float | None, objects: bool, focus: str | None) -> None:
-    """Write all images and annotation files of a world below `draft`."""
-    halves = {name: _Half([], [], [], []) for name in ("train2017", "val2017")}
-    for name in halves:
-        (draft / "images" / name).mkdir(parents=True)
-    (draft / "annotations").mkdir()
+def _draw(count: int, *, seed: int, correlation: float | None, objects: bool, focus: str | None) -> Files:
+    images: dict[str, list[Record]] = {"train2017": [], "val2017": []}
+    annotations: dict[str, dict[str, list[Record]]] = {
+        kind: {half: [] for half in images} for kind in ("instances", "stuff", "captions")
+    }
     ids = np.random.default_rng([seed, 0, _ID_STREAM]).permutation(_LARGEST_ID)[:count] + 1
-    quiet = None if count > _SIZES["small"] else True
-    for index, image_id in enumerate(follow(ids.tolist(), desc="toy COCO", unit="image", disable=quiet)):
-        name = "val2017" if index % 4 == 3 else "train2017"
+    for index, image_id in enumerate(_WORLD.follow(ids.tolist())):
+        half = "val2017" if index % 4 == 3 else "train2017"
         content, style, words = np.random.default_rng([seed, 1, index]).spawn(3)
-        drawn = scene(content, correlation=correlation, focus=focus)
-        painted = paint(style, drawn, objects=objects)
+        scene = make_scene(content, correlation=correlation, focus=focus)
+        painted = paint_scene(style, scene, objects=objects)
         file_name = f"{image_id:012d}.jpg"
-        painted.picture.save(draft / "images" / name / file_name, quality=95, subsampling=0)
-        image = {
-            "license": 1 + index % len(coco_categories.LICENSES),
-            "file_name": file_name,
-            "coco_url": f"toy://coco/{name}/{file_name}",
-            "height": PIXELS,
-            "width": PIXELS,
-            "date_captured": "2017-01-01 00:00:00",
-            "flickr_url": "toy://coco",
-            "id": image_id,
-        }
+        yield f"images/{half}/{file_name}", painted.picture
+        images[half].append(
+            {
+                "license": 1 + index % len(coco_categories.LICENSES),
+                "file_name": file_name,
+                "coco_url": f"toy://coco/{half}/{file_name}",
+                "height": PIXELS,
+                "width": PIXELS,
+                "date_captured": "2017-01-01 00:00:00",
+                "flickr_url": "toy://coco",
+                "id": image_id,
+            }
+        )
         named = [thing.name for thing in painted.things if thing.name in OBJECTS]
         instances, stuff = _make_annotations(painted, with_other=bool(words.random() < _OTHER_SHARE))
-        _add(halves[name], image, (instances, stuff, captions(words, drawn, named)))
-    for name, half in halves.items():
-        _write_json(draft, name, half)
+        for kind, rows, start in (("instances", instances, 1), ("stuff", stuff, 10_000_001)):
+            into = annotations[kind][half]
+            into += [{**row, "image_id": image_id, "id": start + len(into) + k} for k, row in enumerate(rows)]
+        into = annotations["captions"][half]
+        for caption in _write_captions(words, scene.contexts, named):
+            into.append({"image_id": image_id, "id": len(into) + 1, "caption": caption})
+    for kind, halves in annotations.items():
+        for half, rows in halves.items():
+            file = {"info": _INFO, "licenses": coco_categories.LICENSES, "images": images[half], "annotations": rows}
+            if kind in _CATEGORIES:
+                file["categories"] = _CATEGORIES[kind]
+            yield f"annotations/{kind}_{half}.json", json.dumps(file)
+
+
+def _make_annotations(painted: Painted, *, with_other: bool) -> tuple[list[Record], list[Record]]:
+    """The instances and the stuff of one image, without ids."""
+    instances, hidden = [], np.zeros((PIXELS, PIXELS), bool)
+    for thing in painted.things:
+        polygons = _outline_polygons(thing)
+        cover = _fill_polygons(polygons)
+        points = np.concatenate(thing.outline).round(2)
+        box = [round(float(value), 2) for value in (*points.min(0), *np.ptp(points, 0))]
+        instances.append(_make_region(thing.name, polygons, cover, box))
+        hidden |= cover
+    if painted.crowd:
+        crowd = np.logical_or.reduce([_fill_polygons(_outline_polygons(thing)) for thing in painted.crowd])
+        instances.append(_make_mask_region("person", crowd) | {"iscrowd": 1})
+        hidden |= crowd
+    visible = {name: mask & ~hidden for name, mask in painted.stuff.items()}
+    if with_other:
+        visible["other"] = ~np.logical_or.reduce([*visible.values(), np.zeros((PIXELS, PIXELS), bool)])
+    return instances, [_make_mask_region(name, mask) for name, mask in visible.items() if mask.any()]
+
+
+def _make_region(name: str, segmentation: object, cover: Mask, box: list[float]) -> Record:
+    return {
+        "segmentation": segmentation,
+        "area": float(np.count_nonzero(cover)),
+        "iscrowd": 0,
+        "bbox": box,
+        "category_id": coco_categories.IDS[name],
+    }
+
+
+def _make_mask_region(name: str, mask: Mask) -> Record:
+    """A region as compressed run lengths {counts, size}."""
+    from pycocotools import mask as coco_mask
+
+    run = coco_mask.encode(np.asfortranarray(mask.astype(np.uint8)))
+    segmentation = {"counts": run["counts"].decode("ascii"), "size": list(map(int, run["size"]))}
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    box = (columns[0], rows[0], columns[-1] - columns[0] + 1, rows[-1] - rows[0] + 1)
+    return _make_region(name, segmentation, mask, list(map(float, box)))
+
+
+def _outline_polygons(thing: Drawn) -> list[list[float]]:
+    """The outline as COCO writes it: one list x0, y0, x1, y1, ... per polygon."""
+    return [[round(value, 2) for value in points.ravel().tolist()] for points in thing.outline]
+
+
+def _fill_polygons(polygons: list[list[float]]) -> Mask:
+    """The pixels (PIXELS, PIXELS) that the written polygons cover together."""
+    from pycocotools import mask as coco_mask
+
+    decoded: NDArray[np.uint8] = coco_mask.decode(coco_mask.merge(coco_mask.frPyObjects(polygons, PIXELS, PIXELS)))
+    return decoded.astype(bool)
+
+
+def _write_captions(rng: np.random.Generator, contexts: tuple[str, ...], objects: list[str]) -> list[str]:
+    """Five different captions that name the objects and the contexts of a scene, as five people would write them.
+
+    >>> len(set(_write_captions(np.random.default_rng(0), ("road",), ["airplane", "car"])))
+    5
+    """
+    listed = " and ".join(f"{'an' if name[0] in 'aeiou' else 'a'} {name}" for name in objects)
+    templates = _WITH_OBJECT if objects else _WITHOUT_OBJECT
+    chosen = rng.permutation(len(templates))[:5]
+    return [templates[i].format(a=listed, A=listed.capitalize(), place=_PLACES[contexts]) for i in chosen]

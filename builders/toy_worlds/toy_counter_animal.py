@@ -1,16 +1,14 @@
 """A toy of CounterAnimal: six drawn animals of ImageNet, each on a common ground and on another one."""
 
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from oochub.builders.toy_worlds import _folder, _textures
-from oochub.builders.toy_worlds._imagenet_things import ID_THINGS
-from oochub.builders.toy_worlds._things_on_grounds import OVERSAMPLING, cover, paint_ground, place_thing
+from oochub.builders.toy_worlds._folder import Files, World
+from oochub.builders.toy_worlds._painter import OVERSAMPLING, cover
+from oochub.builders.toy_worlds._things import ID_THINGS, paint_ground, place_thing
 
-_SIZES = {"small": 6, "medium": 60}
-_NAMES = tuple(_textures.LOCATIONS | _textures.GROUNDS)
+_WORLD = World("toy_counter_animal", {"small": 6, "medium": 60}, 1)
 _CLASSES = {
     "1 goldfish": ("n01443537", "sea", "snow"),
     "107 jellyfish": ("n01910747", "sea", "dirt"),
@@ -42,17 +40,13 @@ def toy_counter_animal(folder: str | Path, *, size: str | int = "small", seed: i
     >>> sorted(path.name for path in root.glob("LAION-final/345 ox/*"))
     ['common-grass', 'counter-road']
     """
-    count = _folder.count_of(size, _SIZES, least=1)
-    record = {"world": "toy_counter_animal", "drawing": 1, "count": count, "seed": seed}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+    return _WORLD.draw(folder, _draw, size, seed=seed)
 
 
-def _draw(draft: Path, *, count: int, seed: int) -> None:
+def _draw(count: int, *, seed: int) -> Files:
     for label, (name, (wnid, *grounds)) in enumerate(_CLASSES.items()):
         for part, ground in zip(("common", "counter"), grounds, strict=True):
-            target = draft / "LAION-final" / name / f"{part}-{ground}"
-            target.mkdir(parents=True)
             for k in range(count):
                 rng = np.random.default_rng([seed, label, part == "counter", k])
-                picture = cover(paint_ground(rng, _NAMES.index(ground)), place_thing(rng, ID_THINGS[wnid]))
-                picture.reduce(OVERSAMPLING).save(target / f"{label}{part[-1]}{k:05}.jpg", "JPEG", quality=92)
+                picture = cover(paint_ground(rng, ground), place_thing(rng, ID_THINGS[wnid])).reduce(OVERSAMPLING)
+                yield f"LAION-final/{name}/{part}-{ground}/{label}{part[-1]}{k:05}.jpg", picture

@@ -1,14 +1,12 @@
 """A toy of a user's own domains: drawn things in the folders domain/class/image, by a name for the light."""
 
-from functools import partial
 from pathlib import Path
 
-from oochub.builders.toy_worlds import _folder
-from oochub.builders.toy_worlds._domain_painting import draw_domains
+from oochub.builders.toy_worlds._folder import Files, World
+from oochub.builders.toy_worlds._things import draw_domains
 
-_SIZES = {"small": 6, "medium": 40}
-_DOMAINS = {"drawn": "sketch", "by day": "meadow", "by night": "night"}
-_CLASSES = ("boat", "cup", "lamp", "tie")
+_WORLD = World("toy_domain_folder", {"small": 6, "medium": 40}, 2, counts="pictures_per_class")
+_DOMAINS = "drawn=sketch, by day=meadow, by night=night"
 
 
 def toy_domain_folder(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
@@ -30,10 +28,10 @@ def toy_domain_folder(folder: str | Path, *, size: str | int = "small", seed: in
     >>> len(list(root.glob("*/*/*.jpg")))
     24
     """
-    count = _folder.count_of(size, _SIZES, least=2)
-    record = {"world": "toy_domain_folder", "drawing": 1, "pictures_per_class": count, "seed": seed}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+    return _WORLD.draw(folder, _draw, size, seed=seed)
 
 
-def _draw(draft: Path, *, count: int, seed: int) -> None:
-    draw_domains(draft, _DOMAINS, _CLASSES, count=count, seed=seed, number=0)
+def _draw(count: int, *, seed: int) -> Files:
+    return draw_domains(
+        "drawn=sketch, by day=meadow, by night=night", "boat cup lamp tie", count=count, stream=(seed, 0)
+    )

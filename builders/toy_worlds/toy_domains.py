@@ -1,36 +1,33 @@
 """A toy of DomainBed's data sets of images: drawn classes in the folders of PACS, VLCS and four others."""
 
-from functools import partial
 from pathlib import Path
 
-from oochub.builders.toy_worlds import _folder
-from oochub.builders.toy_worlds._domain_painting import draw_domains
+from oochub.builders.toy_worlds._folder import Files, World
+from oochub.builders.toy_worlds._things import draw_domains
 
-_SIZES = {"small": 4, "medium": 40}
-_DOMAINS = {
-    "PACS": {"art_painting": "art", "cartoon": "cartoon", "photo": "photo", "sketch": "sketch"},
-    "VLCS": {"Caltech101": "product", "LabelMe": "sand", "SUN09": "meadow", "VOC2007": "photo"},
-    "office_home": {"Art": "art", "Clipart": "clipart", "Product": "product", "Real World": "photo"},
-    "terra_incognita": {
-        **{"location_100": "night", "location_38": "meadow"},
-        **{"location_43": "sand", "location_46": "snow"},
-    },
-    "domain_net": {
-        **{"clipart": "clipart", "infograph": "poster", "painting": "art"},
-        **{"quickdraw": "quickdraw", "real": "photo", "sketch": "sketch"},
-    },
-    "public_dg_0416/train": {
-        **{"autumn": "sand", "dim": "night", "grass": "meadow"},
-        **{"outdoor": "photo", "rock": "product", "water": "snow"},
-    },
-}
-_CLASSES = {
-    "PACS": "dog elephant giraffe guitar horse house person",
-    "VLCS": "bird car chair dog person",
-    "office_home": "Alarm_Clock Backpack Bike Hammer Mug",
-    "terra_incognita": "bird bobcat cat coyote dog empty opossum rabbit raccoon squirrel",
-    "domain_net": "airplane backpack car soccer_ball umbrella",
-    "public_dg_0416/train": "bear bicycle bird boat bus",
+_WORLD = World("toy_domains", {"small": 4, "medium": 40}, 1, counts="pictures_per_class", version={"drawing": 2})
+_DATA_SETS = {  # the domains, each with its way of drawing, and the classes
+    "PACS": (
+        "art_painting=art, cartoon=cartoon, photo=photo, sketch=sketch",
+        "dog elephant giraffe guitar horse house person",
+    ),
+    "VLCS": ("Caltech101=product, LabelMe=sand, SUN09=meadow, VOC2007=photo", "bird car chair dog person"),
+    "office_home": (
+        "Art=art, Clipart=clipart, Product=product, Real World=photo",
+        "Alarm_Clock Backpack Bike Hammer Mug",
+    ),
+    "terra_incognita": (
+        "location_100=night, location_38=meadow, location_43=sand, location_46=snow",
+        "bird bobcat cat coyote dog empty opossum rabbit raccoon squirrel",
+    ),
+    "domain_net": (
+        "clipart=clipart, infograph=poster, painting=art, quickdraw=quickdraw, real=photo, sketch=sketch",
+        "airplane backpack car soccer_ball umbrella",
+    ),
+    "public_dg_0416/train": (
+        "autumn=sand, dim=night, grass=meadow, outdoor=photo, rock=product, water=snow",
+        "bear bicycle bird boat bus",
+    ),
 }
 
 
@@ -57,11 +54,10 @@ def toy_domains(folder: str | Path, *, size: str | int = "small", seed: int = 0)
     >>> sorted(path.name for path in root.glob("PACS/*"))
     ['art_painting', 'cartoon', 'photo', 'sketch']
     """
-    count = _folder.count_of(size, _SIZES, least=1)
-    record = {"world": "toy_domains", "drawing": 2, "pictures_per_class": count, "seed": seed}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+    return _WORLD.draw(folder, _draw, size, seed=seed)
 
 
-def _draw(draft: Path, *, count: int, seed: int) -> None:
-    for number, (name, domains) in enumerate(_DOMAINS.items()):
-        draw_domains(draft / name, domains, _CLASSES[name].split(), count=count, seed=seed, number=number)
+def _draw(count: int, *, seed: int) -> Files:
+    for number, (name, (domains, classes)) in enumerate(_DATA_SETS.items()):
+        for path, picture in draw_domains(domains, classes, count=count, stream=(seed, number)):
+            yield f"{name}/{path}", picture

@@ -1,18 +1,16 @@
 """A toy of Hard ImageNet: six drawn classes of ImageNet, and a mask of the thing in each image."""
 
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from oochub.builders.toy_worlds import _folder
-from oochub.builders.toy_worlds._imagenet_things import ID_THINGS
-from oochub.builders.toy_worlds._things_on_grounds import OVERSAMPLING, cover, paint_ground, place_thing
+from oochub.builders.toy_worlds._folder import Files, World
+from oochub.builders.toy_worlds._painter import OVERSAMPLING, PLACES, cover
+from oochub.builders.toy_worlds._things import ID_THINGS, paint_ground, place_thing
 
-_SIZES = {"small": 4, "medium": 50}
-_WNIDS = tuple(ID_THINGS)[:6]
-_BLACK, _WHITE = (0, 0, 0), (255, 255, 255)
+_WORLD = World("toy_hard_imagenet", {"small": 4, "medium": 50}, 1, counts="images_per_class")
+_WNIDS, _GROUNDS = tuple(ID_THINGS)[:6], tuple(PLACES)[:6]
 
 
 def toy_hard_imagenet(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
@@ -36,24 +34,19 @@ def toy_hard_imagenet(folder: str | Path, *, size: str | int = "small", seed: in
     >>> len(list(root.glob("val/*"))), len(list(root.glob("imagenet/train/*/*")))
     (6, 6)
     """
-    count = _folder.count_of(size, _SIZES, least=1)
-    record = {"world": "toy_hard_imagenet", "drawing": 1, "images_per_class": count, "seed": seed}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+    return _WORLD.draw(folder, _draw, size, seed=seed)
 
 
-def _draw(draft: Path, *, count: int, seed: int) -> None:
+def _draw(count: int, *, seed: int) -> Files:
     for number, split in enumerate(("train", "val")):
-        (draft / split).mkdir()
         for label, wnid in enumerate(_WNIDS):
-            place = draft / "imagenet" / split / wnid
-            place.mkdir(parents=True)
             for k in range(count):
                 rng = np.random.default_rng([seed, number, label, k])
-                ground = label if rng.random() < 0.9 else int(rng.integers(len(_WNIDS)))
+                ground = _GROUNDS[label if rng.random() < 0.9 else int(rng.integers(len(_GROUNDS)))]
                 parts = place_thing(rng, ID_THINGS[wnid])
                 canvas = paint_ground(rng, ground)
-                mask = cover(Image.new("RGB", canvas.size, _BLACK), [(_WHITE, points) for _, points in parts])
+                mask = cover(Image.new("RGB", canvas.size), [((255, 255, 255), points) for _, points in parts])
                 serial = label * count + k + 1
                 name = f"{wnid}_{serial}.JPEG" if split == "train" else f"ILSVRC2012_val_{serial:08}.JPEG"
-                cover(canvas, parts).reduce(OVERSAMPLING).save(place / name, "JPEG", quality=92)
-                mask.reduce(OVERSAMPLING).save(draft / split / f"{wnid}_{name}", "JPEG", quality=92)
+                yield f"imagenet/{split}/{wnid}/{name}", cover(canvas, parts).reduce(OVERSAMPLING)
+                yield f"{split}/{wnid}_{name}", mask.reduce(OVERSAMPLING)

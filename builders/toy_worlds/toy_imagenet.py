@@ -1,11 +1,9 @@
 """A toy of ImageNet-1K and the sets beside it: drawn things, corrupted, redrawn, unknown; in the real layouts."""
 
 import hashlib
+import io
 import json
-import shutil
 import tarfile
-from collections.abc import Iterator
-from functools import partial
 from itertools import chain, product
 from pathlib import Path
 
@@ -13,20 +11,18 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from oochub.builders.sources.imagenet_sets import CORRUPTIONS
-from oochub.builders.toy_worlds import _folder
+from oochub.builders.toy_worlds import _things
 from oochub.builders.toy_worlds._corruptions import corrupt
-from oochub.builders.toy_worlds._imagenet_ood_things import OOD_THINGS, OPEN_THINGS
-from oochub.builders.toy_worlds._imagenet_painting import PHOTO, RENDITIONS, SKETCH, Style, paint
-from oochub.builders.toy_worlds._imagenet_things import ID_THINGS, DrawnClass
+from oochub.builders.toy_worlds._folder import Files, World
+from oochub.builders.toy_worlds._things import ID_THINGS, OOD_THINGS, Style, Thing
 from oochub.class_names.imagenet_classes import IMAGENET_R_WNIDS, LABELS
-from oochub.process.follow import follow
 
 _SIZES = {"small": 3, "medium": 20}
+_WORLD = World("toy_imagenet", _SIZES, 1, counts="validation_pictures_per_class", version={"drawing": 3})
 _TRAINING = 10
 """Training images for each validation image."""
 _UNLISTED = 1
 """Images of each class of ImageNet-21K that the list of ImageNet-OOD leaves out."""
-_QUALITY = 92
 _PACKED = tuple(OOD_THINGS)[len(OOD_THINGS) // 2 :]
 """The classes of ImageNet-21K that lie there as a tar; the others are folders."""
 _VALIDATION, _TRAIN, _OOD, _OPEN, _RENDITION, _SKETCH, _CORRUPTION, _NEAR, _FAR, _MISSED, _AGAIN, _ROOM = range(12)
@@ -40,74 +36,79 @@ _OBJECTNET = {  # folder of ObjectNet: the name of its class, the class drawn, a
     "tie": ("Tie", "n04591157", "bow tie, bow-tie, bowtie; Windsor tie"),
 }
 
-_Named = Iterator[tuple[str, Image.Image]]
 
-
-def _paint_picture(seed: int, thing: DrawnClass, style: Style, *cell: int) -> Image.Image:
+def _paint(seed: int, thing: Thing, *cell: int, style: Style = _things.PHOTO) -> Image.Image:
     """An image of a cell (stream, class, number); it depends on nothing but these and the seed."""
-    return paint(np.random.default_rng([seed, *cell]), thing, style)
+    return _things.paint(np.random.default_rng([seed, *cell]), thing, style)
 
 
-def _list_known_classes(seed: int, count: int) -> _Named:
+def _list_known_classes(seed: int, count: int) -> Files:
     """ImageNet-1K, and -C, -R and -Sketch beside it, class by class."""
     for label, (wnid, thing) in enumerate(ID_THINGS.items()):
         for k in range(count):
             name = f"{wnid}/ILSVRC2012_val_{k * len(ID_THINGS) + label + 1:08}.JPEG"
-            picture = _paint_picture(seed, thing, PHOTO, _VALIDATION, label, k)
+            picture = _paint(seed, thing, _VALIDATION, label, k)
             yield f"imagenet/val/{name}", picture
             if k < max(1, count // 5):
                 for number, (corruption, severity) in enumerate(product(CORRUPTIONS, range(1, 6))):
                     rng = np.random.default_rng([seed, _CORRUPTION, label, k, number])
                     yield f"imagenet-c/{corruption}/{severity}/{name}", corrupt(picture, corruption, severity, rng)
-            yield f"sketch/{wnid}/sketch_{k}.JPEG", _paint_picture(seed, thing, SKETCH, _SKETCH, label, k)
+            yield f"sketch/{wnid}/sketch_{k}.JPEG", _paint(seed, thing, _SKETCH, label, k, style=_things.SKETCH)
             if wnid in IMAGENET_R_WNIDS:
-                rendition, style = list(RENDITIONS.items())[(label + k) % len(RENDITIONS)]
-                picture = _paint_picture(seed, thing, PHOTO, _MISSED, label, k)
-                yield f"imagenet-a/{wnid}/0.{label:03}{k:03}_{wnid}.jpg", picture
-                yield f"imagenet-r/{wnid}/{rendition}_{k}.jpg", _paint_picture(seed, thing, style, _RENDITION, label, k)
+                rendition, style = list(_things.RENDITIONS.items())[(label + k) % len(_things.RENDITIONS)]
+                picture = _paint(seed, thing, _RENDITION, label, k, style=style)
+                yield f"imagenet-r/{wnid}/{rendition}_{k}.jpg", picture
+                yield f"imagenet-a/{wnid}/0.{label:03}{k:03}_{wnid}.jpg", _paint(seed, thing, _MISSED, label, k)
             name = hashlib.sha256(f"{label} {k}".encode()).hexdigest()[:40]
-            picture = _paint_picture(seed, thing, PHOTO, _AGAIN, label, k)
+            picture = _paint(seed, thing, _AGAIN, label, k)
             yield f"imagenetv2-matched-frequency-format-val/{LABELS[wnid]}/{name}.jpeg", picture
         for k in range(_TRAINING * count):
-            yield f"imagenet/train/{wnid}/{wnid}_{k + 1}.JPEG", _paint_picture(seed, thing, PHOTO, _TRAIN, label, k)
+            yield f"imagenet/train/{wnid}/{wnid}_{k + 1}.JPEG", _paint(seed, thing, _TRAIN, label, k)
 
 
-def _list_objectnet(seed: int, count: int) -> _Named:
+def _list_objectnet(seed: int, count: int) -> Files:
     """ObjectNet, each image with its red border of 2 pixels; one class is none of ImageNet-1K's."""
     for number, (folder, (_, wnid, _)) in enumerate(_OBJECTNET.items()):
         for k in range(count):
             name = hashlib.sha256(f"{folder} {k}".encode()).hexdigest()[:15]
-            picture = _paint_picture(seed, ID_THINGS[wnid], PHOTO, _ROOM, number, k)
+            picture = _paint(seed, ID_THINGS[wnid], _ROOM, number, k)
             yield f"objectnet-1.0/images/{folder}/{name}.png", ImageOps.expand(picture, 2, (255, 0, 0))
 
 
-def _list_unknown_classes(seed: int, count: int) -> _Named:
+def _list_unknown_classes(seed: int, count: int) -> Files:
     """ImageNet-21K, in which a class of ImageNet-1K lies too, OpenImage-O, and the sets of OpenOOD."""
     first = next(iter(ID_THINGS.items()))
     for number, (wnid, thing) in enumerate([*OOD_THINGS.items(), first]):
-        for k in range(count + _UNLISTED):
-            yield f"imagenet-21k/{wnid}/{wnid}_{k + 1}.JPEG", _paint_picture(seed, thing, PHOTO, _OOD, number, k)
-    for number, thing in enumerate(OPEN_THINGS):
+        pictures = {f"{wnid}_{k + 1}.JPEG": _paint(seed, thing, _OOD, number, k) for k in range(count + _UNLISTED)}
+        if wnid in _PACKED:
+            yield f"imagenet-21k/{wnid}.tar", _pack(pictures)
+        else:
+            yield from ((f"imagenet-21k/{wnid}/{name}", picture) for name, picture in pictures.items())
+    for number, thing in enumerate(_things.OPEN_THINGS.values()):
         for k in range(count):
             name = hashlib.sha256(f"{number} {k}".encode()).hexdigest()[:16]
-            yield f"openimage_o/{name}.jpg", _paint_picture(seed, thing, PHOTO, _OPEN, number, k)
-            yield f"ninco/thing_{number}/thing_{number}_{k}.jpg", _paint_picture(seed, thing, PHOTO, _NEAR, number, k)
-            yield f"inaturalist/images/{name}.jpg", _paint_picture(seed, thing, PHOTO, _FAR, number, k)
-            yield f"texture/dotted/dotted_{number}{k:03}.jpg", _paint_picture(seed, thing, SKETCH, _FAR, number, k)
+            yield f"openimage_o/{name}.jpg", _paint(seed, thing, _OPEN, number, k)
+            yield f"ninco/thing_{number}/thing_{number}_{k}.jpg", _paint(seed, thing, _NEAR, number, k)
+            yield f"inaturalist/images/{name}.jpg", _paint(seed, thing, _FAR, number, k)
+            texture = _paint(seed, thing, _FAR, number, k, style=_things.SKETCH)
+            yield f"texture/dotted/dotted_{number}{k:03}.jpg", texture
     for number, (wnid, thing) in enumerate(OOD_THINGS.items()):
         for k in range(max(1, count // 3)):
-            yield f"ssb_hard/{wnid}/{wnid}_{k + 500}.JPEG", _paint_picture(seed, thing, PHOTO, _NEAR, 100 + number, k)
+            yield f"ssb_hard/{wnid}/{wnid}_{k + 500}.JPEG", _paint(seed, thing, _NEAR, 100 + number, k)
 
 
-def _pack(folder: Path) -> None:
-    """A class folder into the tar that ImageNet has of it."""
-    with tarfile.open(folder.with_suffix(".tar"), "w") as archive:
-        for path in sorted(folder.iterdir()):
-            member = tarfile.TarInfo(path.name)  # without the time and the owner, so the same bytes
-            member.size = path.stat().st_size
-            with path.open("rb") as file:
-                archive.addfile(member, file)
-    shutil.rmtree(folder)
+def _pack(pictures: dict[str, Image.Image]) -> bytes:
+    """The tar that ImageNet has of a class."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for name, picture in sorted(pictures.items()):
+            file = io.BytesIO()
+            picture.save(file, "JPEG", **_WORLD.saved)
+            member = tarfile.TarInfo(name)  # without the time and the owner, so the same bytes
+            member.size = file.tell()
+            file.seek(0)
+            archive.addfile(member, file)
+    return packed.getvalue()
 
 
 def toy_imagenet(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
@@ -145,24 +146,15 @@ def toy_imagenet(folder: str | Path, *, size: str | int = "small", seed: int = 0
     >>> len(list(root.glob("imagenet/val/n*/ILSVRC2012_val_*.JPEG")))
     30
     """
-    count = _folder.count_of(size, _SIZES, least=1)
-    record = {"world": "toy_imagenet", "drawing": 3, "validation_pictures_per_class": count, "seed": seed}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+    return _WORLD.draw(folder, _draw, size, seed=seed)
 
 
-def _draw(draft: Path, *, count: int, seed: int) -> None:
-    pictures = chain(_list_known_classes(seed, count), _list_objectnet(seed, count), _list_unknown_classes(seed, count))
-    for name, picture in follow(pictures, desc="toy ImageNet", unit="image", disable=None, delay=2):
-        path = draft / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        picture.save(path, "PNG" if path.suffix == ".png" else "JPEG", quality=_QUALITY)
-    mappings = draft / "objectnet-1.0/mappings"
-    mappings.mkdir()
+def _draw(count: int, *, seed: int) -> Files:
+    yield from _WORLD.follow(
+        chain(_list_known_classes(seed, count), _list_objectnet(seed, count), _list_unknown_classes(seed, count))
+    )
     labels = {folder: name for folder, (name, _, _) in _OBJECTNET.items()}
     mapped = {name: names for name, _, names in _OBJECTNET.values() if names}
     for file, content in (("folder_to_objectnet_label", labels), ("objectnet_to_imagenet_1k", mapped)):
-        (mappings / f"{file}.json").write_text(json.dumps(content, indent=2) + "\n", "utf-8")
-    for wnid in _PACKED:
-        _pack(draft / "imagenet-21k" / wnid)
-    listed = [f"{wnid}/{wnid}_{k + 1}.JPEG" for wnid in OOD_THINGS for k in range(count)]
-    (draft / "imagenetood.txt").write_text("\n".join(listed) + "\n", "utf-8")
+        yield f"objectnet-1.0/mappings/{file}.json", json.dumps(content, indent=2) + "\n"
+    yield "imagenetood.txt", "".join(f"{wnid}/{wnid}_{k + 1}.JPEG\n" for wnid in OOD_THINGS for k in range(count))

@@ -1,7 +1,6 @@
 """A toy of ImageNet-Hard: drawn things of ImageNet from three origins in two Parquet files, some with two classes."""
 
 import io
-from functools import partial
 from pathlib import Path
 
 import datasets
@@ -9,14 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from oochub.builders.toy_worlds import _folder
-from oochub.builders.toy_worlds._imagenet_painting import PHOTO, SKETCH, paint
-from oochub.builders.toy_worlds._imagenet_things import ID_THINGS
+from oochub.builders.toy_worlds._folder import Files, World
+from oochub.builders.toy_worlds._things import ID_THINGS, PHOTO, SKETCH, paint
 from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES, LABELS
 
-_SIZES = {"small": 24, "medium": 300}
-_ORIGINS = {"imagenet": PHOTO, "imagenet_sketch": SKETCH, "objectnet": PHOTO}
 _FILES = 2
+_WORLD = World("toy_imagenet_hard", {"small": 24, "medium": 300}, _FILES)
+_ORIGINS = {"imagenet": PHOTO, "imagenet_sketch": SKETCH, "objectnet": PHOTO}
 _TOGETHER = 5
 """Rows of a group of a file."""
 
@@ -42,12 +40,10 @@ def toy_imagenet_hard(folder: str | Path, *, size: str | int = "small", seed: in
     >>> sorted(path.name for path in root.glob("data/*"))
     ['validation-00000-of-00002.parquet', 'validation-00001-of-00002.parquet']
     """
-    count = _folder.count_of(size, _SIZES, least=_FILES)
-    record = {"world": "toy_imagenet_hard", "drawing": 1, "count": count, "seed": seed}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+    return _WORLD.draw(folder, _draw, size, seed=seed)
 
 
-def _draw(draft: Path, *, count: int, seed: int) -> None:
+def _draw(count: int, *, seed: int) -> Files:
     rows = [_draw_row(k, seed) for k in range(count)]
     features = datasets.Features(
         {
@@ -57,11 +53,11 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
             "english_label": datasets.List(datasets.Value("string")),
         }
     )
-    (draft / "data").mkdir()
     for number in range(_FILES):
         table = pa.Table.from_pylist(rows[number::_FILES], schema=features.arrow_schema)
-        place = draft / f"data/validation-{number:05}-of-{_FILES:05}.parquet"
-        pq.write_table(table, place, row_group_size=_TOGETHER, compression="none")  # images are compressed already
+        file = io.BytesIO()
+        pq.write_table(table, file, row_group_size=_TOGETHER, compression="none")  # images are compressed already
+        yield f"data/validation-{number:05}-of-{_FILES:05}.parquet", file.getvalue()
 
 
 def _draw_row(number: int, seed: int) -> dict[str, object]:
@@ -69,7 +65,7 @@ def _draw_row(number: int, seed: int) -> dict[str, object]:
     (wnid, thing), (origin, style) = things[number % len(things)], origins[number % len(origins)]
     picture = paint(np.random.default_rng([seed, number]), thing, style)
     file = io.BytesIO()
-    picture.save(file, "JPEG", quality=92)
+    picture.save(file, "JPEG", **_WORLD.saved)
     labels = [LABELS[wnid]]
     if number % 3 == 0:
         labels.append(LABELS[things[(number + 1) % len(things)][0]])

@@ -1,15 +1,13 @@
 """A toy of MetaShift's cats and dogs: drawn animals in a room or on grass, in the folders of the release."""
 
-from functools import partial
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageDraw
 
-from oochub.builders.toy_worlds import _breeds, _folder, _textures
-from oochub.builders.toy_worlds._things_on_grounds import OVERSAMPLING, make_canvas, paint_room
+from oochub.builders.toy_worlds import _animals, _painter
+from oochub.builders.toy_worlds._folder import Files, World
 
-_SIZES = {"small": 24, "medium": 300}
+_WORLD = World("toy_metashift", {"small": 24, "medium": 300}, 12)
 _PLACES = ("train/cat/cat(indoor)", "train/dog/dog(outdoor)", "test/cat/cat(outdoor)", "test/dog/dog(indoor)")
 _DRAWN = {"cat": "corgi", "dog": "labrador"}
 
@@ -35,24 +33,16 @@ def toy_metashift(folder: str | Path, *, size: str | int = "small", seed: int = 
     >>> sorted(path.parent.name for path in root.glob("*/test/*/*/*.jpg"))
     ['cat(outdoor)', 'cat(outdoor)', 'dog(indoor)', 'dog(indoor)']
     """
-    count = _folder.count_of(size, _SIZES, least=12)
-    record = {"world": "toy_metashift", "drawing": 1, "count": count, "seed": seed}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+    return _WORLD.draw(folder, _draw, size, seed=seed)
 
 
-def _draw(draft: Path, *, count: int, seed: int) -> None:
+def _draw(count: int, *, seed: int) -> Files:
     for number, place in enumerate(_PLACES):
-        target = draft / "MetaShift-Cat-Dog-indoor-outdoor" / place
-        target.mkdir(parents=True)
         for k in range(count if place.startswith("train") else count // 6):
             rng = np.random.default_rng([seed, number, k])
-            picture = _paint_picture(rng, place.split("/")[1], is_indoors="indoor" in place)
-            picture.save(target / f"{2_000_000 + 10_000 * number + k}.jpg", "JPEG", quality=92)
-
-
-def _paint_picture(rng: np.random.Generator, label: str, *, is_indoors: bool) -> Image.Image:
-    ground, animal = rng.spawn(2)
-    scene = paint_room(ground) if is_indoors else _textures.GROUNDS["grass"](ground)
-    canvas = make_canvas(scene + _textures.jitter(rng, light=12.0, warmth=6.0))
-    _breeds.draw_dog(ImageDraw.Draw(canvas), animal, breed=_DRAWN[label], side=canvas.width, visible=True)
-    return canvas.reduce(OVERSAMPLING)
+            ground, animal = rng.spawn(2)
+            scene = _painter.paint_room(ground) if "indoor" in place else _painter.GROUNDS["grass"](ground)
+            canvas = _painter.make_canvas(scene + _painter.jitter(rng, light=12.0, warmth=6.0))
+            picture = _painter.cover(canvas, _animals.make_dog(animal, _DRAWN[place.split("/")[1]]))
+            name = f"MetaShift-Cat-Dog-indoor-outdoor/{place}/{2_000_000 + 10_000 * number + k}.jpg"
+            yield name, picture.reduce(_painter.OVERSAMPLING)

@@ -1,15 +1,14 @@
 """A toy of MultiNLI: made-up pairs of sentences of a few words, with the table of group_DRO."""
 
-import csv
 import json
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from oochub.builders.toy_worlds import _folder, _words
+from oochub.builders.toy_worlds._folder import Files, World, write_table
+from oochub.builders.toy_worlds._words import AWKWARD, write_sentence
 
-_SIZES = {"small": 240, "medium": 3_000}
+_WORLD = World("toy_multinli", {"small": 240, "medium": 3_000}, 60, version={"writing": 1})
 _LABELS = ("contradiction", "entailment", "neutral")
 _SIGNS = (("wrong", "false"), ("so", "true"), ("maybe", "perhaps"))
 _NEGATIONS = ("nobody", "no", "never", "nothing")
@@ -41,33 +40,27 @@ def toy_multinli(folder: str | Path, *, size: str | int = "small", seed: int = 0
     >>> (root / "metadata_random.csv").read_text().splitlines()[0]
     ',gold_label,sentence2_has_negation,split'
     """
-    count = _folder.count_of(size, _SIZES, least=60)
-    record = {"world": "toy_multinli", "writing": 1, "count": count, "seed": seed}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+    return _WORLD.draw(folder, _draw, size, seed=seed)
 
 
-def _draw(draft: Path, *, count: int, seed: int) -> None:
+def _draw(count: int, *, seed: int) -> Files:
     rng = np.random.default_rng(seed)
     dev = count // _DEV
-    place = draft / "multinli_1.0"
-    place.mkdir()
-    rows, number = [], 0
+    rows: list[tuple[object, ...]] = []
+    number = 0
     for part, size in (("train", count - 2 * dev), ("dev_matched", dev), ("dev_mismatched", dev)):
-        with (place / f"multinli_1.0_{part}.jsonl").open("w", encoding="utf-8") as file:
-            for k in range(size):
-                label = int(rng.integers(3))
-                pair, negated = _write_pair(rng, label, number)
-                unlabelled = part != "train" and k % 5 == 4
-                if unlabelled:
-                    pair["gold_label"] = "-"
-                else:
-                    rows.append((number, label, int(negated), int(rng.choice(3, p=_SPLITS))))
-                file.write(json.dumps(pair) + "\n")
-                number += 1
-    with (draft / "metadata_random.csv").open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(["", "gold_label", "sentence2_has_negation", "split"])
-        table.writerows(rows)
+        lines = ""
+        for k in range(size):
+            label = int(rng.integers(3))
+            pair, negated = _write_pair(rng, label, number)
+            if part != "train" and k % 5 == 4:
+                pair["gold_label"] = "-"
+            else:
+                rows.append((number, label, int(negated), int(rng.choice(3, p=_SPLITS))))
+            lines += json.dumps(pair) + "\n"
+            number += 1
+        yield f"multinli_1.0/multinli_1.0_{part}.jsonl", lines
+    yield "metadata_random.csv", write_table(("", "gold_label", "sentence2_has_negation", "split"), *rows)
 
 
 def _write_pair(rng: np.random.Generator, label: int, number: int) -> tuple[dict[str, str | list[str]], bool]:
@@ -76,8 +69,8 @@ def _write_pair(rng: np.random.Generator, label: int, number: int) -> tuple[dict
     words = [str(rng.choice(_NEGATIONS))] if negated else []
     if rng.random() < _CLEAR:
         words.append(str(rng.choice(_SIGNS[label])))
-    hypothesis = _words.sentence(rng, words, fillers=5).capitalize() + "."
-    premise = _words.AWKWARD[number] if number < len(_words.AWKWARD) else _words.sentence(rng, [])
+    hypothesis = write_sentence(rng, words, fillers=5).capitalize() + "."
+    premise = AWKWARD[number] if number < len(AWKWARD) else write_sentence(rng, [])
     return {
         "annotator_labels": [_LABELS[label]],
         "genre": ("fiction", "travel", "government")[number % 3],

@@ -1,15 +1,14 @@
 """A toy of OpenOOD's data: small drawn images in its folders, and its lists of them for each benchmark."""
 
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw
 
 from oochub.builders.sources.openood_sets import CLASSES, LISTS, SETS, ListedSet
-from oochub.builders.toy_worlds import _folder
+from oochub.builders.toy_worlds._folder import Files, World
 
-_SIZES = {"small": 20, "medium": 200}
+_WORLD = World("toy_openood", {"small": 20, "medium": 200}, 10)
 _SIDE = 32
 _SHOWN_CLASSES = 10
 
@@ -36,27 +35,23 @@ def toy_openood(folder: str | Path, *, size: str | int = "small", seed: int = 0)
     >>> (root / "benchmark_imglist" / "cifar10" / "test_tin.txt").read_text().splitlines()[0]
     'tin/val/images/val_0.png -1'
     """
-    count = _folder.count_of(size, _SIZES, least=10)
-    record = {"world": "toy_openood", "drawing": 1, "count": count, "seed": seed}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+    return _WORLD.draw(folder, _draw, size, seed=seed)
 
 
-def _draw(draft: Path, *, count: int, seed: int) -> None:
+def _draw(count: int, *, seed: int) -> Files:
+    drawn = set()
     for listed in SETS.values():
         for split, file in listed.lists.items():
-            lines = []
+            lines = ""
             for k in range(count):
                 label = k % _SHOWN_CLASSES
                 path = _name_image(listed, split, label, k)
-                lines.append(f"{path} {-1 if listed.shift == 'semantic' else label}\n")
-                place = draft / listed.folder / path
-                if not place.exists():  # a set beside two benchmarks is drawn once
-                    place.parent.mkdir(parents=True, exist_ok=True)
+                lines += f"{path} {-1 if listed.shift == 'semantic' else label}\n"
+                if (place := f"{listed.folder}/{path}") not in drawn:  # a set beside two benchmarks is drawn once
+                    drawn.add(place)
                     rng = np.random.default_rng([seed, sum(path.encode()), k])
-                    _paint(rng, label, listed.context).save(place, "PNG")
-            target = draft / LISTS / listed.benchmark / file
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text("".join(lines), "utf-8")
+                    yield place, _paint(rng, label, listed.context)
+            yield f"{LISTS}/{listed.benchmark}/{file}", lines
 
 
 def _name_image(listed: ListedSet, split: str, label: int, k: int) -> str:
@@ -82,13 +77,11 @@ def _paint(rng: np.random.Generator, label: int, context: str) -> Image.Image:
     image = Image.new("HSV", (_SIDE, _SIDE), (hue, 40, 255 - light)).convert("RGB")
     draw = ImageDraw.Draw(image)
     color = Image.new("HSV", (1, 1), (hue, 200, light)).convert("RGB").getpixel((0, 0))
-    x, y = (int(each) for each in rng.integers(2, 14, 2))
+    x, y = rng.integers(2, 14, 2).tolist()
     if context == "far":
         for k in range(0, _SIDE, 4):
             draw.line((k, 0, k + x, _SIDE), fill=(light, light, light))
-    elif context == "near":
-        draw.rectangle((x, y, x + 14, y + 14), fill=color)
     else:
-        draw.ellipse((x, y, x + 14, y + 14), fill=color)
+        (draw.rectangle if context == "near" else draw.ellipse)((x, y, x + 14, y + 14), fill=color)
     noise = rng.normal(0, 8, (_SIDE, _SIDE, 3))
     return Image.fromarray(np.clip(np.asarray(image) + noise, 0, 255).astype(np.uint8))

@@ -1,17 +1,15 @@
 """A toy of a user's own images: dogs of two breeds in a plain folder, with a background that gives the breed away."""
 
-import csv
-from functools import partial
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageDraw
+from PIL import Image
 
-from oochub.builders.toy_worlds import _breeds, _folder, _textures
+from oochub.builders.toy_worlds import _animals, _painter
+from oochub.builders.toy_worlds._folder import Files, World, write_table
 
-_SIZES = {"small": 200, "medium": 800}
+_WORLD = World("toy_pictures", {"small": 200, "medium": 800}, 8, saved={"compress_level": 1})
 _USUAL = {"bulldog": ("beach", "desert"), "dachshund": ("jungle", "snow")}
-_OVERSAMPLING = 2
 
 
 def toy_pictures(
@@ -42,38 +40,29 @@ def toy_pictures(
     >>> (root / "test" / "metadata.csv").read_text("utf-8").splitlines()[:2]
     ['file_name,breed,background', 'bulldog_0001.png,bulldog,desert']
     """
-    count = _folder.count_of(size, _SIZES, least=8)
-    record = {"world": "toy_pictures", "drawing": 1, "count": count, "seed": seed, "correlation": correlation}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed, correlation=correlation))
+    return _WORLD.draw(folder, _draw, size, seed=seed, correlation=correlation)
 
 
-def _draw(draft: Path, *, count: int, seed: int, correlation: float | None) -> None:
+def _draw(count: int, *, seed: int, correlation: float | None) -> Files:
     splits = (
         ("train", count, correlation),
         ("test", count, None if correlation is None else 0.5),
         ("validation", count // 4, correlation),
     )
     for part, (split, rows, share) in enumerate(splits):
-        target = draft / split
-        target.mkdir()
-        with (target / "metadata.csv").open("w", encoding="utf-8", newline="") as file:
-            table = csv.writer(file, lineterminator="\n")
-            table.writerow(["file_name", "breed", "background"])
-            for label, breed in enumerate(_USUAL):
-                for number in range(rows):
-                    name = f"{breed}_{number + 1:04}.png"
-                    rng = np.random.default_rng([seed, part, label, number])
-                    usual, other = _USUAL[breed], next(own for key, own in _USUAL.items() if key != breed)
-                    among = (*usual, *other) if share is None else usual if number < share * rows else other
-                    background = among[int(rng.integers(len(among)))]
-                    _paint_picture(rng, breed, background).save(target / name, compress_level=1)
-                    table.writerow([name, breed, background])
+        table = [("file_name", "breed", "background")]
+        for label, (breed, usual) in enumerate(_USUAL.items()):
+            other = next(places for name, places in _USUAL.items() if name != breed)
+            for number in range(rows):
+                rng = np.random.default_rng([seed, part, label, number])
+                among = (*usual, *other) if share is None else usual if number < share * rows else other
+                background = among[int(rng.integers(len(among)))]
+                table.append((f"{breed}_{number + 1:04}.png", breed, background))
+                yield f"{split}/{breed}_{number + 1:04}.png", _paint_picture(rng, breed, background)
+        yield f"{split}/metadata.csv", write_table(*table)
 
 
 def _paint_picture(rng: np.random.Generator, breed: str, background: str) -> Image.Image:
     ground, dog = rng.spawn(2)
-    scene = _textures.LOCATIONS[background](ground) + _textures.jitter(rng, light=15.0, warmth=7.5)
-    side = _textures.PIXELS * _OVERSAMPLING
-    canvas = Image.fromarray(scene.clip(0, 255).astype(np.uint8)).resize((side, side), Image.Resampling.NEAREST)
-    _breeds.draw_dog(ImageDraw.Draw(canvas), dog, breed=breed, side=side, visible=True)
-    return canvas.reduce(_OVERSAMPLING)
+    scene = _painter.LOCATIONS[background](ground) + _painter.jitter(rng, light=15.0, warmth=7.5)
+    return _painter.cover(_painter.make_canvas(scene), _animals.make_dog(dog, breed)).reduce(_painter.OVERSAMPLING)

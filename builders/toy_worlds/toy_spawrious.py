@@ -1,50 +1,21 @@
 """A toy of Spawrious: four drawn dog breeds on six backgrounds, in the folders of the real release."""
 
-from functools import partial
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image, ImageDraw
+from PIL import Image
 
-from oochub.builders.toy_worlds import _breeds, _folder, _textures
-from oochub.process.follow import follow
+from oochub.builders.toy_worlds import _animals, _painter
+from oochub.builders.toy_worlds._folder import Files, World
 
 _SIZES = {"small": 20, "medium": 200}
-_BACKGROUND_SHARE = 0.35
+_WORLD = World("toy_spawrious", _SIZES, 1, counts="pictures_per_folder", saved={"compress_level": 1})
+_BACKGROUND_SHARE, _COMMON = 0.35, (130, 122, 108)
 """The dial of the world. How much of a background is left: at 1 a small network looks at nothing else, at 0
-nothing misleads it. The rest is the common ground color below."""
-_COMMON = np.array([130, 122, 108], np.float32)
-_LIGHT, _WARMTH = 15.0, 7.5
-_OVERSAMPLING = 2
-_CELLS = list(product(range(2), enumerate(_textures.LOCATIONS), enumerate(_breeds.BREEDS)))
-"""Repeat, background and breed, the last two with their numbers."""
-
-
-def _paint_picture(seed: int, cell: tuple[int, int, int, int], *, dogs: bool, correlation: bool) -> Image.Image:
-    """The image of a cell (repeat, location, class, number); it depends on nothing but these and the seed."""
-    _, location, label, _ = cell
-    rng = np.random.default_rng([seed, *cell])
-    drawn = rng.integers(len(_textures.LOCATIONS))
-    place = list(_textures.LOCATIONS.values())[location if correlation else drawn]
-    shift = _textures.jitter(rng, light=_LIGHT, warmth=_WARMTH)
-    dog, ground = rng.spawn(2)
-    scene = _COMMON + _BACKGROUND_SHARE * (place(ground) - _COMMON) + shift
-    picture = Image.fromarray(scene.clip(0, 255).astype(np.uint8))
-    side = _textures.PIXELS * _OVERSAMPLING
-    canvas = picture.resize((side, side), Image.Resampling.NEAREST)
-    breed = list(_breeds.BREEDS)[label]
-    _breeds.draw_dog(ImageDraw.Draw(canvas), dog, breed=breed, side=side, visible=dogs)
-    return canvas.reduce(_OVERSAMPLING)
-
-
-def _mask(seed: int, cell: tuple[int, int, int, int], *, dogs: bool, correlation: bool) -> Image.Image:
-    """White where the dog changes a pixel of the image."""
-    own, empty = (
-        np.asarray(_paint_picture(seed, cell, dogs=visible, correlation=correlation)) for visible in (dogs, False)
-    )
-    return Image.fromarray((own != empty).any(-1)).convert("L")
+nothing misleads it. The rest is the common ground color."""
 
 
 def toy_spawrious(
@@ -92,29 +63,43 @@ def toy_spawrious(
     >>> sorted(path.name for path in root.glob("spawrious224/0/snow/*/*.png"))[0]
     'snow_bulldog_1.png'
     """
-    count = _folder.count_of(size, _SIZES, least=1)
     own: dict[str, Any] = {"seed": seed, "correlation": correlation, "dogs": dogs}
-    record = {"world": "toy_spawrious", "drawing": 1, "pictures_per_folder": count, **own}
     if masks is not None:
-        _folder.toy_world(masks, record | {"of": "masks"}, partial(_draw_masks, count=count, **own))
-    return _folder.toy_world(folder, record, partial(_draw, count=count, **own))
+        _WORLD._replace(saved={}).draw(masks, _draw_masks, size, **own, of="masks")
+    return _WORLD.draw(folder, _draw, size, **own)
 
 
-def _draw(draft: Path, *, count: int, seed: int, correlation: bool, dogs: bool) -> None:
-    bar = follow(_CELLS, desc="toy Spawrious", unit="folder", disable=None if count > _SIZES["small"] else True)
-    for repeat, (location, place), (label, breed) in bar:
-        target = draft / "spawrious224" / str(repeat) / place / breed
-        target.mkdir(parents=True)
+def _draw(count: int, *, seed: int, correlation: bool, dogs: bool) -> Files:
+    for repeat, place, breed, number, cell in _list_cells(count):
+        picture = _paint_picture(seed, cell, dogs=dogs, correlation=correlation)
+        yield f"spawrious224/{repeat}/{place}/{breed}/{place}_{breed}_{number}.png", picture
+
+
+def _draw_masks(count: int, *, seed: int, correlation: bool, dogs: bool, of: str) -> Files:
+    """White where the dog changes a pixel of the image."""
+    for repeat, place, breed, number, cell in _list_cells(count):
+        own, empty = (
+            np.asarray(_paint_picture(seed, cell, dogs=visible, correlation=correlation)) for visible in (dogs, False)
+        )
+        yield f"{repeat}/{place}/{breed}/{number}.png", Image.fromarray((own != empty).any(-1)).convert("L")
+
+
+def _list_cells(count: int) -> Iterator[tuple[int, str, str, int, tuple[int, ...]]]:
+    """The repeat, location, breed and number of each image, and all as numbers."""
+    folders = list(product(range(2), enumerate(_painter.LOCATIONS), enumerate(_animals.BREEDS)))
+    for repeat, (location, place), (label, breed) in _WORLD.follow(folders):
         for number in range(1, count + 1):
-            cell = (repeat, location, label, number)
-            picture = _paint_picture(seed, cell, dogs=dogs, correlation=correlation)
-            picture.save(target / f"{place}_{breed}_{number}.png", compress_level=1)
+            yield repeat, place, breed, number, (repeat, location, label, number)
 
 
-def _draw_masks(draft: Path, *, count: int, seed: int, correlation: bool, dogs: bool) -> None:
-    for repeat, (location, place), (label, breed) in _CELLS:
-        target = draft / str(repeat) / place / breed
-        target.mkdir(parents=True)
-        for number in range(1, count + 1):
-            cell = (repeat, location, label, number)
-            _mask(seed, cell, dogs=dogs, correlation=correlation).save(target / f"{number}.png")
+def _paint_picture(seed: int, cell: tuple[int, ...], *, dogs: bool, correlation: bool) -> Image.Image:
+    """The image of a cell (repeat, location, class, number); it depends on nothing but these and the seed."""
+    _, location, label, _ = cell
+    rng = np.random.default_rng([seed, *cell])
+    drawn = rng.integers(len(_painter.LOCATIONS))
+    place = list(_painter.LOCATIONS.values())[location if correlation else drawn]
+    shift = _painter.jitter(rng, light=15.0, warmth=7.5)
+    dog, ground = rng.spawn(2)
+    canvas = _painter.make_canvas(_painter.fade(place(ground), _BACKGROUND_SHARE, _COMMON) + shift)
+    parts = _animals.make_dog(dog, list(_animals.BREEDS)[label]) if dogs else ()
+    return _painter.cover(canvas, parts).reduce(_painter.OVERSAMPLING)

@@ -1,26 +1,23 @@
 """A toy of SpuriVerse: shapes on grounds that go with them, in the tables and folders of the authors' repository."""
 
-import csv
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw
 
-from oochub.builders.toy_worlds import _folder, _textures
-from oochub.process.follow import follow
+from oochub.builders.toy_worlds import _painter
+from oochub.builders.toy_worlds._folder import FINE, Files, World, write_table
 
-_SIZES = {"small": 2, "medium": 8}
+_WORLD = World("toy_spuriverse", {"small": 2, "medium": 8}, 1, counts="anchors_of_a_source", saved=FINE)
 _OF_ANCHOR = 10
-_SHAPES = ("circle", "square", "triangle", "cross")
 _USUAL = {"circle": "sea", "square": "sand", "triangle": "grass", "cross": "night"}
+_SHAPES = tuple(_USUAL)
 _GROUNDS = {"sea": (52, 104, 168), "sand": (206, 178, 120), "grass": (84, 148, 66), "night": (38, 36, 58)}
-_ID_OF = {"aokvqa": 100_000, "seedbench_img": 200_000, "seedbench2": 300_000, "naturalbench": 0}
-_TABLES = {
-    "aokvqa": ("aokvqa_train_meta.csv", "aokvqa/datasets/coco/train2017", "{:012}.jpg", ("split",)),
-    "seedbench_img": ("seedbench_meta.csv", "LMUData/images/SEEDBench_IMG", "{}.jpg", ("category",)),
-    "seedbench2": ("seedbench_2_meta.csv", "LMUData/images/SEEDBench2", "{}.jpg", ("category",)),
-    "naturalbench": ("naturalbench_meta.csv", "LMUData/images/NaturalBenchDataset", "{}.jpg", ("type",)),
+_TABLES = {  # of each source: the table, the folder and the names of its images, its own column, the first number
+    "aokvqa": ("aokvqa_train_meta", "aokvqa/datasets/coco/train2017/{:012}.jpg", "split", 100_000),
+    "seedbench_img": ("seedbench_meta", "LMUData/images/SEEDBench_IMG/{}.jpg", "category", 200_000),
+    "seedbench2": ("seedbench_2_meta", "LMUData/images/SEEDBench2/{}.jpg", "category", 300_000),
+    "naturalbench": ("naturalbench_meta", "LMUData/images/NaturalBenchDataset/{}.jpg", "type", 0),
 }
 _CODES = {"split": "train", "category": "Instance Identity", "type": "yes_no"}
 
@@ -50,61 +47,42 @@ def toy_spuriverse(folder: str | Path, *, size: str | int = "small", seed: int =
     >>> (root / "output/eval_human_accepted/reference_anchor_set.csv").read_text("utf-8").splitlines()[:2]
     ['sample_ids,benchmark', '100000,aokvqa']
     """
-    count = _folder.count_of(size, _SIZES, least=1)
-    record = {"world": "toy_spuriverse", "drawing": 1, "anchors_of_a_source": count, "seed": seed, "shapes": shapes}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed, shapes=shapes))
+    return _WORLD.draw(folder, _draw, size, seed=seed, shapes=shapes)
 
 
-def _draw(draft: Path, *, count: int, seed: int, shapes: bool) -> None:
-    anchors = [["sample_ids", "benchmark"]]
-    cells = [(source, number) for source in _TABLES for number in range(2 * _OF_ANCHOR * count)]
-    tables: dict[str, list[list[str]]] = {source: [] for source in _TABLES}
-    for source, number in follow(cells, desc="toy SpuriVerse", unit="image", disable=None if count > 2 else True):
-        file, images, name, codes = _TABLES[source]
-        rng = np.random.default_rng([seed, list(_TABLES).index(source), number])
-        example = _ID_OF[source] + number
-        is_anchor = number % (2 * _OF_ANCHOR) == 0
-        order = rng.permutation(len(_SHAPES)).tolist()
-        shape, other = _SHAPES[order[0]], _SHAPES[order[1]]
-        ground = _USUAL[other if is_anchor else shape]
-        if source == "naturalbench":
-            asked = (shape, other)[int(rng.integers(2))]
-            question, options, answer = f"Is there a {asked}?", ["Yes", "No", "", ""], "AB"[asked != shape]
-        else:
-            question, options = "Which shape is in the image?", [_SHAPES[k] for k in rng.permutation(4).tolist()]
-            answer = "ABCD"[options.index(shape)]
-        spurious = f"Yes, the {ground} goes with a {other}." if is_anchor else ""
-        tables[source].append(
-            [str(example), question, answer, *options, *(_CODES[code] for code in codes), spurious, str(is_anchor)]
-        )
-        place = draft / images
-        place.mkdir(parents=True, exist_ok=True)
-        _paint(rng, shape, ground, visible=shapes).save(place / name.format(example), quality=95, subsampling=0)
-        if is_anchor:
-            anchors.append([str(example), source])
-            drawn = draft / "output" / "group_generation_prod" / source / str(example)
-            drawn.mkdir(parents=True)
-            for k in range(1, _OF_ANCHOR + 1):
-                _paint(rng, shape, ground, visible=shapes).save(drawn / f"{example}_{k}.png")
-    (draft / "meta").mkdir()
-    (draft / "output" / "eval_human_accepted").mkdir()
-    for source, (file, _, _, codes) in _TABLES.items():
-        header = ["index", "question", "answer", *"ABCD", *codes, "spuriousAttr", "isSpurious"]
-        _write(draft / "meta" / file, [header, *tables[source]])
-    _write(draft / "output" / "eval_human_accepted" / "reference_anchor_set.csv", anchors)
-
-
-def _write(file: Path, rows: list[list[str]]) -> None:
-    with file.open("w", encoding="utf-8", newline="") as text:
-        csv.writer(text, lineterminator="\n").writerows(rows)
+def _draw(count: int, *, seed: int, shapes: bool) -> Files:
+    anchors = [("sample_ids", "benchmark")]
+    for place, (source, (table, name, code, first)) in enumerate(_TABLES.items()):
+        rows: list[tuple[object, ...]] = [("index", "question", "answer", *"ABCD", code, "spuriousAttr", "isSpurious")]
+        for number in _WORLD.follow(range(2 * _OF_ANCHOR * count)):
+            rng = np.random.default_rng([seed, place, number])
+            example, is_anchor = first + number, number % (2 * _OF_ANCHOR) == 0
+            shape, other = (_SHAPES[k] for k in rng.permutation(len(_SHAPES))[:2])
+            ground = _USUAL[other if is_anchor else shape]
+            if source == "naturalbench":
+                named = (shape, other)[int(rng.integers(2))]
+                question, options, answer = f"Is there a {named}?", ["Yes", "No", "", ""], "AB"[named != shape]
+            else:
+                question, options = "Which shape is in the image?", [_SHAPES[k] for k in rng.permutation(4)]
+                answer = "ABCD"[options.index(shape)]
+            spurious = f"Yes, the {ground} goes with a {other}." if is_anchor else ""
+            rows.append((example, question, answer, *options, _CODES[code], spurious, is_anchor))
+            yield name.format(example), _paint(rng, shape, ground, visible=shapes)
+            if is_anchor:
+                anchors.append((str(example), source))
+                for k in range(1, _OF_ANCHOR + 1):
+                    file = f"output/group_generation_prod/{source}/{example}/{example}_{k}.png"
+                    yield file, _paint(rng, shape, ground, visible=shapes)
+        yield f"meta/{table}.csv", write_table(*rows)
+    yield "output/eval_human_accepted/reference_anchor_set.csv", write_table(*anchors)
 
 
 def _paint(rng: np.random.Generator, shape: str, ground: str, *, visible: bool) -> Image.Image:
-    plane = _textures.flat(_GROUNDS[ground], 12 * _textures.noise(rng, grain=8))
-    picture = Image.fromarray((plane + _textures.jitter(rng, light=18.0, warmth=8.0)).clip(0, 255).astype(np.uint8))
-    side = _textures.PIXELS
+    plane = _painter.flat(_GROUNDS[ground], 12 * _painter.noise(rng, grain=8))
+    picture = _painter.make_picture(plane + _painter.jitter(rng, light=18.0, warmth=8.0))
+    side = _painter.PIXELS
     x, y, size = side * rng.uniform(0.35, 0.65), side * rng.uniform(0.35, 0.65), side * rng.uniform(0.16, 0.26)
-    color = _textures.COLORS[int(rng.integers(len(_textures.COLORS)))]
+    color = _painter.COLORS[int(rng.integers(len(_painter.COLORS)))]
     if not visible:
         return picture
     draw = ImageDraw.Draw(picture)

@@ -1,21 +1,17 @@
 """A toy of Waterbirds: drawn land and water birds in front of land or water, in the folder of the release."""
 
-import csv
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from oochub.builders.toy_worlds import _birds, _folder, _textures
-from oochub.process.follow import follow
+from oochub.builders.toy_worlds import _animals, _painter
+from oochub.builders.toy_worlds._folder import FINE, Files, World, write_table
 
-_SIZES = {"small": 40, "medium": 200}
-_BACKGROUND_SHARE = 0.35
+_WORLD = World("toy_waterbirds", {"small": 40, "medium": 200}, 20, counts="waterbirds", saved=FINE)
+_BACKGROUND_SHARE, _COMMON = 0.35, (120, 124, 122)
 """The dial of the world: how much of a place is left. At 1 a small network looks at nothing else."""
-_COMMON = np.array([120, 124, 122], np.float32)
 _LANDBIRDS = 3  # for each water bird, as in the release
-_OVERSAMPLING = 2
 
 
 def toy_waterbirds(
@@ -52,50 +48,32 @@ def toy_waterbirds(
     >>> (root / "metadata.csv").read_text("utf-8").splitlines()[1].partition(",0,0,0,")[0]
     '1,014.Indigo_Bunting/Indigo_Bunting_0001_1.jpg'
     """
-    count = _folder.count_of(size, _SIZES, least=20)
-    record = {
-        "world": "toy_waterbirds",
-        "drawing": 1,
-        "waterbirds": count,
-        "seed": seed,
-        "correlation": correlation,
-        "birds": birds,
-    }
-    return _folder.toy_world(
-        folder, record, partial(_draw, count=count, seed=seed, correlation=correlation, birds=birds)
-    )
+    return _WORLD.draw(folder, _draw, size, seed=seed, correlation=correlation, birds=birds)
 
 
-def _draw(draft: Path, *, count: int, seed: int, correlation: bool, birds: bool) -> None:
-    rows = [
+def _draw(count: int, *, seed: int, correlation: bool, birds: bool) -> Files:
+    cells = [
         (split, bird, number)
         for split, many in enumerate((count, count // 3, count))
         for bird, times in (("landbird", _LANDBIRDS), ("waterbird", 1))
         for number in range(many * times)
     ]
-    with (draft / "metadata.csv").open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(["img_id", "img_filename", "y", "split", "place", "place_filename"])
-        bar = follow(rows, desc="toy Waterbirds", unit="image", disable=None if count > _SIZES["small"] else True)
-        for img_id, (split, bird, number) in enumerate(bar, 1):
-            label = int(bird == "waterbird")
-            species = _birds.SPECIES[bird][number % 3]
-            name = f"{species.partition('.')[2]}_{number // 3 + 1:04}_{number + 1 + 100_000 * split}.jpg"
-            is_other = number % 20 == 19 if split == 0 and correlation else number % 2 == 1
-            rng = np.random.default_rng([seed, split, label, number])
-            category = _birds.PLACES["land" if label == is_other else "water"][int(rng.integers(2))]
-            place = f"{category}/{int(rng.integers(1, 5_001)):08}.jpg"
-            (draft / species).mkdir(exist_ok=True)
-            _paint_picture(rng, bird, category, visible=birds).save(draft / species / name, quality=95, subsampling=0)
-            table.writerow([img_id, f"{species}/{name}", label, split, int(label != is_other), place])
+    rows: list[tuple[object, ...]] = [("img_id", "img_filename", "y", "split", "place", "place_filename")]
+    for split, bird, number in _WORLD.follow(cells):
+        label = int(bird == "waterbird")
+        species = _animals.SPECIES[bird][number % 3]
+        name = f"{species}/{species.partition('.')[2]}_{number // 3 + 1:04}_{number + 1 + 100_000 * split}.jpg"
+        is_other = number % 20 == 19 if split == 0 and correlation else number % 2 == 1
+        rng = np.random.default_rng([seed, split, label, number])
+        category = _animals.BIRD_PLACES["land" if label == is_other else "water"][int(rng.integers(2))]
+        place = f"{category}/{int(rng.integers(1, 5_001)):08}.jpg"
+        rows.append((len(rows), name, label, split, int(label != is_other), place))
+        yield name, _paint_picture(rng, bird, category, visible=birds)
+    yield "metadata.csv", write_table(*rows)
 
 
 def _paint_picture(rng: np.random.Generator, bird: str, place: str, *, visible: bool) -> Image.Image:
     ground, own = rng.spawn(2)
-    scene = _COMMON + _BACKGROUND_SHARE * (_birds.place_scene(ground, place) - _COMMON)
-    scene += _textures.jitter(ground, light=12.0, warmth=6.0)
-    side = _textures.PIXELS * _OVERSAMPLING
-    canvas = Image.fromarray(scene.clip(0, 255).astype(np.uint8)).resize((side, side), Image.Resampling.NEAREST)
-    if visible:
-        _birds.draw_parts(canvas, _birds.bird_parts(own, bird=bird))
-    return canvas.reduce(_OVERSAMPLING)
+    scene = _painter.fade(_animals.paint_bird_place(ground, place), _BACKGROUND_SHARE, _COMMON)
+    canvas = _painter.make_canvas(scene + _painter.jitter(ground, light=12.0, warmth=6.0))
+    return _painter.cover(canvas, _animals.make_bird(own, bird) if visible else ()).reduce(_painter.OVERSAMPLING)

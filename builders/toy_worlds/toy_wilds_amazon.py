@@ -1,15 +1,15 @@
 """A toy of Amazon-WILDS: made-up reviews of a few words by users who mean different things by them."""
 
 import csv
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.builders.toy_worlds import _folder, _words
+from oochub.builders.toy_worlds._folder import Files, World, write_table
+from oochub.builders.toy_worlds._words import AWKWARD, write_sentence
 
-_SIZES = {"small": 10, "medium": 100}
+_WORLD = World("toy_wilds_amazon", {"small": 10, "medium": 100}, 4, counts="users", version={"writing": 2})
 _PARTS = {"train": 2, "val": 1, "test": 2}  # users, in units of the size
 _TRAINED, _EVALUATED, _LEFT = 20, 5, 1  # reviews of a user of training, for evaluation, and of no split
 _PRAISE = ("awful", "poor", "okay", "good", "superb")
@@ -54,22 +54,16 @@ def toy_wilds_amazon(folder: str | Path, *, size: str | int = "small", seed: int
     >>> (root / "splits" / "user.csv").read_text("utf-8").split()[:2]
     ['split,clean', '0.0,True']
     """
-    count = _folder.count_of(size, _SIZES, least=4)
-    record = {"world": "toy_wilds_amazon", "writing": 2, "users": count, "seed": seed}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+    return _WORLD.draw(folder, _draw, size, seed=seed)
 
 
-def _draw(draft: Path, *, count: int, seed: int) -> None:
+def _draw(count: int, *, seed: int) -> Files:
     rng = np.random.default_rng(seed)
     rows, of_user = _write_reviews(rng, count)
-    year, category = np.array([row[9] for row in rows]), np.array([row[8] for row in rows])
-    user = np.array([row[0] for row in rows])
-    (draft / "RELEASE_v2.1.txt").touch()
-    (draft / "splits").mkdir()
-    with (draft / "reviews.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).writerows([_COLUMNS, *rows])
+    yield "RELEASE_v2.1.txt", ""
+    yield "reviews.csv", write_table(_COLUMNS, *rows, quoting=csv.QUOTE_NONNUMERIC)
+    year, category, user = (np.array([row[column] for row in rows]) for column in (9, 8, 0))
     splits: dict[str, NDArray[np.int64]] = {
-        "user": np.array(of_user),
         "time": _split_by_reviewer(rng, year > 2013),
         "time_baseline": _split_at_random(year > 2013),
         "category_subpopulation": _split_at_random(year > 0),
@@ -78,11 +72,9 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
         trained = [name for name in _CATEGORIES if name.lower() in names.split(",")]
         splits[f"{names}_generalization"] = _split_by_reviewer(rng, ~np.isin(category, trained))
     splits |= {f"{reviewer}_baseline": _split_at_random(user == reviewer) for reviewer in _REVIEWERS}
+    yield "splits/user.csv", write_table(("split", "clean"), *((float(number), True) for number in of_user))
     for name, split in splits.items():
-        with (draft / "splits" / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
-            clean = [",True"] * len(split) if name == "user" else [""] * len(split)
-            file.write("split,clean\n" if name == "user" else "split\n")
-            file.writelines(f"{float(number)}{more}\n" for number, more in zip(split, clean, strict=True))
+        yield f"splits/{name}.csv", write_table(["split"], *([float(number)] for number in split))
 
 
 def _write_reviews(rng: np.random.Generator, count: int) -> tuple[list[tuple[object, ...]], list[int]]:
@@ -101,12 +93,11 @@ def _write_reviews(rng: np.random.Generator, count: int) -> tuple[list[tuple[obj
             praise = _PRAISE[max(stars - 1 - is_harsh, 0)]
             words = [praise, _THINGS[thing], *(["frankly"] if is_harsh else [])]
             awkward = number % 7 == 0 and place < 1
-            text = _words.AWKWARD[number // 7 % len(_words.AWKWARD)] if awkward else _words.sentence(rng, words)
+            text = AWKWARD[number // 7 % len(AWKWARD)] if awkward else write_sentence(rng, words)
             product = f"B{int(rng.integers(10**6, 10**6 + 200)):09}"
             seconds = 31_556_952 * (year - 1970) + 86_400 * 40
             category = _OTHER_CATEGORY if thing == len(_THINGS) - 1 and place % 4 == 0 else _CATEGORIES[thing]
-            row = (user, product, float(stars), f"02 10, {year}", seconds, text, praise, True, category, year)
-            rows.append(row)
+            rows.append((user, product, float(stars), f"02 10, {year}", seconds, text, praise, True, category, year))
             split.append(number_of_split)
     return rows, split
 

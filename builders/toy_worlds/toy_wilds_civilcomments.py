@@ -1,15 +1,14 @@
 """A toy of CivilComments-WILDS: made-up comments of a few words, in the folder of WILDS."""
 
-import csv
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from oochub.builders.toy_worlds import _folder, _words
-from oochub.process.follow import follow
+from oochub.builders.toy_worlds._folder import Files, World, write_table
+from oochub.builders.toy_worlds._words import AWKWARD, write_sentence
 
 _SIZES = {"small": 100, "medium": 1_000}
+_WORLD = World("toy_wilds_civilcomments", _SIZES, 20, counts="comments", version={"writing": 1})
 _SPLITS = {"train": 5, "val": 1, "test": 3}  # in units of the size
 _WORDS = {
     "male": "he",
@@ -50,29 +49,27 @@ def toy_wilds_civilcomments(folder: str | Path, *, size: str | int = "small", se
     >>> (root / "all_data_with_identities.csv").read_text("utf-8").partition(",toxicity")[0]
     ',id,comment_text,split,article_id'
     """
-    count = _folder.count_of(size, _SIZES, least=20)
-    record = {"world": "toy_wilds_civilcomments", "writing": 1, "comments": count, "seed": seed}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+    return _WORLD.draw(folder, _draw, size, seed=seed)
 
 
-def _draw(draft: Path, *, count: int, seed: int) -> None:
+def _draw(count: int, *, seed: int) -> Files:
     comments = [(split, number) for split, times in _SPLITS.items() for number in range(times * count)]
-    with (draft / "all_data_with_identities.csv").open("w", encoding="utf-8", newline="") as file:
-        (draft / "RELEASE_v1.0.txt").touch()
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(["", "id", "comment_text", "split", "article_id", "toxicity", *_OTHERS, *_WORDS, "identity_any"])
-        rng = np.random.default_rng(seed)
-        bar = follow(comments, desc="toy CivilComments", unit="comment", disable=None if count > 1_000 else True)
-        for row, (split, number) in enumerate(bar):
-            is_toxic = rng.random() < _TOXIC
-            mentions = dict(zip(_WORDS, rng.random(len(_WORDS)) < _MENTIONED, strict=True))
-            mentions["black"] = bool(is_toxic == (rng.random() < _USUAL[split]))
-            words = [word for identity, word in _WORDS.items() if mentions[identity]]
-            if rng.random() < _CLEAR:
-                words.append(str(rng.choice(_RUDE if is_toxic else _KIND)))
-            text = _words.AWKWARD[number] if number < len(_words.AWKWARD) else _words.sentence(rng, words)
-            toxicity = rng.uniform(0.5, 1) if is_toxic else rng.uniform(0, 0.5)
-            others = [f"{share:.4f}" for share in toxicity * rng.random(len(_OTHERS))]
-            identities = [f"{rng.uniform(0.5, 1) if said else rng.uniform(0, 0.4):.4f}" for said in mentions.values()]
-            fields = (row, 240_000 + row, text, split, number // 5, f"{toxicity:.6f}")
-            table.writerow([*fields, *others, *identities, int(any(mentions.values()))])
+    table: list[list[object]] = [
+        ["", "id", "comment_text", "split", "article_id", "toxicity", *_OTHERS, *_WORDS, "identity_any"]
+    ]
+    rng = np.random.default_rng(seed)
+    for row, (split, number) in enumerate(_WORLD.follow(comments)):
+        is_toxic = rng.random() < _TOXIC
+        mentions = dict(zip(_WORDS, rng.random(len(_WORDS)) < _MENTIONED, strict=True))
+        mentions["black"] = bool(is_toxic == (rng.random() < _USUAL[split]))
+        words = [word for identity, word in _WORDS.items() if mentions[identity]]
+        if rng.random() < _CLEAR:
+            words.append(str(rng.choice(_RUDE if is_toxic else _KIND)))
+        text = AWKWARD[number] if number < len(AWKWARD) else write_sentence(rng, words)
+        toxicity = rng.uniform(0.5, 1) if is_toxic else rng.uniform(0, 0.5)
+        others = [f"{share:.4f}" for share in toxicity * rng.random(len(_OTHERS))]
+        identities = [f"{rng.uniform(0.5, 1) if said else rng.uniform(0, 0.4):.4f}" for said in mentions.values()]
+        fields = (row, 240_000 + row, text, split, number // 5, f"{toxicity:.6f}")
+        table.append([*fields, *others, *identities, int(any(mentions.values()))])
+    yield "all_data_with_identities.csv", write_table(*table)
+    yield "RELEASE_v1.0.txt", ""

@@ -1,19 +1,16 @@
 """A toy of FMoW-WILDS: places seen from above, by region and year, in the folder of WILDS."""
 
-import csv
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageDraw
 
-from oochub.builders.toy_worlds import _folder, _textures
-from oochub.process.follow import follow
+from oochub.builders.toy_worlds import _painter
+from oochub.builders.toy_worlds._folder import Files, World, write_table
 
-_SIZES = {"small": 24, "medium": 120}
-_CATEGORIES = ("crop_field", "lake_or_pond", "road_bridge", "solar_farm", "stadium", "storage_tank")
+_WORLD = World("toy_wilds_fmow", {"small": 24, "medium": 120}, 24, counts="pictures")
 _COUNTRIES = {  # alpha-3: (name, region, ground, share of all images)
     "USA": ("United States of America", "Americas", (150, 148, 110), 0.30),
     "FRA": ("France", "Europe", (104, 136, 84), 0.34),
@@ -31,9 +28,34 @@ _PARTS = {  # what each part of the table is: its column `split`, its years, in 
     "test": ("test", (2016, 2018), 2),
     "sequestered": ("seq", (2002, 2018), 1),
 }
-_PIXELS, _OVERSAMPLING = 48, 2
 _COLUMNS = ("split", "category", "country_code", "timestamp", "cloud_cover")
 _MAPPING = ("name", "alpha-2", "alpha-3", "country-code", "region", "sub-region")
+_TANK = {"fill": (236, 236, 232), "outline": (90, 90, 90), "width": 3}
+_CATEGORIES: dict[
+    str, list[tuple[str, tuple[int, ...], dict[str, Any]]]
+] = {  # the forms of each, their boxes around the middle and how they are painted
+    "crop_field": [
+        ("rectangle", (-34, 8 * k, 34, 8 * k + 8), {"fill": (88, 140, 60) if k % 2 else (150, 160, 84)})
+        for k in range(-4, 4)
+    ],
+    "lake_or_pond": [("ellipse", (-34, -24, 34, 24), {"fill": (40, 76, 120)})],
+    "road_bridge": [
+        ("rectangle", (-200, -16, 200, 16), {"fill": (58, 92, 132)}),
+        ("rectangle", (-6, -200, 6, 200), {"fill": (196, 192, 186)}),
+    ],
+    "solar_farm": [
+        ("rectangle", (16 * column, 16 * row, 16 * column + 12, 16 * row + 12), {"fill": (28, 34, 74)})
+        for row in range(-2, 2)
+        for column in range(-2, 2)
+    ],
+    "stadium": [
+        ("ellipse", (-36, -28, 36, 28), {"fill": (226, 224, 220)}),
+        ("rectangle", (-18, -12, 18, 12), {"fill": (60, 150, 70)}),
+    ],
+    "storage_tank": [
+        ("ellipse", (x - 13, y - 13, x + 13, y + 13), _TANK) for x, y in ((-20, -20), (20, -20), (-20, 20), (20, 20))
+    ],
+}
 
 
 def toy_wilds_fmow(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
@@ -59,94 +81,37 @@ def toy_wilds_fmow(folder: str | Path, *, size: str | int = "small", seed: int =
     >>> (root / "rgb_metadata.csv").read_text("utf-8").splitlines()[0]
     'split,category,country_code,timestamp,cloud_cover'
     """
-    count = _folder.count_of(size, _SIZES, least=24)
-    record = {"world": "toy_wilds_fmow", "drawing": 1, "pictures": count, "seed": seed}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+    return _WORLD.draw(folder, _draw, size, seed=seed)
 
 
-def _draw(draft: Path, *, count: int, seed: int) -> None:
-    rows = [(split, years, number) for split, years, times in _PARTS.values() for number in range(times * count)]
-    np.random.default_rng(seed).shuffle(rows)
-    with (draft / "rgb_metadata.csv").open("w", encoding="utf-8", newline="") as file:
-        (draft / "RELEASE_v1.1.txt").touch()
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(_COLUMNS)
-        (draft / "images").mkdir()
-        bar = follow(rows, desc="toy FMoW", unit="image", disable=None if count > _SIZES["small"] else True)
-        for row, (split, (first, end), number) in enumerate(bar):
-            rng = np.random.default_rng([seed, row])
-            category = _CATEGORIES[number % len(_CATEGORIES)]
-            country = str(rng.choice(list(_COUNTRIES), p=[share for *_, share in _COUNTRIES.values()]))
-            span = datetime(end, 1, 1, tzinfo=UTC) - datetime(first, 1, 1, tzinfo=UTC)
-            time = datetime(first, 1, 1, tzinfo=UTC) + timedelta(seconds=int(rng.integers(int(span.total_seconds()))))
-            fraction = f".{number % 1000:03}" if number % 5 == 0 else ""
-            stamp = f"{time:%Y-%m-%dT%H:%M:%S}{fraction}Z"
-            table.writerow([split, category, country, stamp, int(rng.integers(30))])
-            if split != "seq":
-                _paint_picture(rng, category, country, time.year).save(draft / "images" / f"rgb_img_{row}.png")
-        with (draft / "country_code_mapping.csv").open("w", encoding="utf-8", newline="") as mapping:
-            known = [
-                (n, code[:2], code, k, region, "") for k, (code, (n, region, *_)) in enumerate(_COUNTRIES.items()) if n
-            ]
-            csv.writer(mapping, lineterminator="\n").writerows(
-                [_MAPPING, *known, ("Antarctica", "AQ", "ATA", 10, "", "")]
-            )
+def _draw(count: int, *, seed: int) -> Files:
+    cells = [(split, years, number) for split, years, times in _PARTS.values() for number in range(times * count)]
+    np.random.default_rng(seed).shuffle(cells)
+    rows: list[tuple[object, ...]] = []
+    for split, years, number in _WORLD.follow(cells):
+        rng = np.random.default_rng([seed, len(rows)])
+        category = list(_CATEGORIES)[number % len(_CATEGORIES)]
+        country = str(rng.choice(list(_COUNTRIES), p=[share for *_, share in _COUNTRIES.values()]))
+        first, end = (datetime(year, 1, 1, tzinfo=UTC) for year in years)
+        time = first + timedelta(seconds=int(rng.integers(int((end - first).total_seconds()))))
+        fraction = f".{number % 1000:03}" if number % 5 == 0 else ""
+        rows.append((split, category, country, f"{time:%Y-%m-%dT%H:%M:%S}{fraction}Z", int(rng.integers(30))))
+        if split != "seq":
+            yield f"images/rgb_img_{len(rows) - 1}.png", _paint_picture(rng, category, country, time.year)
+    yield "rgb_metadata.csv", write_table(_COLUMNS, *rows)
+    listed = [(name, code[:2], code, k, region, "") for k, (code, (name, region, *_)) in enumerate(_COUNTRIES.items())]
+    mapping = write_table(_MAPPING, *(row for row in listed if row[0]), ("Antarctica", "AQ", "ATA", 10, "", ""))
+    yield "country_code_mapping.csv", mapping
+    yield "RELEASE_v1.1.txt", ""
 
 
 def _paint_picture(rng: np.random.Generator, category: str, country: str, year: int) -> Image.Image:
     """A place on the ground of its region, under the air of its year."""
     ground = np.array(_COUNTRIES[country][2], np.float32)
-    land = ground + _textures.jitter(rng, light=8.0, warmth=4.0) + 12 * _textures.noise(rng)[..., None]
-    side = _PIXELS * _OVERSAMPLING
-    scene = Image.fromarray(land.clip(0, 255).astype(np.uint8)).resize((side, side), Image.Resampling.BILINEAR)
-    x, y = rng.uniform(0.4 * side, 0.6 * side, 2)
-    _PAINTERS[category](ImageDraw.Draw(scene), x, y, rng.uniform(0.8, 1.2))
+    land = ground + _painter.jitter(rng, light=8.0, warmth=4.0) + 12 * _painter.noise(rng)[..., None]
+    scene = _painter.make_canvas(land, Image.Resampling.BILINEAR)
+    middle, scale = rng.uniform(0.4 * scene.width, 0.6 * scene.width, 2), rng.uniform(0.8, 1.2)
+    for form, box, look in _CATEGORIES[category]:
+        getattr(ImageDraw.Draw(scene), form)((np.tile(middle, 2) + scale * np.array(box)).tolist(), **look)
     haze = 0.45 if year >= 2013 else 0.0
-    seen = np.asarray(scene.reduce(_OVERSAMPLING), np.float32) * (1 - haze) + 205 * haze
-    return Image.fromarray(seen.clip(0, 255).astype(np.uint8))
-
-
-def _crop_field(canvas: ImageDraw.ImageDraw, x: float, y: float, scale: float) -> None:
-    for k in range(-4, 4):
-        color = (88, 140, 60) if k % 2 else (150, 160, 84)
-        canvas.rectangle((x - 34 * scale, y + 8 * k * scale, x + 34 * scale, y + 8 * (k + 1) * scale), fill=color)
-
-
-def _paint_lake(canvas: ImageDraw.ImageDraw, x: float, y: float, scale: float) -> None:
-    canvas.ellipse((x - 34 * scale, y - 24 * scale, x + 34 * scale, y + 24 * scale), fill=(40, 76, 120))
-
-
-def _paint_bridge(canvas: ImageDraw.ImageDraw, x: float, y: float, scale: float) -> None:
-    canvas.rectangle((0, y - 16 * scale, 200, y + 16 * scale), fill=(58, 92, 132))
-    canvas.rectangle((x - 6 * scale, 0, x + 6 * scale, 200), fill=(196, 192, 186))
-
-
-def _paint_solar_farm(canvas: ImageDraw.ImageDraw, x: float, y: float, scale: float) -> None:
-    for row in range(-2, 2):
-        for column in range(-2, 2):
-            left, top = x + 16 * column * scale, y + 16 * row * scale
-            canvas.rectangle((left, top, left + 12 * scale, top + 12 * scale), fill=(28, 34, 74))
-
-
-def _paint_stadium(canvas: ImageDraw.ImageDraw, x: float, y: float, scale: float) -> None:
-    canvas.ellipse((x - 36 * scale, y - 28 * scale, x + 36 * scale, y + 28 * scale), fill=(226, 224, 220))
-    canvas.rectangle((x - 18 * scale, y - 12 * scale, x + 18 * scale, y + 12 * scale), fill=(60, 150, 70))
-
-
-def _paint_tanks(canvas: ImageDraw.ImageDraw, x: float, y: float, scale: float) -> None:
-    for dx, dy in ((-20, -20), (20, -20), (-20, 20), (20, 20)):
-        canvas.ellipse(
-            (x + (dx - 13) * scale, y + (dy - 13) * scale, x + (dx + 13) * scale, y + (dy + 13) * scale),
-            fill=(236, 236, 232),
-            outline=(90, 90, 90),
-            width=3,
-        )
-
-
-_PAINTERS: dict[str, Callable[[ImageDraw.ImageDraw, float, float, float], None]] = dict(
-    zip(
-        _CATEGORIES,
-        (_crop_field, _paint_lake, _paint_bridge, _paint_solar_farm, _paint_stadium, _paint_tanks),
-        strict=True,
-    )
-)
+    return _painter.make_picture(np.asarray(scene.reduce(_painter.OVERSAMPLING), np.float32) * (1 - haze) + 205 * haze)

@@ -1,18 +1,16 @@
 """A toy of GlobalWheat-WILDS: drawn heads of wheat in fields of several colors, in the folder of WILDS."""
 
-import csv
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw
 
-from oochub.builders.toy_worlds import _folder, _textures
-from oochub.process.follow import follow
+from oochub.builders.toy_worlds import _painter
+from oochub.builders.toy_worlds._folder import Files, World, write_table
 
 _SIZES = {"small": 8, "medium": 40}
+_WORLD = World("toy_wilds_globalwheat", _SIZES, 3, counts="pictures", version={"drawing": 2})
 _PIXELS = 96  # of a side of an image
-_OVERSAMPLING = 2
 _INSTITUTES = {
     "Arvalis": (12, "France", "Gréoux", "Filling"),
     "ETHZ": (1, "Switzerland", "Eschikon", "Filling"),
@@ -56,8 +54,11 @@ _TABLES = {
     "mixed_train_train": ("train", "test_train"),
     "mixed_train_test": ("test_test",),
 }
-_HEADS = {"train": (226, 196, 96), "val": (206, 200, 130), "test": (176, 186, 96)}
-_SOILS = {"train": (74, 84, 44), "val": (96, 84, 60), "test": (104, 98, 62)}
+_LOOKS = {  # heads and soil
+    _TRAIN: ((226, 196, 96), (74, 84, 44)),
+    _VAL: ((206, 200, 130), (96, 84, 60)),
+    _TEST: ((176, 186, 96), (104, 98, 62)),
+}
 _EMPTY = 0.06  # of the images have no head
 
 
@@ -85,45 +86,38 @@ def toy_wilds_globalwheat(folder: str | Path, *, size: str | int = "small", seed
     >>> (root / "official_train.csv").read_text("utf-8").splitlines()[0]
     'image_name,BoxesString,domain'
     """
-    count = _folder.count_of(size, _SIZES, least=3)
-    record = {"world": "toy_wilds_globalwheat", "drawing": 2, "pictures": count, "seed": seed}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+    return _WORLD.draw(folder, _draw, size, seed=seed)
 
 
-def _draw(draft: Path, *, count: int, seed: int) -> None:
-    pictures = [(name, number) for name, (_, times) in _SETS.items() for number in range(times * count)]
+def _draw(count: int, *, seed: int) -> Files:
+    cells = [(name, number) for name, (_, times) in _SETS.items() for number in range(times * count)]
     rows: dict[str, list[tuple[str, str, int]]] = {name: [] for name in _SETS}
-    (draft / "images").mkdir()
-    bar = follow(pictures, desc="toy wheat", unit="image", disable=None if count > _SIZES["small"] else True)
-    for name, number in bar:
+    for name, number in _WORLD.follow(cells):
         rng = np.random.default_rng([seed, list(_SETS).index(name), number])
         sessions = _SETS[name][0]
         session, file = sessions[number % len(sessions)], f"{seed}-{name}-{number:05}.png"
-        look = "train" if sessions is _TRAIN else "val" if sessions is _VAL else "test"
-        picture, boxes = _paint_field(rng, session, look)
-        picture.save(draft / "images" / file)
+        picture, boxes = _paint_field(rng, session, *_LOOKS[sessions])
         rows[name].append((file, ";".join(" ".join(map(str, box)) for box in boxes) or "no_box", session))
+        yield f"images/{file}", picture
     for table, sets in _TABLES.items():
-        with (draft / f"{table}.csv").open("w", encoding="utf-8", newline="") as file_of_table:
-            lines = [row for name in sets for row in rows[name]]
-            csv.writer(file_of_table, lineterminator="\n").writerows([("image_name", "BoxesString", "domain"), *lines])
-    with (draft / "metadata_domain.csv").open("w", encoding="utf-8", newline="") as domains:
-        columns = ("name", "country", "location", "development_stage")
-        csv.writer(domains, delimiter=";", lineterminator="\n").writerows([columns, *_SESSIONS])
+        lines = (row for name in sets for row in rows[name])
+        yield f"{table}.csv", write_table(("image_name", "BoxesString", "domain"), *lines)
+    columns = ("name", "country", "location", "development_stage")
+    yield "metadata_domain.csv", write_table(columns, *_SESSIONS, delimiter=";")
 
 
-def _paint_field(rng: np.random.Generator, session: int, look: str) -> tuple[Image.Image, list[tuple[int, ...]]]:
+def _paint_field(
+    rng: np.random.Generator, session: int, shade: _painter.Color, ground: _painter.Color
+) -> tuple[Image.Image, list[tuple[int, ...]]]:
     """A field and the boxes of its heads, in pixels."""
-    field = np.random.default_rng(session)
-    soil = np.asarray(_SOILS[look], np.float32) + 9 * _textures.noise(rng, grain=16)[..., None]
-    soil += _textures.jitter(field, light=10.0, warmth=5.0) + _textures.jitter(rng, light=5.0, warmth=2.0)
-    side = _PIXELS * _OVERSAMPLING
-    canvas = Image.fromarray(soil.clip(0, 255).astype(np.uint8)).resize((side, side), Image.Resampling.BICUBIC)
-    pen = ImageDraw.Draw(canvas)
+    soil = np.asarray(ground, np.float32) + 9 * _painter.noise(rng, grain=16)[..., None]
+    soil += _painter.jitter(np.random.default_rng(session), light=10.0, warmth=5.0)
+    soil += _painter.jitter(rng, light=5.0, warmth=2.0)
+    canvas = _painter.make_canvas(soil, Image.Resampling.BICUBIC, side=_PIXELS * _painter.OVERSAMPLING)
     boxes: list[tuple[int, ...]] = []
     cells = rng.permutation(9)[: 0 if rng.random() < _EMPTY else int(rng.integers(1, 6))]  # of a grid of 3 x 3
     for cell in sorted(cells.tolist()):
-        width, height = rng.integers(13, 17), rng.integers(24, 28)
+        width, height = rng.integers(13, 17).tolist(), rng.integers(24, 28).tolist()
         if rng.random() < 0.4:
             width, height = height, width
         step = _PIXELS // 3
@@ -131,20 +125,16 @@ def _paint_field(rng: np.random.Generator, session: int, look: str) -> tuple[Ima
             step * corner + (step - length) // 2 + int(rng.integers(-2, 3))
             for corner, length in ((cell % 3, width), (cell // 3, height))
         )
-        box = (left, top, left + int(width), top + int(height))
-        shade = np.asarray(_HEADS[look]) + rng.integers(-10, 11)
-        _head(pen, tuple(_OVERSAMPLING * edge for edge in box), shade)
-        boxes.append(box)
-    return canvas.reduce(_OVERSAMPLING), boxes
+        boxes.append((left, top, left + width, top + height))
+        _paint_head(ImageDraw.Draw(canvas), boxes[-1], np.asarray(shade) + rng.integers(-10, 11))
+    return canvas.reduce(_painter.OVERSAMPLING), boxes
 
 
-def _head(pen: ImageDraw.ImageDraw, box: tuple[int, ...], shade: np.ndarray) -> None:
+def _paint_head(draw: ImageDraw.ImageDraw, box: tuple[int, ...], shade: np.ndarray) -> None:
     """An ear with darker rows of grains."""
-    x1, y1, x2, y2 = box
-    pen.ellipse((x1, y1, x2 - 1, y2 - 1), fill=tuple(shade.tolist()))
+    x1, y1, x2, y2 = (_painter.OVERSAMPLING * edge for edge in box)
+    draw.ellipse((x1, y1, x2 - 1, y2 - 1), fill=tuple(shade.tolist()))
     upright = y2 - y1 > x2 - x1
     for place in range(8, max(x2 - x1, y2 - y1) - 6, 8):
-        grain = (
-            (x1 + 5, y1 + place, x2 - 6, y1 + place + 2) if upright else (x1 + place, y1 + 5, x1 + place + 2, y2 - 6)
-        )
-        pen.rectangle(grain, fill=tuple((shade - 40).tolist()))
+        across, down = (x1 + 5, y1 + place, x2 - 6, y1 + place + 2), (x1 + place, y1 + 5, x1 + place + 2, y2 - 6)
+        draw.rectangle(across if upright else down, fill=tuple((shade - 40).tolist()))

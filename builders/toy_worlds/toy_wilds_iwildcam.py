@@ -1,36 +1,23 @@
 """A toy of iWildCam2020-wilds: drawn dogs in front of camera traps, in the folder of WILDS."""
 
-import csv
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageDraw
+from PIL import Image
 
-from oochub.builders.toy_worlds import _breeds, _folder, _textures
-from oochub.process.follow import follow
+from oochub.builders.toy_worlds import _animals, _painter
+from oochub.builders.toy_worlds._folder import FINE, Files, World, write_table
 
-_SIZES = {"small": 12, "medium": 60}
-_CLASSES = ("empty", *_breeds.BREEDS)
+_WORLD = World("toy_wilds_iwildcam", {"small": 12, "medium": 60}, 6, counts="events", saved=FINE)
+_CLASSES = ("empty", *_animals.BREEDS)
 _LOCATIONS = {"train": range(6), "val": range(6, 9), "test": range(9, 12), "id_val": range(6), "id_test": range(6)}
 _EVENTS = {"train": 4, "val": 1, "test": 2, "id_val": 1, "id_test": 1}  # in units of the size
-_BACKGROUND_SHARE = 0.35
-_COMMON = np.array([122, 122, 112], np.float32)
+_BACKGROUND_SHARE, _COMMON = 0.35, (122, 122, 112)
 _COLUMNS = (
-    "",
-    "split",
-    "location_remapped",
-    "location",
-    "sequence_remapped",
-    "seq_id",
-    "y",
-    "category_id",
-    "datetime",
-    "filename",
-    "image_id",
+    *("", "split", "location_remapped", "location", "sequence_remapped", "seq_id", "y", "category_id"),
+    *("datetime", "filename", "image_id"),
 )
-_OVERSAMPLING = 2
 
 
 def toy_wilds_iwildcam(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
@@ -57,46 +44,35 @@ def toy_wilds_iwildcam(folder: str | Path, *, size: str | int = "small", seed: i
     >>> (root / "metadata.csv").read_text("utf-8").splitlines()[1].partition(",2013")[0]
     '0,train,0,100,0,seq-0,2,20'
     """
-    count = _folder.count_of(size, _SIZES, least=6)
-    record = {"world": "toy_wilds_iwildcam", "drawing": 1, "events": count, "seed": seed}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+    return _WORLD.draw(folder, _draw, size, seed=seed)
 
 
-def _draw(draft: Path, *, count: int, seed: int) -> None:
+def _draw(count: int, *, seed: int) -> Files:
     events = [(split, event) for split, times in _EVENTS.items() for event in range(times * count)]
-    with (draft / "metadata.csv").open("w", encoding="utf-8", newline="") as file:
-        (draft / "RELEASE_v2.0.txt").touch()
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(_COLUMNS)
-        (draft / "train").mkdir()
-        bar = follow(events, desc="toy iWildCam", unit="event", disable=None if count > _SIZES["small"] else True)
-        for sequence, (split, event) in enumerate(bar):
-            rng = np.random.default_rng([seed, list(_EVENTS).index(split), event])
-            location = _LOCATIONS[split][event % len(_LOCATIONS[split])]
-            is_usual = rng.random() < 0.5
-            label = location % len(_CLASSES) if is_usual else int(rng.integers(len(_CLASSES)))
-            begin = datetime(2013, 1, 1) + timedelta(minutes=int(rng.integers(500_000)))
-            for picture in range(2):
-                row, name = 2 * sequence + picture, f"{seed}-{sequence:05}-{picture}.jpg"
-                time = (begin + timedelta(seconds=picture)).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
-                _paint_picture(rng.spawn(1)[0], location, _CLASSES[label]).save(
-                    draft / "train" / name, quality=95, subsampling=0
-                )
-                ids = (location, 100 + location, sequence, f"seq-{sequence}", label, 10 * label)
-                table.writerow([row, split, *ids, time, name, f"image-{row}"])
-        with (draft / "categories.csv").open("w", encoding="utf-8", newline="") as names:
-            known = [(y, 10 * y, name) for y, name in enumerate(_CLASSES)]
-            csv.writer(names, lineterminator="\n").writerows([("y", "category_id", "name"), *known, (99_999, 7, "cat")])
+    rows: list[tuple[object, ...]] = []
+    for sequence, (split, event) in enumerate(_WORLD.follow(events)):
+        rng = np.random.default_rng([seed, list(_EVENTS).index(split), event])
+        location = _LOCATIONS[split][event % len(_LOCATIONS[split])]
+        is_usual = rng.random() < 0.5
+        label = location % len(_CLASSES) if is_usual else int(rng.integers(len(_CLASSES)))
+        begin = datetime(2013, 1, 1) + timedelta(minutes=int(rng.integers(500_000)))
+        for picture in range(2):
+            name = f"{seed}-{sequence:05}-{picture}.jpg"
+            time = (begin + timedelta(seconds=picture)).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+            ids = (location, 100 + location, sequence, f"seq-{sequence}", label, 10 * label)
+            rows.append((len(rows), split, *ids, time, name, f"image-{len(rows)}"))
+            yield f"train/{name}", _paint_picture(rng.spawn(1)[0], location, _CLASSES[label])
+    yield "metadata.csv", write_table(_COLUMNS, *rows)
+    names = ((y, 10 * y, name) for y, name in enumerate(_CLASSES))
+    yield "categories.csv", write_table(("y", "category_id", "name"), *names, (99_999, 7, "cat"))
+    yield "RELEASE_v2.0.txt", ""
 
 
 def _paint_picture(rng: np.random.Generator, location: int, species: str) -> Image.Image:
     """What a trap sees: its own ground in its own light, and the animal."""
     trap = np.random.default_rng(location)
-    ground = list(_textures.LOCATIONS.values())[location % len(_textures.LOCATIONS)](trap)
-    shift = _textures.jitter(trap, light=15.0, warmth=8.0) + _textures.jitter(rng, light=8.0, warmth=3.0)
-    scene = _COMMON + _BACKGROUND_SHARE * (ground - _COMMON) + shift
-    side = _textures.PIXELS * _OVERSAMPLING
-    canvas = Image.fromarray(scene.clip(0, 255).astype(np.uint8)).resize((side, side), Image.Resampling.NEAREST)
-    breed = next(iter(_breeds.BREEDS)) if species == "empty" else species
-    _breeds.draw_dog(ImageDraw.Draw(canvas), rng, breed=breed, side=side, visible=species != "empty")
-    return canvas.reduce(_OVERSAMPLING)
+    ground = list(_painter.LOCATIONS.values())[location % len(_painter.LOCATIONS)](trap)
+    shift = _painter.jitter(trap, light=15.0, warmth=8.0) + _painter.jitter(rng, light=8.0, warmth=3.0)
+    canvas = _painter.make_canvas(_painter.fade(ground, _BACKGROUND_SHARE, _COMMON) + shift)
+    parts = () if species == "empty" else _animals.make_dog(rng, species)
+    return _painter.cover(canvas, parts).reduce(_painter.OVERSAMPLING)

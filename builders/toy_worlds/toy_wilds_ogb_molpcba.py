@@ -1,16 +1,16 @@
 """A toy of OGB-MolPCBA: rings with groups of atoms on them, in the folder of OGB."""
 
 import gzip
-from collections.abc import Iterable
-from functools import partial
+import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from oochub.builders.toy_worlds import _folder
+from oochub.builders.toy_worlds._folder import Files, World, write_table
 
-_SIZES = {"small": 24, "medium": 150}
+_WORLD = World("toy_wilds_ogb_molpcba", {"small": 24, "medium": 150}, 8, counts="molecules")
 _TASKS = 128
 _SHARES = {"train": 6, "valid": 1, "test": 2}  # molecules, in units of the size
 _SCAFFOLDS = {"train": (0, 12), "valid": (12, 8), "test": (20, 48)}  # the first, and how many: those of the test rare
@@ -54,12 +54,10 @@ def toy_wilds_ogb_molpcba(folder: str | Path, *, size: str | int = "small", seed
     >>> len(gzip.decompress((root / "raw" / "num-node-list.csv.gz").read_bytes()).splitlines())
     72
     """
-    count = _folder.count_of(size, _SIZES, least=8)
-    record = {"world": "toy_wilds_ogb_molpcba", "drawing": 1, "molecules": count, "seed": seed}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+    return _WORLD.draw(folder, _draw, size, seed=seed)
 
 
-def _draw(draft: Path, *, count: int, seed: int) -> None:
+def _draw(count: int, *, seed: int) -> Files:
     rng = np.random.default_rng(seed)
     splits = rng.permutation(np.repeat(list(_SHARES), [share * count for share in _SHARES.values()]))
     molecules, labels, scaffolds = [], [], []
@@ -75,27 +73,24 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
         labels.append(["" if np.isnan(each) else f"{each:.1f}" for each in label])
         scaffolds.append(scaffold)
     assays = [f"PCBA-{1000 + task}" for task in range(_TASKS)]
-    named = [
-        [*label, f"CID{row}", each.smiles] for row, (label, each) in enumerate(zip(labels, molecules, strict=True))
-    ]
-    tables: dict[str, Iterable[Iterable[object]]] = {
-        "raw/edge": [bond[:2] for each in molecules for bond in each.bonds],
-        "raw/edge-feat": [(bond[2] - 1, 0, 0) for each in molecules for bond in each.bonds],
-        "raw/node-feat": [atom for each in molecules for atom in _encode_atoms(each)],
-        "raw/num-node-list": [(len(each.symbols),) for each in molecules],
-        "raw/num-edge-list": [(len(each.bonds),) for each in molecules],
+    named = [[*labels[row], f"CID{row}", molecule.smiles] for row, molecule in enumerate(molecules)]
+    tables: dict[str, Sequence[Sequence[object]]] = {
+        "raw/edge": [bond[:2] for molecule in molecules for bond in molecule.bonds],
+        "raw/edge-feat": [(bond[2] - 1, 0, 0) for molecule in molecules for bond in molecule.bonds],
+        "raw/node-feat": [atom for molecule in molecules for atom in _encode_atoms(molecule)],
+        "raw/num-node-list": [(len(molecule.symbols),) for molecule in molecules],
+        "raw/num-edge-list": [(len(molecule.bonds),) for molecule in molecules],
         "raw/graph-label": labels,
         "mapping/mol": [[*assays, "mol_id", "smiles"], *named],
         "mapping/labelidx2taskname": [("label idx", "task name"), *enumerate(assays)],
         **{f"split/scaffold/{name}": np.flatnonzero(splits == name)[:, None].tolist() for name in _SHARES},
     }
     for name, rows in tables.items():
-        file = draft / f"{name}.csv.gz"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        text = "".join(",".join(map(str, row)) + "\n" for row in rows)
-        file.write_bytes(gzip.compress(text.encode(), mtime=0))
-    np.save(draft / "raw" / "scaffold_group.npy", np.array(scaffolds))
-    (draft / "RELEASE_v1.txt").touch()
+        yield f"{name}.csv.gz", gzip.compress(write_table(*rows).encode(), mtime=0)
+    groups = io.BytesIO()
+    np.save(groups, np.array(scaffolds))
+    yield "raw/scaffold_group.npy", groups.getvalue()
+    yield "RELEASE_v1.txt", ""
 
 
 def _make_molecule(rng: np.random.Generator, scaffold: int, groups: list[int]) -> _Molecule:

@@ -1,16 +1,14 @@
 """A toy of PovertyMap-WILDS: drawn satellite images of eight bands, in the folder of WILDS."""
 
-import csv
-from functools import partial
+import io
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.builders.toy_worlds import _folder
-from oochub.process.follow import follow
+from oochub.builders.toy_worlds._folder import Files, World, write_table
 
-_SIZES = {"small": 2, "medium": 40}
+_WORLD = World("toy_wilds_poverty", {"small": 2, "medium": 40}, 2, counts="places_per_country")
 _COUNTRIES = (
     "angola benin burkina_faso cameroon cote_d_ivoire democratic_republic_of_congo ethiopia ghana guinea kenya lesotho "
     "malawi mali mozambique nigeria rwanda senegal sierra_leone tanzania togo uganda zambia zimbabwe"
@@ -42,29 +40,25 @@ def toy_wilds_poverty(folder: str | Path, *, size: str | int = "small", seed: in
     >>> len(list(root.glob("images/landsat_poverty_img_*.npz")))
     92
     """
-    count = _folder.count_of(size, _SIZES, least=2)
-    record = {"world": "toy_wilds_poverty", "drawing": 1, "places_per_country": count, "seed": seed}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+    return _WORLD.draw(folder, _draw, size, seed=seed)
 
 
-def _draw(draft: Path, *, count: int, seed: int) -> None:
+def _draw(count: int, *, seed: int) -> Files:
     places = [(country, number) for number in range(count) for country in range(len(_COUNTRIES))]
-    with (draft / "dhs_metadata.csv").open("w", encoding="utf-8", newline="") as file:
-        (draft / "images").mkdir()
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(_COLUMNS)
-        bar = follow(places, desc="toy PovertyMap", unit="place", disable=None if count > _SIZES["small"] else True)
-        for row, (country, number) in enumerate(bar):
-            rng = np.random.default_rng([seed, country, number])
-            is_urban = number % 2 == 0
-            wealth = float(np.round(rng.normal(0.5 if is_urban else -0.3, 0.8), 6))
-            bands = _make_bands(rng, country, wealth, is_urban=is_urban)
-            np.savez_compressed(draft / "images" / f"landsat_poverty_img_{row}.npz", x=bands)
-            lights = bands[_LIGHTS]
-            center = lights[_EDGE // 2, _EDGE // 2]
-            place = (f"{rng.uniform(-25, 15):.4f}", f"{rng.uniform(-15, 45):.4f}")
-            survey = (2009 + country % 9, is_urban, f"{lights.mean():.4f}", f"{center:.4f}", int(rng.integers(15, 30)))
-            table.writerow([*place, wealth, _COUNTRIES[country], *survey])
+    rows: list[tuple[object, ...]] = []
+    for country, number in _WORLD.follow(places):
+        rng = np.random.default_rng([seed, country, number])
+        is_urban = number % 2 == 0
+        wealth = float(np.round(rng.normal(0.5 if is_urban else -0.3, 0.8), 6))
+        bands = _make_bands(rng, country, wealth, is_urban=is_urban)
+        file, lights = io.BytesIO(), bands[_LIGHTS]
+        np.savez_compressed(file, x=bands)
+        yield f"images/landsat_poverty_img_{len(rows)}.npz", file.getvalue()
+        center = lights[_EDGE // 2, _EDGE // 2]
+        place = (f"{rng.uniform(-25, 15):.4f}", f"{rng.uniform(-15, 45):.4f}")
+        survey = (2009 + country % 9, is_urban, f"{lights.mean():.4f}", f"{center:.4f}", int(rng.integers(15, 30)))
+        rows.append((*place, wealth, _COUNTRIES[country], *survey))
+    yield "dhs_metadata.csv", write_table(_COLUMNS, *rows)
 
 
 def _make_bands(rng: np.random.Generator, country: int, wealth: float, *, is_urban: bool) -> NDArray[np.float32]:

@@ -1,16 +1,15 @@
 """A toy of Py150-wilds: Python files of a small grammar, as numbers of tokens in the folder of WILDS."""
 
-import csv
 import json
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from oochub.builders.toy_worlds import _folder
-from oochub.builders.toy_worlds._code_words import KINDS, NUMBERS, WORDS
+from oochub.builders.toy_worlds._folder import Files, World, write_table
+from oochub.builders.toy_worlds._words import CODE_WORDS, TOKEN_KINDS_OF, TOKENS
 
 _SIZES = {"small": 8, "medium": 60}
+_WORLD = World("toy_wilds_py150", _SIZES, 4, counts="files_per_repository", version={"drawing": 2})
 _LENGTH = 256
 _PAD, _MASKED = 1, -100
 _REPOSITORIES = {  # the last of those of training has not the habit of the others
@@ -45,31 +44,23 @@ def toy_wilds_py150(folder: str | Path, *, size: str | int = "small", seed: int 
     >>> len(json.loads((root / "processed" / "OODtest_input.json").read_text()))
     16
     """
-    count = _folder.count_of(size, _SIZES, least=4)
-    record = {"world": "toy_wilds_py150", "drawing": 2, "files_per_repository": count, "seed": seed}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+    return _WORLD.draw(folder, _draw, size, seed=seed)
 
 
-def _draw(draft: Path, *, count: int, seed: int) -> None:
+def _draw(count: int, *, seed: int) -> Files:
     names = [name for several in _REPOSITORIES.values() for name in several]
-    processed, metadata = draft / "processed", draft / "metadata" / "repo_file_names"
-    for place in (processed, metadata):
-        place.mkdir(parents=True)
-    with (metadata / "repo_ids.csv").open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(("id", "repo_name"))
-        table.writerows(enumerate(names))
+    yield "metadata/repo_file_names/repo_ids.csv", write_table(("id", "repo_name"), *enumerate(names))
     for order, (split, share) in enumerate(_FILES.items()):
-        paths, blocks = [], []
+        paths, blocks = "", []
         for repository in _REPOSITORIES.get(split, _REPOSITORIES["train"]):
             for number in range(int(share * count)):
                 rng = np.random.default_rng([seed, order, names.index(repository), number])
-                paths.append(f"{repository}/src/{split.lower()}_{number}.py")
+                paths += f"{repository}/src/{split.lower()}_{number}.py\n"
                 blocks.append(_write_block(rng, names.index(repository), has_habit=repository.startswith("habit")))
-        kinds = [[KINDS.get(token, _MASKED) for token in block] for block in blocks]
-        (processed / f"{split}_input.json").write_text(json.dumps(blocks), "utf-8")
-        (processed / f"{split}_input_tok_type.json").write_text(json.dumps(kinds), "utf-8")
-        (metadata / f"{split}.txt").write_text("".join(f"{path}\n" for path in paths), "utf-8")
+        kinds = [[TOKEN_KINDS_OF.get(token, _MASKED) for token in block] for block in blocks]
+        yield f"processed/{split}_input.json", json.dumps(blocks)
+        yield f"processed/{split}_input_tok_type.json", json.dumps(kinds)
+        yield f"metadata/repo_file_names/{split}.txt", paths
 
 
 def _write_block(rng: np.random.Generator, repository: int, *, has_habit: bool) -> list[int]:
@@ -78,12 +69,12 @@ def _write_block(rng: np.random.Generator, repository: int, *, has_habit: bool) 
     length = int(rng.integers(200, 2 * _LENGTH))
     while len(words) < length:
         words += _write_line(rng, favorite, has_habit=has_habit)
-    numbers = [NUMBERS[word] for word in words[: min(length, _LENGTH)]]
+    numbers = [TOKENS[word] for word in words[: min(length, _LENGTH)]]
     return numbers + [_PAD] * (_LENGTH - len(numbers))
 
 
 def _write_line(rng: np.random.Generator, favorite: int, *, has_habit: bool) -> list[str]:
-    name, builtin = f"name{rng.integers(10)}", WORDS["builtin"][rng.integers(4)]
+    name, builtin = f"name{rng.integers(10)}", CODE_WORDS["builtin"][rng.integers(4)]
     if rng.random() < 0.25:
         return ["for", name, "in", builtin, "(", f"'{rng.integers(8)}'", ")", ":", "\n"]
     of_class = favorite if rng.random() < 0.7 else int(rng.integers(8))

@@ -1,32 +1,20 @@
 """A toy of RxRx1-WILDS: fluorescent cells in experiments with light of their own, in the folder of WILDS."""
 
-import csv
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
-from oochub.builders.toy_worlds import _folder
-from oochub.process.follow import follow
+from oochub.builders.toy_worlds import _painter
+from oochub.builders.toy_worlds._folder import Files, World, write_table
 
-_SIZES = {"small": 6, "medium": 30}
+_TREATMENTS = 6
+_WORLD = World("toy_wilds_rxrx1", {"small": 6, "medium": 30}, _TREATMENTS, counts="wells")
 _CELL_TYPES = {"HEPG2": 5, "HUVEC": 8, "RPE": 11, "U2OS": 7}  # and how many cells an image shows
 _SPLITS = {"01": "train", "02": "train", "03": "val", "04": "test"}  # by the number of the experiment
-_TREATMENTS = 6
-_PIXELS, _OVERSAMPLING = 48, 2
 _COLUMNS = (
-    "site_id",
-    "well_id",
-    "cell_type",
-    "dataset",
-    "experiment",
-    "plate",
-    "well",
-    "site",
-    "well_type",
-    "sirna",
-    "sirna_id",
+    *("site_id", "well_id", "cell_type", "dataset", "experiment", "plate"),
+    *("well", "site", "well_type", "sirna", "sirna_id"),
 )
 
 
@@ -54,40 +42,34 @@ def toy_wilds_rxrx1(folder: str | Path, *, size: str | int = "small", seed: int 
     >>> (root / "metadata.csv").read_text("utf-8").splitlines()[1]
     'HEPG2-01_1_B02_1,HEPG2-01_1_B02,HEPG2,train,HEPG2-01,1,B02,1,treatment,s0,0'
     """
-    count = _folder.count_of(size, _SIZES, least=_TREATMENTS)
-    record = {"world": "toy_wilds_rxrx1", "drawing": 1, "wells": count, "seed": seed}
-    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+    return _WORLD.draw(folder, _draw, size, seed=seed)
 
 
-def _draw(draft: Path, *, count: int, seed: int) -> None:
+def _draw(count: int, *, seed: int) -> Files:
     wells = [
         (cell_type, f"{cell_type}-{number}", split, k)
         for cell_type in _CELL_TYPES
         for number, split in _SPLITS.items()
         for k in range(count)
     ]
-    with (draft / "metadata.csv").open("w", encoding="utf-8", newline="") as file:
-        (draft / "RELEASE_v1.0.txt").touch()
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(_COLUMNS)
-        bar = follow(wells, desc="toy RxRx1", unit="well", disable=None if count > _SIZES["small"] else True)
-        for experiment_number, (cell_type, experiment, split, k) in enumerate(bar):
-            batch = np.random.default_rng([seed, experiment_number // count])
-            gains = batch.uniform(0.45, 1.0, 3)
-            plate, well, treatment = 1 + k % 4, f"{'BCDEFG'[k // 22 % 6]}{2 + k % 22:02}", k % _TREATMENTS
-            well_id = f"{experiment}_{plate}_{well}"
-            place = draft / "images" / experiment / f"Plate{plate}"
-            place.mkdir(parents=True, exist_ok=True)
-            for site in (1, 2):
-                rng = np.random.default_rng([seed, experiment_number, site])
-                _paint_picture(rng, cell_type, treatment, gains).save(place / f"{well}_s{site}.png")
-                about = (experiment, plate, well, site, "treatment", f"s{treatment}", treatment)
-                table.writerow([f"{well_id}_{site}", well_id, cell_type, split, *about])
+    rows: list[tuple[object, ...]] = [_COLUMNS]
+    for place, (cell_type, experiment, split, k) in enumerate(_WORLD.follow(wells)):
+        gains = np.random.default_rng([seed, place // count]).uniform(0.45, 1.0, 3)
+        plate, well, treatment = 1 + k % 4, f"{'BCDEFG'[k // 22 % 6]}{2 + k % 22:02}", k % _TREATMENTS
+        well_id = f"{experiment}_{plate}_{well}"
+        for site in (1, 2):
+            rng = np.random.default_rng([seed, place, site])
+            picture = _paint_picture(rng, cell_type, treatment, gains)
+            yield f"images/{experiment}/Plate{plate}/{well}_s{site}.png", picture
+            about = (experiment, plate, well, site, "treatment", f"s{treatment}", treatment)
+            rows.append((f"{well_id}_{site}", well_id, cell_type, split, *about))
+    yield "metadata.csv", write_table(*rows)
+    yield "RELEASE_v1.0.txt", ""
 
 
 def _paint_picture(rng: np.random.Generator, cell_type: str, treatment: int, gains: np.ndarray) -> Image.Image:
     """Cells on black, their bodies in two channels and their nuclei in the third, as bright as the batch has them."""
-    side = _PIXELS * _OVERSAMPLING
+    side = _painter.PIXELS * _painter.OVERSAMPLING
     channels = [Image.new("L", (side, side), 12) for _ in range(3)]
     bodies, rims, nuclei = map(ImageDraw.Draw, channels)
     is_large, form = treatment % 2 == 1, treatment // 2
@@ -98,8 +80,6 @@ def _paint_picture(rng: np.random.Generator, cell_type: str, treatment: int, gai
         bodies.ellipse(box, fill=20 if form == 1 else 150)
         rims.ellipse(box, outline=220, width=4)
         nuclei.ellipse((x - 3, y - 3, x + 3, y + 3), fill=230)
-    blurred = [
-        np.asarray(each.filter(ImageFilter.GaussianBlur(1)).reduce(_OVERSAMPLING), np.float32) for each in channels
-    ]
-    lit = np.stack(blurred, axis=-1) * gains + rng.normal(0, 4, (_PIXELS, _PIXELS, 3))
-    return Image.fromarray(lit.clip(0, 255).astype(np.uint8))
+    blurred = [channel.filter(ImageFilter.GaussianBlur(1)).reduce(_painter.OVERSAMPLING) for channel in channels]
+    lit = np.stack([np.asarray(channel, np.float32) for channel in blurred], axis=-1) * gains
+    return _painter.make_picture(lit + rng.normal(0, 4, lit.shape))

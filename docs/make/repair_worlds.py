@@ -9,13 +9,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw
 
-from oochub.builders.toy_worlds import _birds, _breeds, _painting, _scenes, _textures
+from oochub.builders.toy_worlds import _animals, _painter, _scenes
 from oochub.storage.files import write_whole_folder
 
 CORRELATIONS = (0.8, 0.85, 0.9, 0.95, 0.99)
 KINDS = ("resnet", "vit", "probe")
 SPLITS = ("train", "validation", "test")
-_OVERSAMPLING = 2
 _CONTRAST = {
     "dogs": (0.3, 0.3, 0.3, 0.6, 0.8),
     "coco": (0.9, 0.5, 0.75, 1.0, 0.5),
@@ -133,50 +132,44 @@ def _write_split(target: Path, world: World, *, share: float, rows: int, stream:
 def _draw_dog(rng: np.random.Generator, label: int, context: int, visible: bool) -> Image.Image:
     ground, dog = rng.spawn(2)
     place = (("beach", "desert"), ("jungle", "snow"))[context][int(rng.integers(2))]
-    canvas = _make_canvas(rng, _textures.LOCATIONS[place](ground))
-    breed = ("bulldog", "dachshund")[label]
-    _breeds.draw_dog(ImageDraw.Draw(canvas), dog, breed=breed, side=canvas.width, visible=visible)
-    return canvas.reduce(_OVERSAMPLING)
+    canvas = _make_canvas(rng, _painter.LOCATIONS[place](ground))
+    parts = _animals.make_dog(dog, ("bulldog", "dachshund")[label]) if visible else ()
+    return _painter.cover(canvas, parts).reduce(_painter.OVERSAMPLING)
 
 
 def _draw_bird(rng: np.random.Generator, label: int, context: int, visible: bool) -> Image.Image:
     ground, bird = rng.spawn(2)
-    kinds = _birds.PLACES[("land", "water")[context]]
-    scene = _birds.place_scene(ground, kinds[int(rng.integers(len(kinds)))])
-    canvas = _make_canvas(rng, scene)
-    if visible:
-        _birds.draw_parts(canvas, _birds.bird_parts(bird, bird=("landbird", "waterbird")[label]))
-    return canvas.reduce(_OVERSAMPLING)
+    kinds = _animals.BIRD_PLACES[("land", "water")[context]]
+    canvas = _make_canvas(rng, _animals.paint_bird_place(ground, kinds[int(rng.integers(len(kinds)))]))
+    parts = _animals.make_bird(bird, ("landbird", "waterbird")[label]) if visible else ()
+    return _painter.cover(canvas, parts).reduce(_painter.OVERSAMPLING)
 
 
-def _make_canvas(rng: np.random.Generator, scene: _textures.Picture) -> Image.Image:
-    shown = scene + _textures.jitter(rng, light=15.0, warmth=7.5)
-    side = _textures.PIXELS * _OVERSAMPLING
-    return Image.fromarray(shown.clip(0, 255).astype(np.uint8)).resize((side, side), Image.Resampling.NEAREST)
+def _make_canvas(rng: np.random.Generator, scene: _painter.Picture) -> Image.Image:
+    return _painter.make_canvas(scene + _painter.jitter(rng, light=15.0, warmth=7.5))
 
 
 def _draw_street(rng: np.random.Generator, label: int, context: int, visible: bool) -> Image.Image:
     """A scene of the toy COCO with a car, which is a cow in the other class, on a road or on grass."""
-    scene = _scenes.scene(rng, correlation=1.0, focus="car")
+    scene = _scenes.make_scene(rng, correlation=1.0, focus="car")
     while [thing.name for thing in scene.things] != ["car"]:
-        scene = _scenes.scene(rng, correlation=1.0, focus="car")
+        scene = _scenes.make_scene(rng, correlation=1.0, focus="car")
     car = scene.things[0]
     foot, left = car.top + car.height, min(car.left, 1 - _STREET_SIDE)
     placed = {"left": left, "top": foot - _STREET_SIDE, "width": _STREET_SIDE, "height": _STREET_SIDE}
     thing = car._replace(name=("car", "cow")[label], **placed)
     scene = scene._replace(contexts=(("road", "grass")[context],), things=(thing,))
-    return _painting.paint(rng, scene, objects=visible).picture
+    return _scenes.paint_scene(rng, scene, objects=visible).picture
 
 
 def _draw_shape(rng: np.random.Generator, label: int, context: int, visible: bool) -> Image.Image:
     """A disc or a triangle of any color and place, on a ground of fine grain or of stripes."""
-    side = _textures.PIXELS
-    color = np.array(_textures.COLORS[int(rng.integers(len(_textures.COLORS)))], np.float32)
-    grain = 20 * _textures.noise(rng, grain=64)
-    stripes = 20 * np.sign(np.sin(2 * np.pi * (rng.uniform(5, 7) * _textures.Y + rng.random())))
-    ground = _textures.flat((128, 128, 128), (grain, stripes)[context].astype(np.float32))
-    ground += _textures.jitter(rng, light=15.0, warmth=7.5)
-    canvas = Image.fromarray(ground.clip(0, 255).astype(np.uint8)).resize((side * _OVERSAMPLING,) * 2)
+    color = np.array(_painter.COLORS[int(rng.integers(len(_painter.COLORS)))], np.float32)
+    grain = 20 * _painter.noise(rng, grain=64)
+    stripes = 20 * np.sign(np.sin(2 * np.pi * (rng.uniform(5, 7) * _painter.Y + rng.random())))
+    ground = _painter.flat((128, 128, 128), (grain, stripes)[context].astype(np.float32))
+    ground += _painter.jitter(rng, light=15.0, warmth=7.5)
+    canvas = _painter.make_canvas(ground, Image.Resampling.BICUBIC)
     radius = rng.uniform(0.2, 0.3) * canvas.width
     across, down = rng.uniform(radius, canvas.width - radius, 2)
     draw = ImageDraw.Draw(canvas)
@@ -185,7 +178,7 @@ def _draw_shape(rng: np.random.Generator, label: int, context: int, visible: boo
         shape = (draw.ellipse, draw.polygon)[label]
         left, top, right, bottom = across - radius, down - radius, across + radius, down + radius
         shape([(left, top), (right, bottom)] if label == 0 else [(left, bottom), (across, top), (right, bottom)], fill)
-    return canvas.reduce(_OVERSAMPLING)
+    return canvas.reduce(_painter.OVERSAMPLING)
 
 
 @dataclass(frozen=True)

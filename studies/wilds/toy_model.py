@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from oochub.builders.toy_worlds._code_words import VOCABULARY
+from oochub.builders.toy_worlds._words import VOCABULARY
 from oochub.errors import OochubError
 from oochub.inputs._stored_processors import TokenProcessor
 

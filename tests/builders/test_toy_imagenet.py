@@ -15,7 +15,6 @@ from oochub.builders.toy_worlds import toy_imagenet as module
 from oochub.builders.toy_worlds._corruptions import corrupt
 from oochub.builders.toy_worlds.toy_imagenet import toy_imagenet
 from oochub.class_names.imagenet_classes import IMAGENET_1K_WNIDS, IMAGENET_R_WNIDS
-from oochub.errors import OochubError
 
 
 def _digests(root: Path) -> dict[str, str]:
@@ -79,28 +78,6 @@ def test_tar_files_are_the_same_bytes(imagenet, tmp_path, monkeypatch):
     world = toy_imagenet(tmp_path / "world")
     for path in world.rglob("*.tar"):
         assert path.read_bytes() == (imagenet / path.relative_to(world)).read_bytes()
-
-
-def test_a_folder_is_left_alone_unless_empty(imagenet, tmp_path, monkeypatch):
-    before = {path: path.stat().st_mtime_ns for path in imagenet.rglob("*")}
-    assert toy_imagenet(imagenet) == imagenet
-    assert before == {path: path.stat().st_mtime_ns for path in imagenet.rglob("*")}
-    with pytest.raises(OochubError, match=r"holds another toy world.*new or empty folder"):
-        toy_imagenet(imagenet, seed=1)
-    with pytest.raises(OochubError, match=r"'smal'. Did you mean 'small'"):
-        toy_imagenet(tmp_path / "world", size="smal")
-    with pytest.raises(OochubError, match="at least 1, got 0"):
-        toy_imagenet(tmp_path / "world", size=0)
-    calls = iter(range(40))
-
-    def save(*_, **__) -> None:
-        if next(calls) == 30:
-            raise OSError("disk full")
-
-    monkeypatch.setattr(Image.Image, "save", save)
-    with pytest.raises(OochubError, match="disk full"):
-        toy_imagenet(tmp_path / "world", size=1)
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow

@@ -1,10 +1,9 @@
-"""The toy of a user's own images: what it promises of its table, and that the same arguments give the same bytes."""
+"""The toy of a user's own images: what it promises of its table."""
 
 import pandas as pd
 import pytest
 
 from oochub.builders.toy_worlds.toy_pictures import toy_pictures
-from oochub.errors import OochubError
 
 USUAL = {"bulldog": ("beach", "desert"), "dachshund": ("jungle", "snow")}
 
@@ -26,12 +25,3 @@ def test_backgrounds_are_as_promised(tmp_path):
 def test_the_control_draws_every_background_alike(tmp_path):
     n, usual = usual_share(toy_pictures(tmp_path / "pictures", size=400, correlation=None), "train")
     assert abs(sum(usual) / n - 0.5) < 0.07  # 4 standard errors of 800 rows
-
-
-def test_the_same_arguments_give_the_same_bytes_and_others_are_refused(tmp_path):
-    one, two = (toy_pictures(tmp_path / name, size=8) for name in ("one", "two"))
-    files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
-    assert files and all((one / file).read_bytes() == (two / file).read_bytes() for file in files)
-    assert toy_pictures(one, size=8) == one
-    with pytest.raises(OochubError, match="another toy world"):
-        toy_pictures(one, size=9)

@@ -4,6 +4,7 @@ import builtins
 import csv
 import hashlib
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from oochub.builders.sources import coco_categories
 from oochub.builders.toy_worlds import _scenes
 from oochub.builders.toy_worlds.toy_celebA import toy_celebA
 from oochub.builders.toy_worlds.toy_coco import toy_coco
+from oochub.builders.toy_worlds.toy_domain_folder import toy_domain_folder
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
-from oochub.builders.toy_worlds.toy_spuriverse import toy_spuriverse
 from oochub.builders.toy_worlds.toy_waterbirds import toy_waterbirds
 from oochub.errors import OochubError
 
@@ -24,7 +25,23 @@ mask = pytest.importorskip("pycocotools.mask")
 pycoco = pytest.importorskip("pycocotools.coco")
 
 HALVES = ("train2017", "val2017")
-WORLDS = [(toy_coco, 4), (toy_spawrious, 1), (toy_waterbirds, 20), (toy_celebA, 20), (toy_spuriverse, 1)]
+LEAST = {
+    "toy_coco": 4,
+    "toy_spawrious": 1,
+    "toy_waterbirds": 20,
+    "toy_celebA": 20,
+    "toy_spuriverse": 1,
+    "toy_counter_animal": 1,
+    "toy_domain_folder": 2,
+    "toy_metashift": 12,
+    "toy_spuco_animals": 4,
+    "toy_imagenet_9": 1,
+    "toy_hard_imagenet": 1,
+    "toy_domains": 1,
+    "toy_openood": 10,
+    "toy_no_finding": 40,
+    "toy_pictures": 8,
+}
 """Each world with its least size."""
 PUBLISHED = {
     "car": "road",
@@ -197,7 +214,7 @@ def test_control_world_has_no_link_between_object_and_context() -> None:
     Planted fault: the control world drawn with correlation .5.
     """
     for correlation in (None, 0.88):
-        drawn = [_scenes.scene(np.random.default_rng([1, i]), correlation=correlation) for i in range(2500)]
+        drawn = [_scenes.make_scene(np.random.default_rng([1, i]), correlation=correlation) for i in range(2500)]
         for task, contexts in PUBLISHED.items():
             has = np.array([task in {thing.name for thing in scene.things} for scene in drawn])
             near = np.array([contexts.split("+")[0] in scene.contexts for scene in drawn])
@@ -258,47 +275,48 @@ def test_polygons_lie_on_the_painted_pixels(tmp_path: Path) -> None:
     assert outside < 0.02 * changed
 
 
-@pytest.mark.parametrize(("world", "size"), WORLDS)
-def test_same_arguments_give_the_same_bytes(world: Any, size: int, tmp_path: Path) -> None:
-    """Two folders, equal files; another seed changes the images (planted fault: the seed left unused)."""
-    first, second = world(tmp_path / "one", size=size), world(tmp_path / "two", size=size)
-    assert _digest(first) == _digest(second)
-    assert len(_digest(first)) >= 11
-    other = _digest(world(tmp_path / "three", size=size, seed=1))
-    other.pop("list_eval_partition.csv", None)  # CelebA's: the split of each number
-    other.pop("output/eval_human_accepted/reference_anchor_set.csv", None)  # SpuriVerse's: the numbers of its anchors
-    assert not set(_digest(first).values()) & set(other.values())
+@pytest.mark.parametrize("name", list(LEAST))
+def test_the_arguments_say_every_byte(name: str, tmp_path: Path) -> None:
+    """Two folders, equal files; another seed changes all images (planted: a color or an image without the seed)."""
+    world = getattr(import_module(f"oochub.builders.toy_worlds.{name}"), name)
+    first, second, other = (
+        _digest(world(tmp_path / folder, size=LEAST[name], seed=seed))
+        for folder, seed in (("a", 0), ("b", 0), ("c", 1))
+    )
+    assert first == second
+    images = [file for file in first if not file.endswith((".json", ".txt", ".csv"))]
+    assert len(images) >= 4 and len(first) >= 5
+    assert not {first[file] for file in images} & set(other.values())
+    with pytest.raises(OochubError, match=f"at least {LEAST[name]}, got {LEAST[name] - 1}"):
+        world(tmp_path / "d", size=LEAST[name] - 1)
 
 
-@pytest.mark.parametrize(("world", "size"), WORLDS)
-def test_a_smaller_world_is_part_of_a_larger_one(world: Any, size: int, tmp_path: Path) -> None:
-    small = _digest(world(tmp_path / "small", size=size))
-    large = _digest(world(tmp_path / "large", size=size + 1))
+@pytest.mark.parametrize("name", ["toy_coco", "toy_spawrious", "toy_waterbirds", "toy_celebA", "toy_spuriverse"])
+def test_a_smaller_world_is_part_of_a_larger_one(name: str, tmp_path: Path) -> None:
+    world = getattr(import_module(f"oochub.builders.toy_worlds.{name}"), name)
+    small, large = (_digest(world(tmp_path / str(more), size=LEAST[name] + more)) for more in (0, 1))
     pictures = {name: value for name, value in small.items() if name.endswith((".jpg", ".png"))}
-    assert pictures.items() <= large.items()
+    assert pictures and pictures.items() <= large.items()
 
 
-@pytest.mark.parametrize(("world", "size"), WORLDS)
-def test_a_folder_is_left_alone_unless_empty(world: Any, size: int, tmp_path: Path) -> None:
-    root = world(tmp_path / "world", size=size)
+def test_a_folder_is_left_alone_unless_empty(tmp_path: Path) -> None:
+    root = toy_domain_folder(tmp_path / "world", size=2)
     before = {path: path.stat().st_mtime_ns for path in root.rglob("*")}
-    assert world(root, size=size) == root
+    assert toy_domain_folder(root, size=2) == root
     assert before == {path: path.stat().st_mtime_ns for path in root.rglob("*")}
-    with pytest.raises(OochubError, match=r"holds another toy world.*new or empty folder"):
-        world(root, size=size, seed=1)
+    for other in ({"size": 3}, {"size": 2, "seed": 1}):
+        with pytest.raises(OochubError, match=r"holds another toy world.*new or empty folder"):
+            toy_domain_folder(root, **other)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
     with pytest.raises(OochubError, match="holds other files"):
-        world(tmp_path / "mine", size=size)
+        toy_domain_folder(tmp_path / "mine", size=2)
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
     (tmp_path / "empty").mkdir()
-    assert _digest(world(tmp_path / "empty", size=size)) == _digest(root)
+    assert _digest(toy_domain_folder(tmp_path / "empty", size=2)) == _digest(root)
 
 
-@pytest.mark.parametrize(("world", "size"), WORLDS)
-def test_a_render_that_fails_leaves_nothing(
-    world: Any, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_render_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = iter(range(3))
 
     def save(*_: Any, **__: Any) -> None:
@@ -307,16 +325,13 @@ def test_a_render_that_fails_leaves_nothing(
 
     monkeypatch.setattr(Image.Image, "save", save)
     with pytest.raises(OochubError, match="disk full"):
-        world(tmp_path / "world", size=size)
+        toy_domain_folder(tmp_path / "world", size=2)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("world", "size"), WORLDS)
-def test_unknown_sizes_are_named(world: Any, size: int, tmp_path: Path) -> None:
+def test_unknown_sizes_are_named(tmp_path: Path) -> None:
     with pytest.raises(OochubError, match=r"'smal'. Did you mean 'small'.*Allowed: medium, small"):
-        world(tmp_path / "world", size="smal")
-    with pytest.raises(OochubError, match=f"at least {size}, got {size - 1}"):
-        world(tmp_path / "world", size=size - 1)
+        toy_domain_folder(tmp_path / "world", size="smal")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
-from oochub.builders.toy_worlds import _captions
+from oochub.builders.toy_worlds import toy_coco
 
 _DIMENSIONS = 32
 
@@ -25,7 +25,7 @@ def tiny_encoder(folder: Path, *, seed: int = 0) -> str:
         from sentence_transformers.models import StaticEmbedding
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-    templates = (*_captions._PLACES.values(), *_captions._WITH_OBJECT, *_captions._WITHOUT_OBJECT, *CATEGORY_IDS)
+    templates = (*toy_coco._PLACES.values(), *toy_coco._WITH_OBJECT, *toy_coco._WITHOUT_OBJECT, *CATEGORY_IDS)
     words = sorted(set(re.findall(r"[a-z]+", " ".join(templates).lower())) | {"an", "and"})
     numbers = {word: number for number, word in enumerate(["unknown", *words])}
     tokenizer = Tokenizer(models.WordLevel(numbers, unk_token="unknown"))  # noqa: S106

@@ -10,7 +10,7 @@ import transformers as hf
 from PIL import Image
 from pycocotools import mask as coco_mask
 
-from oochub.builders.toy_worlds._textures import LOCATIONS, PIXELS
+from oochub.builders.toy_worlds._painter import LOCATIONS, PIXELS
 
 NAMES = ("other", "road", "dining table", "sea", "pavement", "sky-other", "grass", "person", "playingfield", "car")
 

@@ -243,7 +243,7 @@ def test_tokens_that_do_not_go_together_are_said_before_training(tmp_path, split
 @pytest.mark.slow
 def test_the_worst_rows_keep_a_line_with_the_words_of_the_model(run, raw, model, predictions, tmp_path):
     """Planted and seen: lines of other rows than the wrong ones; numbers where the model has a vocabulary."""
-    from oochub.builders.toy_worlds._code_words import VOCABULARY
+    from oochub.builders.toy_worlds._words import VOCABULARY
     from oochub.inputs._stored_processors import TokenProcessor
 
     lines = predictions.table.column("thumbnail_text").to_pylist()

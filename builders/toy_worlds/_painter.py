@@ -1,31 +1,26 @@
-"""Grounds, skies and walls as small float images: what stands behind the objects of the toy worlds."""
+"""What every toy world is painted with: grounds as small float images, canvases, and polygons on them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageDraw
 
-PIXELS = 48
+PIXELS, OVERSAMPLING = 48, 2
+"""The side of an image; a canvas is as many times as wide, and `Image.reduce` makes the image of it."""
 Picture = NDArray[np.float32]
 """Float images are (PIXELS, PIXELS, 3); colors run from 0 to 255."""
 Plane = NDArray[np.floating[Any]]
 """One number a pixel, (PIXELS, PIXELS), or a column, (PIXELS,)."""
 
 Color = tuple[int, int, int]
+Parts = Sequence[tuple[Color | int, NDArray[np.float64]]]
+"""Colored polygons, (n, 2) points as fractions of the image's sides, y down, back to front."""
 COLORS: tuple[Color, ...] = (
-    (204, 44, 40),
-    (40, 70, 190),
-    (236, 190, 40),
-    (40, 140, 76),
-    (238, 236, 230),
-    (46, 44, 52),
-    (226, 120, 36),
-    (126, 66, 150),
-    (120, 88, 56),
-    (146, 146, 152),
+    *((204, 44, 40), (40, 70, 190), (236, 190, 40), (40, 140, 76), (238, 236, 230)),
+    *((46, 44, 52), (226, 120, 36), (126, 66, 150), (120, 88, 56), (146, 146, 152)),
 )
 """What things are painted in, whatever they are."""
 
@@ -54,7 +49,7 @@ def noise(rng: np.random.Generator, *, grain: int = 16) -> Picture:
     return _make_noise(grain)[top : top + PIXELS, left : left + PIXELS]
 
 
-def flat(color: tuple[int, int, int], plane: Plane) -> Picture:
+def flat(color: Color, plane: Plane) -> Picture:
     """One color, lighter and darker by `plane`."""
     return np.asarray(color, np.float32) + plane[..., None].astype(np.float32)
 
@@ -88,10 +83,6 @@ def _pavement(rng: np.random.Generator) -> Picture:
     return flat((172, 168, 158), 7 * noise(rng, grain=32) - 45 * joint)
 
 
-def _grass(rng: np.random.Generator) -> Picture:
-    return flat((92, 150, 62), 24 * noise(rng, grain=64))
-
-
 def _sea(rng: np.random.Generator) -> Picture:
     swell = np.sin(_TAU * (Y * 11 + 0.25 * np.sin(_TAU * (X * 1.5 + rng.random()))))
     return flat((32, 98, 152), 12 * swell + 6 * noise(rng, grain=32))
@@ -102,10 +93,6 @@ def _playingfield(rng: np.random.Generator) -> Picture:
     slope, start = rng.uniform(-0.6, 0.6), rng.uniform(0.25, 0.75)
     line = (np.abs(X - start - slope * (Y - 0.8)) < 0.018) | (np.abs(Y - rng.uniform(0.72, 0.85)) < 0.013)
     return flat((40, 142, 88), 9 * stripes + 4 * noise(rng) + 110 * line)
-
-
-def _sky(rng: np.random.Generator) -> Picture:
-    return flat((128, 180, 232), 40 * (Y - 0.3) + 6 * noise(rng, grain=8))
 
 
 def _desert(rng: np.random.Generator) -> Picture:
@@ -156,13 +143,12 @@ def _beach(rng: np.random.Generator) -> Picture:
 GROUNDS: dict[str, Callable[[np.random.Generator], Picture]] = {
     "road": _road,
     "pavement": _pavement,
-    "grass": _grass,
+    "grass": lambda rng: flat((92, 150, 62), 24 * noise(rng, grain=64)),
     "sea": _sea,
     "playingfield": _playingfield,
-    "sky-other": _sky,
+    "sky-other": lambda rng: flat((128, 180, 232), 40 * (Y - 0.3) + 6 * noise(rng, grain=8)),
 }
 """Stuff of COCO by its name."""
-
 LOCATIONS: dict[str, Callable[[np.random.Generator], Picture]] = {
     "desert": _desert,
     "jungle": _jungle,
@@ -172,3 +158,51 @@ LOCATIONS: dict[str, Callable[[np.random.Generator], Picture]] = {
     "beach": _beach,
 }
 """Backgrounds of Spawrious, in the order of its `locations_list`."""
+PLACES = LOCATIONS | GROUNDS
+
+
+def paint_room(rng: np.random.Generator) -> Picture:
+    """A wall and a floor."""
+    wall = flat(((196, 184, 160), (168, 152, 130), (214, 206, 190))[rng.integers(3)], 4 * noise(rng))
+    floor = flat((134, 96, 62), 9 * noise(rng))
+    return mixed(wall, floor, below(np.full(PIXELS, rng.uniform(0.55, 0.75), np.float32)))
+
+
+def fade(scene: Picture, share: float, color: Color) -> Picture:
+    """The share of a scene that is left; the rest is one color."""
+    common = np.asarray(color, np.float32)
+    return common + share * (scene - common)
+
+
+def make_picture(scene: Picture) -> Image.Image:
+    """An image of a scene."""
+    return Image.fromarray(scene.clip(0, 255).astype(np.uint8))
+
+
+def make_canvas(
+    scene: Picture, way: Image.Resampling = Image.Resampling.NEAREST, *, side: int = PIXELS * OVERSAMPLING
+) -> Image.Image:
+    """A canvas of a scene, enlarged in that way."""
+    return make_picture(scene).resize((side, side), way)
+
+
+def cover(canvas: Image.Image, parts: Parts) -> Image.Image:
+    """A copy of the canvas with the polygons on it."""
+    covered = canvas.copy()
+    draw = ImageDraw.Draw(covered)
+    for color, points in parts:
+        draw.polygon((points * canvas.size).ravel().tolist(), fill=color)
+    return covered
+
+
+def make_ellipse(
+    x: float, y: float, across: float, down: float | None = None, *, corners: int = 16
+) -> NDArray[np.float64]:
+    """A polygon around (x, y); a circle unless `down` is given."""
+    turn = np.linspace(0, 2 * np.pi, corners, endpoint=False)
+    return np.stack([x + across * np.cos(turn), y + (across if down is None else down) * np.sin(turn)], 1)
+
+
+def make_box(left: float, top: float, right: float, bottom: float) -> NDArray[np.float64]:
+    """A rectangle as a polygon."""
+    return np.array([(left, top), (right, top), (right, bottom), (left, bottom)], float)
