@@ -147,8 +147,8 @@ def _network(module: str, tree: ast.Module) -> list[str]:
 
 
 _REMOVED = {  # what is removed, renamed or replaced elsewhere than in `oochub.storage.ownership`, and why that is ours
-    ("oochub.commands.cache", "folder.rmdir"): "a build of `datasets`, if nothing is left in it",
-    ("oochub.commands.cache", "path.unlink"): "a regular file that a build of ours or an empty lock is",
+    ("oochub.storage.cache", "entry.path.rmdir"): "a build of `datasets`, if nothing is left in it",
+    ("oochub.storage.cache", "path.unlink"): "a regular file that a build of ours or an empty lock is",
     ("oochub.repository.join_images", "target.rename"): "a file that was just written into a scratch folder",
     ("oochub.repository.write_repository", "draft.rename"): "in the draft of the repository",
     ("oochub.repository.write_webdataset", "draft.rename"): "in the draft of the repository",

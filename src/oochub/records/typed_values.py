@@ -98,7 +98,7 @@ READERS: dict[Any, Reader] = {}
 
 
 class Mismatch(Exception):
-    """A value that its type does not allow; whoever reads says of what.
+    """A value that its type does not allow; the caller adds what it is a value of.
 
     Args:
         place: Where it stands.
