@@ -66,5 +66,13 @@ SUBMISSION = FileKind(
 """What `oochub wilds submission` writes."""
 DEMO = FileKind("the demo", (), when("runs/*/report.json", _ROWS), is_folder=True)
 """Toy worlds, runs and reports."""
+PHOTOGRAPHS = FileKind(
+    "photographs",
+    (),
+    when("benchmark.toml", holds("Objects in photographs")),
+    is_folder=True,
+    names=("benchmark.toml", "ATTRIBUTION.tsv", "objects/*", "objects/masks/*.png", "photographs/*.jpg"),
+)
+"""What `oochub example --photographs` writes."""
 EXAMPLE = FileKind("an example", (), when("pictures/toy_world.json", has_keys()), is_folder=True)
 """What `oochub example` writes: images, and a model trained on them."""

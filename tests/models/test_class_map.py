@@ -164,6 +164,13 @@ def test_a_file_wins_over_names():
             match_classes(HUB, ["animal"], given={"animal": [wrong]})
 
 
+def test_a_file_may_serve_several_data_sets():
+    """Classes that the data lack are noted; planted fault seen: they are an error, or are passed over in silence."""
+    found = match_classes(HUB, ["animal"], given={"animal": ["tabby"], "tree": ["oak"]})
+    assert found.outputs == ((281,),) and found.unused == ("tree",)
+    assert "the label map also names classes that the data lack: tree" in found.notes
+
+
 def test_forms_of_a_label_map(tmp_path):
     """The same map written in each form."""
     expected = {"big cat": ["lion, king of beasts", "tiger"], "dog": ["162"]}

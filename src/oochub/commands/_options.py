@@ -124,6 +124,7 @@ def check_models(*models: str | None, how: ModelSettings, device: str = "auto") 
     Raises:
         OochubError: A name that is neither a model's folder nor on the Hub; a setting of the mode in two ways.
     """
+    from oochub.models.packaged_model import check_packages, is_packaged
     from oochub.remote.check_source import check_source
 
     check_device(device)
@@ -134,6 +135,9 @@ def check_models(*models: str | None, how: ModelSettings, device: str = "auto") 
     for model in filter(None, models):
         if model.lower().endswith(".onnx"):
             check_regular_file(model)
+            continue
+        if is_packaged(model):
+            check_packages(model)
             continue
         check_source(model, kind="model", hint="`oochub train` makes one.")
     if how.image_processor is not None:

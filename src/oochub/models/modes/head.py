@@ -153,8 +153,10 @@ def _make_label_map(
 
 
 def _find_declared(part: datasets.Dataset) -> Mapping[str, Sequence[int]] | None:
-    """The classes of ImageNet that the benchmark declares for its own, if the rows are of a benchmark."""
+    """The classes of ImageNet that the benchmark, or the file beside own data, declares for its classes."""
     record = BuildRecord.of(part.info)
+    if record is not None and record.facts.declared is not None:
+        return record.facts.declared.imagenet_classes
     if record is None or record.benchmark not in catalog.names("benchmark"):
         return None
     declared: Benchmark = catalog.get("benchmark", record.benchmark).of(record.config)
