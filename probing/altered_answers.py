@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import datasets
 import numpy as np
@@ -19,11 +20,15 @@ from oochub.process.follow import follow
 from oochub.storage.cache import digest_files, keep, make_key, read_kept
 from oochub.storage.parquet_file import read_parquet, write_parquet
 
-VARIANTS = ("object_alone", "background_alone", "mixed_same", "mixed_rand")
+VARIANTS = ("mixed_same", "mixed_rand", "object_alone", "background_alone", "pasted_back")
 """The altered images of a row."""
+ON_LENT = ("mixed_same", "mixed_rand")
+"""Those of which a row has several, one for each background that is lent."""
 _ROWS = 64  # of a part that is kept
 _WHAT = "Answers to altered images"
 _AT_ONCE = 8  # images that are held to look at their objects
+_MOST_GROUNDS = 2**28  # bytes of backgrounds that are held
+_MOST_ASKED = 2**28  # bytes of pixels of which the model is asked at once
 
 Answer = Callable[[datasets.Dataset], NDArray[np.float32]]
 
@@ -33,14 +38,20 @@ class AlteredAnswers:
 
     Args:
         rows: Rows whose images are altered.
+        cluster: What rows share, of which none lends to another; None where they share nothing.
+        backgrounds: Number of backgrounds of each kind for a row.
         seed: Random seed for drawing the backgrounds.
         key: Key of what the model's answers depend on; None keeps nothing.
     """
 
-    def __init__(self, rows: ProbedRows, *, seed: int, key: str | None) -> None:
-        self._rows, self._seed = rows, seed
+    def __init__(
+        self, rows: ProbedRows, *, cluster: NDArray[Any] | None, backgrounds: int, seed: int, key: str | None
+    ) -> None:
+        self._rows, self._cluster, self._backgrounds, self._seed = rows, cluster, backgrounds, seed
         self._asked: list[int] = np.flatnonzero(rows.is_asked).tolist()
-        self._key = None if key is None else _compute_key(rows, seed, key)
+        drawn = [None if cluster is None else cluster.tolist(), backgrounds, seed]
+        self._key = None if key is None else _compute_key(rows, drawn, key)
+        self._grounds = dict[int, Pixels | None]()
 
     def table(self, opened: Callable[[], Answer]) -> pa.Table:
         """A row for each that is asked about; parts of 64 rows are kept, so that a run which was ended goes on.
@@ -50,8 +61,8 @@ class AlteredAnswers:
 
         Returns:
             `place` in the predictions, `state` ("probed", or why it is left out), `same` and `other`, the places of the
-            rows whose backgrounds were lent (null where there is none), and the logits of each of `VARIANTS`, null
-            where there is no such image.
+            rows whose backgrounds were lent (null where there is none), and the logits of each of `VARIANTS`, a list
+            of them for `ON_LENT`, null where there is no such image.
         """
         starts = range(0, len(self._asked), _ROWS)
         kept = {start: self._read_kept(start) for start in starts}
@@ -73,65 +84,106 @@ class AlteredAnswers:
 
         Args:
             place: Place of the row in the predictions.
-            same: Place of the row of its class that lends a background.
-            other: Place of the row of another class that lends one.
+            same: Place of a row of its class that lends a background.
+            other: Place of a row of another class that lends one.
         """
         numbers = {int(each): k for k, each in enumerate(self._rows.places)}
-        of = [numbers[each] for each in (place, same, other) if each is not None]
-        seen = self._rows.seen(of)
-        lent = iter(seen[1:])
-        grounds = [None if each is None else next(lent).ground for each in (same, other)]
-        return {"original": seen[0].pixels, **_alter(seen[0], *grounds)}
+        (seen,) = self._rows.seen([numbers[place]])
+        made = _alter(seen)
+        for name, of in zip(ON_LENT, (same, other), strict=True):
+            ground = None if of is None else self._get_ground(numbers[of])
+            if ground is not None:
+                made[name] = paste_object(seen.pixels, seen.mask, ground)
+        return {"original": seen.pixels, **{name: made[name] for name in VARIANTS if name in made}}
 
     def _choose_states(self) -> tuple[list[str], Donors]:
-        """The state of each row, and who lends it a background."""
+        """The state of each row, and who lends it backgrounds."""
         states: list[str] = []
         count = len(self._rows.places)
         with follow(total=count, desc="Looking for objects", unit=" rows", delay=2, disable=None) as bar:
             for start in range(0, count, _AT_ONCE):
                 numbers = range(start, min(start + _AT_ONCE, count))
-                states += [each.state for each in self._rows.seen(numbers)]
+                states += [each.state for each in self._see(numbers)]
                 bar.update(len(numbers))
         can_lend = np.array([state == PROBED for state in states], bool) & self._rows.is_lender
-        return states, draw_donors(self._rows.label, can_lend, seed=self._seed)
+        drawn = draw_donors(
+            self._rows.label, can_lend, cluster=self._cluster, backgrounds=self._backgrounds, seed=self._seed
+        )
+        return states, drawn
+
+    def _see(self, numbers: Sequence[int]) -> list[SeenObject]:
+        """Rows with their objects; their backgrounds are held as long as there is room."""
+        seen = self._rows.seen(numbers)
+        self._grounds |= {k: each.ground for k, each in zip(numbers, seen, strict=True)}
+        size = sum(0 if each is None else each.nbytes for each in self._grounds.values())
+        for k in [each for each in self._grounds if each not in numbers]:
+            if size > _MOST_GROUNDS:
+                of = self._grounds.pop(k)
+                size -= 0 if of is None else of.nbytes
+        return seen
 
     def _compute_answers(
         self, numbers: Sequence[int], states: Sequence[str], donors: Donors, answer: Answer
     ) -> pa.Table:
         probed = [k for k in numbers if states[k] == PROBED]
-        logits = dict[str, dict[int, NDArray[np.float32]]]({name: {} for name in VARIANTS})
-        pairs, files = list[tuple[str, int]](), list[Future[bytes]]()
-        with ThreadPoolExecutor() as threads:
-            for name, k, pixels in self._alter_pictures(probed, donors):
-                pairs.append((name, k))
-                files.append(threads.submit(_encode_png, pixels))
-        if pairs:
-            for (name, k), row in zip(pairs, answer(_make_dataset([each.result() for each in files])), strict=True):
-                logits[name][k] = row
-        places = self._rows.places
-        lent = {
-            name: [int(places[of[k]]) if k in probed and of[k] >= 0 else None for k in numbers]
-            for name, of in donors._asdict().items()
-        }
+        found = dict[tuple[str, int, int], NDArray[np.float32]]()
+        for pairs, files in self._encode_pictures(probed, donors):
+            found |= zip(pairs, answer(_make_dataset(files)), strict=True)
+        logits: dict[str, list[Any]] = {name: [found.get((name, k, -1)) for k in numbers] for name in VARIANTS}
+        places, lent = self._rows.places, dict[str, list[list[int] | None]]()
+        for name, (kind, of) in zip(ON_LENT, donors._asdict().items(), strict=True):
+            drawn = [of[k].tolist() if k in probed and of[k, 0] >= 0 else None for k in numbers]
+            lent[kind] = [each if each is None else [int(places[lender]) for lender in each] for each in drawn]
+            logits[name] = [
+                each if each is None else [found[name, k, lender] for lender in each]
+                for k, each in zip(numbers, drawn, strict=True)
+            ]
+        kinds = {name: pa.list_(pa.float32()) for name in VARIANTS}
         return pa.table(
             {
                 "place": pa.array([int(places[k]) for k in numbers], pa.int64()),
                 "state": [states[k] for k in numbers],
-                **{name: pa.array(values, pa.int64()) for name, values in lent.items()},
-                **{name: pa.array([of.get(k) for k in numbers], pa.list_(pa.float32())) for name, of in logits.items()},
+                **{kind: pa.array(values, pa.list_(pa.int64())) for kind, values in lent.items()},
+                **{
+                    name: pa.array(of, pa.list_(kinds[name]) if name in ON_LENT else kinds[name])
+                    for name, of in logits.items()
+                },
             }
         )
 
-    def _alter_pictures(self, probed: Sequence[int], donors: Donors) -> Iterator[tuple[str, int, Pixels]]:
+    def _encode_pictures(
+        self, probed: Sequence[int], donors: Donors
+    ) -> Iterator[tuple[list[tuple[str, int, int]], list[bytes]]]:
+        """Altered images as PNG, as many as are asked at once: the kind, row and lender of each (-1 for none)."""
+        pairs, files, size = list[tuple[str, int, int]](), list[Future[bytes]](), 0
+        with ThreadPoolExecutor() as threads:
+            for name, k, lender, pixels in self._alter_pictures(probed, donors):
+                pairs.append((name, k, lender))
+                files.append(threads.submit(_encode_png, pixels))
+                size += pixels.nbytes
+                if size > _MOST_ASKED:
+                    yield pairs, [each.result() for each in files]
+                    pairs, files, size = [], [], 0
+            if pairs:
+                yield pairs, [each.result() for each in files]
+
+    def _alter_pictures(self, probed: Sequence[int], donors: Donors) -> Iterator[tuple[str, int, int, Pixels]]:
+        """Each altered image with its kind, its row and its lender; one for a lender that is drawn again."""
         for start in range(0, len(probed), _AT_ONCE):
             own = probed[start : start + _AT_ONCE]
-            lent = [k for of in donors for k in of[own].tolist() if k >= 0]
-            needed = list(dict.fromkeys([*own, *lent]))
-            seen = dict(zip(needed, self._rows.seen(needed), strict=True))
-            for k in own:
-                grounds = [seen[of[k]].ground if of[k] >= 0 else None for of in donors]
-                for name, pixels in _alter(seen[k], *grounds).items():
-                    yield name, k, pixels
+            for k, seen in zip(own, self._see(own), strict=True):
+                for name, pixels in _alter(seen).items():
+                    yield name, k, -1, pixels
+                for name, of in zip(ON_LENT, donors, strict=True):
+                    for lender in dict.fromkeys(of[k][of[k] >= 0].tolist()):
+                        ground = self._get_ground(lender)
+                        if ground is not None:
+                            yield name, k, lender, paste_object(seen.pixels, seen.mask, ground)
+
+    def _get_ground(self, number: int) -> Pixels | None:
+        if number not in self._grounds:
+            self._see([number])
+        return self._grounds[number]
 
     def _name(self, start: int) -> str:
         return f"{self._key}-{start // _ROWS}.parquet"
@@ -141,12 +193,12 @@ class AlteredAnswers:
         return None if stored is None else stored.table
 
 
-def _alter(seen: SeenObject, same: Pixels | None, other: Pixels | None) -> dict[str, Pixels]:
-    grounds = {"mixed_same": same, "mixed_rand": other}
+def _alter(seen: SeenObject) -> dict[str, Pixels]:
+    """The altered images that need no other row."""
     made = {"object_alone": cut_object(seen.pixels, seen.mask)}
     if seen.ground is not None:
         made["background_alone"] = seen.ground
-    made |= {name: paste_object(seen.pixels, seen.mask, of) for name, of in grounds.items() if of is not None}
+        made["pasted_back"] = paste_object(seen.pixels, seen.mask, seen.ground)
     return made
 
 
@@ -161,18 +213,19 @@ def _make_dataset(files: Sequence[bytes]) -> datasets.Dataset:
     return datasets.Dataset.from_dict(rows, datasets.Features({"image": datasets.Image()}))
 
 
-def _compute_key(rows: ProbedRows, seed: int, key: str) -> str:
-    """What the answers depend on: the model's, the rows, the areas, the seed, and the code that alters."""
+def _compute_key(rows: ProbedRows, drawn: Sequence[Any], key: str) -> str:
+    """What the answers depend on: the model's, the rows, the areas, how lenders are drawn, and the code that alters."""
     code = digest_files(sorted(Path(inspect.getfile(remove_object)).parent.glob("*.py")))
     places = [rows.places.tolist(), rows.is_asked.tolist(), rows.is_lender.tolist()]
-    return make_key(key, places, rows.area.words, rows.area.settings(rows.with_object()), seed, code)
+    return make_key(key, places, rows.area.words, rows.area.settings(rows.with_object()), *drawn, code)
 
 
-def read_logits(table: pa.Table, variant: str, classes: int) -> NDArray[np.float64]:
-    """The logits (n, c) of a variant, nan in rows that have no such image."""
-    values = table.column(variant)
-    found = np.full((len(values), classes), np.nan)
-    for row, each in enumerate(values.to_pylist()):
-        if each is not None:
-            found[row] = each
+def read_logits(table: pa.Table, variant: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """The logits (n, *shape) of a variant, nan in rows that have no such image."""
+    values = table.column(variant).combine_chunks()
+    found = np.full((len(values), *shape), np.nan)
+    flat = values.flatten()
+    while pa.types.is_list(flat.type):
+        flat = flat.flatten()
+    found[np.asarray(values.is_valid())] = flat.to_numpy().reshape(-1, *shape)
     return found

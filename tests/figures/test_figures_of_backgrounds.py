@@ -27,9 +27,9 @@ def test_shares_and_intervals_are_those_of_the_report():
     variants = report.background.variants
     points = {float(line.get_ydata()[0]): float(line.get_xdata()[0]) for line in ax.lines if line.get_marker() == "s"}
     spans = {float(line.get_ydata()[0]): line.get_xdata() for line in ax.lines if line.get_marker() == "None"}
-    assert len(points) == len(spans) == 5
+    assert len(points) == len(spans) == 6
     names = [label.get_text() for label in ax.get_yticklabels()]
-    assert names[0].startswith("As it is") and names[4].startswith("Object on a background of another class")
+    assert names[0].startswith("As it is") and names[2].startswith("Object on a background of another class")
     for y, each in enumerate(variants):
         assert points[y] == pytest.approx(100 * each.accuracy)
         np.testing.assert_allclose(spans[y], [100 * each.accuracy.low, 100 * each.accuracy.high])

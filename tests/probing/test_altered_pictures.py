@@ -96,29 +96,34 @@ def test_a_background_of_another_size_covers_the_picture_from_its_middle():
     assert tall.shape == (40, 10, 3) and (tall == 200).all()  # enlarged four times: the middle 10 of 80 columns
 
 
-def test_nobody_lends_to_itself_or_across_the_class():
-    """300 rows of 4 classes. Faults planted: a donor of the row's class for mixed_rand; the row itself."""
+def test_nobody_lends_to_itself_to_its_cluster_or_across_the_class():
+    """300 rows of 4 classes. Faults planted: a donor of the row's class for mixed_rand; the row itself; its cluster."""
     generator = np.random.default_rng(0)
     label, can_lend = generator.integers(0, 4, 300), generator.random(300) < 0.7
-    same, other = draw_donors(label, can_lend, seed=7)
-    rows = np.arange(300)
-    assert (same >= 0).all() and (other >= 0).all()
-    assert (label[same] == label).all() and (same != rows).all() and (label[other] != label).all()
-    assert can_lend[same].all() and can_lend[other].all()
-    again = draw_donors(label, can_lend, seed=7)
+    cluster, rows = generator.integers(0, 90, 300), np.arange(300)[:, None]
+    for of in (None, cluster):
+        same, other = draw_donors(label, can_lend, cluster=of, backgrounds=8, seed=7)
+        assert same.shape == other.shape == (300, 8) and (same >= 0).all() and (other >= 0).all()
+        assert (label[same] == label[:, None]).all() and (label[other] != label[:, None]).all()
+        assert can_lend[same].all() and can_lend[other].all() and (same != rows).all()
+        assert all(len(set(each)) == 8 for each in same.tolist())  # none twice where there are as many
+    assert (cluster[same] != cluster[:, None]).all() and (cluster[other] != cluster[:, None]).all()
+    again = draw_donors(label, can_lend, cluster=cluster, backgrounds=8, seed=7)
     assert np.array_equal(again.same, same) and np.array_equal(again.other, other)
-    assert not np.array_equal(draw_donors(label, can_lend, seed=8).other, other)
+    assert not np.array_equal(draw_donors(label, can_lend, cluster=cluster, backgrounds=8, seed=8).other, other)
 
 
 def test_classes_are_drawn_alike_however_many_rows_they_have():
     """Of 1 and 999 rows of two other classes each lends half: 0.4 to 0.6 of 1,000 draws, six standard errors."""
     label = np.array([0] * 1000 + [1] + [2] * 999)
-    _, other = draw_donors(label, np.ones(2000, bool), seed=0)
+    _, other = draw_donors(label, np.ones(2000, bool), backgrounds=1, seed=0)
     assert 0.4 < (label[other[:1000]] == 1).mean() < 0.6
+    _, other = draw_donors(label, np.ones(2000, bool), backgrounds=2, seed=0)
+    assert (np.sort(label[other[:1000]], axis=1) == [1, 2]).all()  # in turn
 
 
 def test_who_has_nobody_to_lend_gets_none():
-    same, other = draw_donors(np.array([0, 0, 1]), np.array([True, False, False]), seed=0)
-    assert same.tolist() == [-1, 0, -1] and other.tolist() == [-1, -1, 0]
-    one, none = draw_donors(np.zeros(3, np.int64), np.ones(3, bool), seed=0)
+    same, other = draw_donors(np.array([0, 0, 1]), np.array([True, False, False]), backgrounds=2, seed=0)
+    assert same.tolist() == [[-1, -1], [0, 0], [-1, -1]] and other.tolist() == [[-1, -1], [-1, -1], [0, 0]]
+    one, none = draw_donors(np.zeros(3, np.int64), np.ones(3, bool), backgrounds=1, seed=0)
     assert (one >= 0).all() and (none == -1).all()

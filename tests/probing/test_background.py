@@ -2,6 +2,7 @@
 
 import html
 import io
+import math
 import re
 import shlex
 import shutil
@@ -19,7 +20,8 @@ import oochub
 from oochub.cli import main
 from oochub.context_finder import OpenedPicture
 from oochub.errors import OochubError
-from oochub.probing.altered_answers import VARIANTS
+from oochub.probing.altered_answers import ON_LENT, VARIANTS
+from oochub.probing.altered_pictures import draw_donors
 from oochub.probing.background_numbers import compare_answers, log_odds
 from oochub.probing.object_area import BoxAreas, RowOfObject
 from oochub.probing.probes import background as probing
@@ -102,7 +104,7 @@ def test_what_is_said_of_the_background(world, tmp_path):
     assert words in page and words in report.to_markdown() and "paired" in page
     section = page.partition('<section id="background"')[2].partition("</section>")[0]
     assert (
-        section.count("data:image/jpeg;base64,") == 5
+        section.count("data:image/jpeg;base64,") == 6
         and f"Backgrounds come from only {report.background.n_lenders} rows" in section
     )
     assert "data:image" not in report.to_html(images=False).partition('id="background"')[2].partition("</section>")[0]
@@ -235,7 +237,7 @@ def test_the_answers_are_kept_and_a_run_that_was_ended_goes_on(model, world, tmp
         oochub.audit(model, world[0], **given)
     monkeypatch.setattr(place, counted)
     first = oochub.audit(model, world[0], **given)
-    assert asked == [40, 40, 40, 40, 40]  # the third part twice
+    assert asked == [190, 190, 190, 190, 190]  # 10 rows, 19 altered images each; the third part twice
     assert first.background.variant("original").accuracy.n == 40
     monkeypatch.setattr(place, lambda *args, **named: pytest.fail("the model was opened"))
     made = (out / "report.json").stat().st_mtime_ns
@@ -244,7 +246,7 @@ def test_the_answers_are_kept_and_a_run_that_was_ended_goes_on(model, world, tmp
     assert oochub.audit(model, world[0], **{**given, "probe": None, "probe_settings": None}).background is None
     assert Report.load(out / "report.json").background is None
     monkeypatch.setattr(place, counted)
-    for change in ({"seed": 1}, {"rows": 30}):
+    for change in ({"seed": 1}, {"rows": 30}, {"backgrounds": 2}):
         asked.clear()
         oochub.audit(model, world[0], **{**given, "probe_settings": {"masks": masks, **change}})
         assert asked
@@ -271,7 +273,8 @@ def test_numbers_are_those_of_loops():
     """Log-odds by math.log of probabilities, changes row by row; rows without an image are in no number of it."""
     generator = np.random.default_rng(0)
     label, original = generator.integers(0, 3, 50), generator.normal(size=(50, 3))
-    altered = {name: generator.normal(size=(50, 3)) for name in VARIANTS}
+    shapes = {name: (50, 4, 3) if name in ON_LENT else (50, 3) for name in VARIANTS}
+    altered = {name: generator.normal(size=shape) for name, shape in shapes.items()}
     altered["mixed_same"][:10] = np.nan
     numbers = compare_answers(label, original, altered)
 
@@ -281,8 +284,9 @@ def test_numbers_are_those_of_loops():
 
     assert np.allclose(log_odds(original, label), [odds(row, of) for row, of in zip(original, label, strict=True)])
     for part in numbers.variants[1:]:
-        rows = [k for k in range(50) if not np.isnan(altered[part.name][k, 0])]
-        pairs = [(altered[part.name][k], original[k], label[k]) for k in rows]
+        images = altered[part.name].reshape(50, -1, 3)
+        rows = [k for k in range(50) if not np.isnan(images[k, 0, 0])]
+        pairs = [(new, original[k], label[k]) for k in rows for new in images[k]]
         assert part.accuracy.n == part.log_odds.n == part.logit.n == part.accuracy_change.n == len(rows)
         assert part.accuracy == pytest.approx(np.mean([new.argmax() == of for new, _, of in pairs]))
         assert part.log_odds == pytest.approx(np.mean([odds(new, of) - odds(old, of) for new, old, of in pairs]))
@@ -290,9 +294,60 @@ def test_numbers_are_those_of_loops():
         right = [int(new.argmax() == of) - int(old.argmax() == of) for new, old, of in pairs]
         assert part.accuracy_change == pytest.approx(np.mean(right))
         assert part.log_odds.low < part.log_odds < part.log_odds.high
-    same, other = altered["mixed_same"][10:], altered["mixed_rand"][10:]
-    gap = (same.argmax(1) == label[10:]).mean() - (other.argmax(1) == label[10:]).mean()
-    assert numbers.gap == pytest.approx(gap) and numbers.gap.n == 40
+    same, other = (altered[name][10:].argmax(2) == label[10:, None] for name in ON_LENT)
+    assert numbers.gap == pytest.approx(same.mean() - other.mean()) and numbers.gap.n == 40
+    draws = [same[:, k].mean() - other[:, k].mean() for k in range(4)]
+    assert numbers.draw_deviation == pytest.approx(np.std(draws, ddof=1))
+
+
+def test_a_row_counts_once_however_many_backgrounds_it_has():
+    """By hand: the first row is right on both backgrounds of its class, the second on one; on others neither is.
+
+    (1 + 1/2) / 2 - 0 = 0.75 of two rows. Four equal draws say no more than one: the same number, the same interval.
+    Planted fault: as many rows as draws.
+    """
+    right, wrong = [1.0, 0.0], [0.0, 1.0]
+    plain = dict.fromkeys(("object_alone", "background_alone", "pasted_back"), np.array([right, right]))
+    altered = {**plain, "mixed_same": np.array([[right, right], [right, wrong]])}
+    found = compare_answers(
+        np.array([0, 0]), np.array([right, right]), {**altered, "mixed_rand": np.array([[wrong, wrong]] * 2)}
+    )
+    assert (found.gap, found.gap.n, found.variants[1].accuracy) == (0.75, 2, 0.75)
+    assert found.draw_deviation == pytest.approx(abs(1.0 - 0.5) / math.sqrt(2))
+    generator = np.random.default_rng(5)
+    label, original = generator.integers(0, 2, 60), generator.normal(size=(60, 2))
+    once = {name: generator.normal(size=(60, 1, 2) if name in ON_LENT else (60, 2)) for name in VARIANTS}
+    lent = generator.integers(100, 150, (60, 1, 2))
+    units = np.concatenate([np.arange(60)[:, None, None], lent], axis=2)
+    four = {name: np.repeat(of, 4, 1) if name in ON_LENT else of for name, of in once.items()}
+    one = compare_answers(label, original, once, units=units)
+    same = compare_answers(label, original, four, units=np.repeat(units, 4, 1))
+    for narrow, wide in ((one.gap_log_odds, same.gap_log_odds), (one.gap, same.gap)):
+        assert (wide, wide.n) == (pytest.approx(narrow), 60)
+        assert (wide.low, wide.high) == pytest.approx((narrow.low, narrow.high), abs=2e-3)
+    assert one.draw_deviation is None and same.draw_deviation == 0
+
+
+def test_lenders_by_hand():
+    """Rows 0 to 2 of one photograph; of class 0 are rows 0, 1, 3, 4, of class 1 rows 2, 5, of class 2 row 6.
+
+    Planted faults, each seen: lenders of the own cluster, the class of a background drawn by its rows.
+    """
+    label, cluster = np.array([0, 0, 1, 0, 0, 1, 2]), np.array([9, 9, 9, 1, 2, 3, 4])
+    can_lend = np.array([1, 1, 1, 1, 1, 0, 1], bool)
+    same, other = draw_donors(label, can_lend, cluster=cluster, backgrounds=4, seed=0)
+    for row in (0, 1):
+        assert sorted(same[row].tolist()) == [3, 3, 4, 4]  # in turn: each twice, neither row 0 nor row 1
+        assert other[row].tolist() == [6, 6, 6, 6]  # row 2 is of the same photograph, row 5 lends none
+    assert (same[2] == -1).all()  # row 5 alone has its class, and lends none
+    assert sorted(same[3].tolist()) in ([0, 0, 1, 4], [0, 1, 1, 4], [0, 1, 4, 4])
+    assert sorted(other[3].tolist()) == [2, 2, 6, 6]  # both classes in turn
+    assert (same[6] == -1).all() and set(other[6].tolist()) <= {0, 1, 2, 3, 4} and (other[6] == 2).sum() == 2
+    more = draw_donors(label, can_lend, cluster=cluster, backgrounds=4, seed=1)
+    again = draw_donors(label, can_lend, cluster=cluster, backgrounds=4, seed=0)
+    assert (again.other == other).all() and not (more.same == same).all()
+    none = draw_donors(np.zeros(3, int), np.ones(3, bool), cluster=np.zeros(3), backgrounds=2, seed=0)
+    assert (none.same == -1).all() and (none.other == -1).all()
 
 
 def test_rows_of_a_cluster_are_drawn_together():
@@ -301,10 +356,11 @@ def test_rows_of_a_cluster_are_drawn_together():
     generator = np.random.default_rng(1)
     label = np.repeat(generator.integers(0, 2, 25), 4)
     original = np.repeat(generator.normal(size=(25, 2)), 4, 0)
-    altered = dict.fromkeys(VARIANTS, np.repeat(generator.normal(size=(25, 2)), 4, 0))
+    answers = np.repeat(generator.normal(size=(25, 2)), 4, 0)
+    altered = {name: answers[:, None] if name in ON_LENT else answers for name in VARIANTS}
     rows, whole = (compare_answers(label, original, altered, cluster=of) for of in (None, cluster))
     for of in ("log_odds", "accuracy_change"):
-        narrow, wide = (getattr(each.variants[1], of) for each in (rows, whole))
+        narrow, wide = (getattr(each.variants[3], of) for each in (rows, whole))
         assert wide == pytest.approx(narrow) and wide.high - wide.low > 1.4 * (narrow.high - narrow.low)
 
 
@@ -318,10 +374,10 @@ def test_few_backgrounds_say_little_of_others():
     same, other = (100 + rng.integers(3, size=50) for _ in range(2))
     original, lent = rng.normal(size=(50, 2)), rng.normal(size=(200, 2)) * 3
     altered = {name: original + rng.normal(size=(50, 2)) for name in VARIANTS}
-    altered["mixed_same"], altered["mixed_rand"] = original + lent[same], original - lent[other]
+    altered["mixed_same"], altered["mixed_rand"] = (original + lent[same])[:, None], (original - lent[other])[:, None]
     alone, shared = (
         compare_answers(label, original, altered, units=units)
-        for units in (None, np.stack([place, same, other], axis=1))
+        for units in (None, np.stack([place, same, other], axis=1)[:, None])
     )
     for before, after in zip(alone.variants, shared.variants, strict=True):
         parts = ("accuracy", "accuracy_change", "log_odds", "logit")
@@ -342,12 +398,16 @@ def test_pictures_of_a_cluster_lend_as_one(world, monkeypatch):
     monkeypatch.setattr(probing, "compare_answers", lambda *a, **k: seen.append(k["units"]) or plain(*a, **k))
     report = audit(Onlooker("background"), *world, cache=False)
     units = seen[0]
-    assert units.shape == (report.background.n, 3) and (units[:, 0] != units[:, 1]).all()
-    assert len(np.unique(units[:, 1:])) == report.background.n_lenders
+    assert units.shape == (report.background.n, 8, 3) and (units[..., :1] != units[..., 1:]).all()
+    assert len(np.unique(units[..., 1:])) == report.background.n_lenders
     assert "of what they share" in report.background.gap.method
-    table = pa.table({"place": [0, 1, 2], "same": pa.array([2, None, 0], pa.int64()), "other": [1, 2, 1]})
-    assert probing._list_units(table, None).tolist() == [[0, 2, 1], [1, 1, 2], [2, 0, 1]]
-    assert probing._list_units(table, np.array(["a", "b", "a"])).tolist() == [[0, 0, 1], [1, 1, 0], [0, 0, 1]]
+    lists = {"same": [[1, 2], None, [0, 0]], "other": [[2, 1], [2, 0], [1, 1]]}
+    table = pa.table({"place": [0, 1, 2], **{name: pa.array(of, pa.list_(pa.int64())) for name, of in lists.items()}})
+    by_row = [[[0, 1, 2], [0, 2, 1]], [[1, 1, 2], [1, 1, 0]], [[2, 0, 1], [2, 0, 1]]]
+    assert probing._list_units(table, 2, None).tolist() == by_row
+    assert (
+        probing._list_units(table, 2, np.array([7, 8, 7])).tolist() == (np.array([7, 8, 7])[np.array(by_row)]).tolist()
+    )
 
 
 @pytest.mark.parametrize(
@@ -359,6 +419,7 @@ def test_pictures_of_a_cluster_lend_as_one(world, monkeypatch):
         ({"probe_settings": {"masks": "no/such"}}, "no folder of masks at no/such"),
         ({"probe_settings": {"boxes": "a", "masks": "b"}}, "both say where the object is"),
         ({"probe_settings": {"rows": 0}}, "rows must be at least 1"),
+        ({"probe_settings": {"backgrounds": 0}}, "backgrounds must be at least 1"),
         ({"probe_settings": {"label_map": "x.csv"}}, "label_map says which classes of a segmentation model"),
         ({"probe_settings": {"segmenter": "no/such/model"}}, "no/such/model"),
     ],

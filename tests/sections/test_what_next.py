@@ -74,7 +74,7 @@ WORLDS = {
     "not learned": (lambda: world(inside=(400, 0.33), outside=(400, 0.33)), ["train"]),
     "maybe not learned": (lambda: world(inside=(20, 0.5), outside=(400, 0.5)), ["audit"]),
     "no context": (lambda: world(challenge=None), ["audit"]),
-    "no context, images": (lambda: world(challenge=None, images=True), ["audit", "report", "check"]),
+    "no context, images": (lambda: world(challenge=None, images=True), ["audit", "audit", "report"]),
     "relies, images": (lambda: world(outside=(400, 0.6), images=True), ["repair", "audit"]),
     "found contexts": (lambda: reports.read(found_report()), []),
     "detectors": (lambda: _with_logits_alone(reports.read(detection_report())), ["predict"]),

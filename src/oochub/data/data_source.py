@@ -51,8 +51,11 @@ class DataSource:
         """Whether the rows are those of a benchmark."""
         return (self.record.benchmark if self.record else self.first.info.dataset_name) in catalog.names("benchmark")
 
-    def check_context(self) -> None:
+    def check_context(self, *, needed: bool = True) -> None:
         """Checks that own data have a column of contexts, groups or challenges; a benchmark always passes.
+
+        Args:
+            needed: False takes data without such a column; a column of challenges is checked still.
 
         Raises:
             OochubError: They have none; it says how to add one. A column challenge with another word than these.
@@ -64,18 +67,21 @@ class DataSource:
         for part in self.splits.values():
             _check_challenge(part)
         columns: Sequence[str] = self.first.column_names or ()
-        if self.is_benchmark or any(column in CONTEXT_COLUMNS for column in columns):
+        if not needed or self.is_benchmark or any(column in CONTEXT_COLUMNS for column in columns):
             return
         name = choose_wording("context='NAME'", "--context-column NAME")
-        found = choose_wording(
-            "oochub.contexts(data, by='properties')", "oochub contexts SOURCE --contexts properties --out DIR"
+        found = choose_wording("contexts='properties'", "oochub audit MODEL SOURCE --contexts properties")
+        probed = choose_wording(
+            "probe='background' with probe_settings={'masks': ...}",
+            "oochub audit MODEL SOURCE --probe background --masks MASKS",
         )
         raise OochubError(
             "The data do not say what surrounds each thing: there is no column context, group or challenge, only "
             f"{', '.join(columns)}.{name_candidates(self.splits)} If one of these holds it, name it with {name}. "
             "Otherwise add a column `context`; for a folder of images, in its metadata.csv:\n  file_name,label,context"
             "\n  1.jpg,dog,grass\n  2.jpg,dog,beach\nWhat is usual for a class is then counted, and images in another "
-            f"context are the hard ones. Or have contexts found: {found}."
+            f"context are the hard ones. Two audits of images need no such column. One finds contexts: {found}. The "
+            f"other exchanges backgrounds, where masks or boxes say where the object is: {probed} (or boxes)."
         )
 
 

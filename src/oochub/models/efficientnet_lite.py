@@ -11,7 +11,7 @@ from transformers import AutoConfig, AutoModelForImageClassification, PreTrained
 from transformers.modeling_outputs import ImageClassifierOutputWithNoAttention
 
 from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
-from oochub.models.packaged_model import explain_missing
+from oochub.errors import OochubError
 
 _SIDES = {"efficientnet-lite0": 224, "efficientnet-lite1": 240, "efficientnet-lite2": 260}  # pixels
 _RIM = 32  # pixels by which the shorter side is longer than the square that is cut out
@@ -45,7 +45,10 @@ class EfficientNetLiteForImageClassification(PreTrainedModel):  # type: ignore[m
     def __init__(self, config: Any) -> None:
         super().__init__(config)
         if find_spec("efficientnet_lite_pytorch") is None:
-            raise explain_missing(config.variant, "efficientnet-lite-pytorch")
+            raise OochubError(
+                f"{config.variant} needs the package efficientnet-lite-pytorch, which is not installed. Run: pip "
+                "install 'oochub[photos]'."
+            )
         from efficientnet_lite_pytorch import EfficientNet
 
         self.network = EfficientNet.from_name(config.variant, num_classes=config.num_labels)

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from oochub.errors import OochubError
-from oochub.storage.cache_folder import cache_folder
+from oochub.storage.cache import cache_folder
 from oochub.storage.files import lock_target, write_whole_folder
 
 _DIGESTS = {  # SHA-256 of the weights' files

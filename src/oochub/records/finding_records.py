@@ -171,7 +171,7 @@ class ContextFindings:
     contexts: Annotated[tuple[ContextFinding, ...], SHOWN]
 
 
-Variant = Literal["original", "object_alone", "background_alone", "mixed_same", "mixed_rand"]
+Variant = Literal["original", "mixed_same", "mixed_rand", "object_alone", "background_alone", "pasted_back"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +181,7 @@ class VariantRow:
     Attributes:
         name: "object_alone" is the object on gray, "background_alone" the image with the object filled by tiles of
             background, "mixed_same" the object on the background of another row of its class, "mixed_rand" on that of
-            a row of another class.
+            a row of another class, "pasted_back" on its own filled background: what filling and pasting alone cost.
         accuracy: How often the answer is the row's class; in "background_alone" that class is not in the image.
         accuracy_change: Less that of the same rows as they are, paired; None for "original".
         log_odds: The mean change of the log-odds of the row's class, its logit less the log of the summed exponentials
@@ -228,7 +228,7 @@ class ShownRow:
     example_id: str
     label: str
     attributions: tuple[str, ...] = optional(())
-    pictures: Annotated[tuple[ProbedPicture, ...], Length(most=5)]
+    pictures: Annotated[tuple[ProbedPicture, ...], Length(most=6)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,8 +247,12 @@ class BackgroundProbe:
         left_out: Rows that were not, by the reason.
         variants: The rows as they are, and each way in which they were altered.
         gap: How much more often the answer is the row's class on a background of that class than on one of another
-            class ("BG gap"), over rows that have both; paired.
+            class ("BG gap"), over rows that have both, each the mean of its backgrounds; paired.
         gap_log_odds: The same of the log-odds.
+        backgrounds: Number of backgrounds of each kind that a row was put on.
+        draw_deviation: Standard deviation of the gap of one background a row and kind, over these; None for one.
+        is_whole: Whether the areas are known to hold all objects of the class, so that no background shows another;
+            None in an older report.
         shown: One row as an example; None without images.
         seed: Random seed for the rows and backgrounds that were drawn.
         most: Maximum number of rows that were to be altered.
@@ -262,9 +266,12 @@ class BackgroundProbe:
     thing: str | None = optional()
     n: Count
     left_out: Mapping[str, Count]
-    variants: Annotated[tuple[VariantRow, ...], Length(most=5)]
+    variants: Annotated[tuple[VariantRow, ...], Length(most=6)]
     gap: Annotated[Estimate, Bounds(-1, 1)]
     gap_log_odds: Estimate
+    backgrounds: Count = optional(1)
+    draw_deviation: float | None = optional()
+    is_whole: bool | None = optional()
     shown: ShownRow | None = optional()
     seed: Count
     most: Count
@@ -273,6 +280,11 @@ class BackgroundProbe:
     def variant(self, name: Variant) -> VariantRow:
         """The numbers of a variant."""
         return next(each for each in self.variants if each.name == name)
+
+    @property
+    def pasted_back(self) -> VariantRow | None:
+        """The numbers of objects on their own filled backgrounds; None in an older report."""
+        return next((each for each in self.variants if each.name == "pasted_back"), None)
 
     def estimates(self) -> dict[str, Estimate]:
         """Every number by name: "background_gap", "background/mixed_rand/accuracy", ..."""

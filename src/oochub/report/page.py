@@ -72,8 +72,8 @@ def render_page(
         report=report,
         verdict=verdict(report),
         notes=[format_numbers.counts_in_text(note) for note in report.caveats],
-        said=[line for section in sections() if section.is_beside_verdict for passage in section.passages(report)
-              for line in passage.said],
+        said=[line for section in sections() for passage in section.passages(report) for line in passage.said
+              if not passage.title and (section.is_beside_verdict or passage.table is None)],
         sections=shown,
         all_rows=rows,
         sides={side: wording.title_side(report.benchmark, side) for side in theme.SIDES},

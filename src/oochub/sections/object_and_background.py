@@ -8,12 +8,15 @@ from oochub.errors import OochubError
 from oochub.records.build_record import OWN
 from oochub.records.finding_records import BackgroundProbe, ProbedPicture, Variant, VariantRow
 from oochub.records.origin_records import EvaluatedBenchmark
+from oochub.records.report_records import Case, Fact, Verdict
 from oochub.records.table import Table
 from oochub.report import format_numbers, svg, wording
 from oochub.report.footnotes import Footnotes, describe_interval
+from oochub.report.group_findings import judge
 from oochub.report.mistake_cards import LINK, embed_picture
 from oochub.report.svg import LinearScale
 from oochub.section import ChartRow, NamedNumber, OnPage, Passage, Section
+from oochub.stats.estimate import Estimate
 from oochub.stats.shared_units import METHOD
 
 if TYPE_CHECKING:
@@ -23,6 +26,7 @@ _TITLE = "Object and background apart"
 _GAP = "its class minus another (BG gap)"
 _NATS = "nats"
 _SOME_LENDERS = 40
+_FEW_ROWS = 20  # below, a share is said as how many of how many
 _FEW = ": the intervals account for this, but may still be too narrow"
 _TICKS = 3
 _SCALE = LinearScale(low=0.0, high=1.0)
@@ -41,15 +45,17 @@ class ObjectAndBackground(Section["ReportRecord"]):
     """Shows `report.background`.
 
     That the class of the background matters is said where the interval of the gap leaves out 0; else that it is not
-    shown. The verdict does not go by it.
+    shown. Data that name no context are judged by it; else it is said below the verdict.
     """
 
     title, anchor, place = "Background", "background", 60
     fields = ("background",)  # the probe of an audit measures it
 
     def passages(self, report: "ReportRecord") -> Iterable[Passage]:
-        """The finding, what it stands on, which rows were altered, and each kind of images."""
+        """The finding below the verdict, where another one is above; what it stands on, and each kind of images."""
         if report.background is not None:
+            if not _is_judged(report):
+                yield Passage(sentences=(_write_headline(report.background),))
             yield Passage(title=_TITLE, sentences=_write_sentences(report), table=_build_table(report.background))
 
     def numbers(self, report: "ReportRecord") -> Iterable[NamedNumber]:
@@ -92,15 +98,127 @@ class ObjectAndBackground(Section["ReportRecord"]):
         words += ["--probe-option", f"seed={found.seed}"] if found.seed != seed else []
         return shlex.join(words)
 
+    def verdict(self, report: "ReportRecord") -> Verdict | None:
+        """The verdict where no context was named."""
+        found = report.background
+        return _fill_verdict(report, found) if found is not None and _is_judged(report) else None
+
 
 _VARIANTS: Mapping[Variant, str] = {
     "original": "as it is",
-    "object_alone": "object alone, on gray",
-    "background_alone": "background alone, object filled",
     "mixed_same": "object on a background of its class",
     "mixed_rand": "object on a background of another class",
+    "object_alone": "object alone, on gray",
+    "background_alone": "background alone, object filled",
+    "pasted_back": "object pasted back on its own background",
 }
 """The kinds of images in words."""
+
+
+def _is_judged(report: "ReportRecord") -> bool:
+    """Whether the verdict goes by the probe: no context was named or found."""
+    return not (report.benchmark.out_of_context.is_declared or report.is_by_contexts)
+
+
+def _fill_verdict(report: "ReportRecord", found: BackgroundProbe) -> Verdict:
+    """Puts the gap of backgrounds into a verdict.
+
+    The gap g is on a background of the row's class minus on one of another; l and u bound it, d is the practical gap.
+
+    ========= =================================================================
+    failed    the interval of all rows includes chance and ends near it
+    too_few   g or its interval is undefined
+    relies    l > 0 and g >= d
+    slight    l > 0 and g < d
+    reversed  u < 0
+    no_effect l > -d and u < d
+    unclear   otherwise
+    ========= =================================================================
+    """
+    gap, practical, rest = found.gap, report.benchmark.practical_gap, ""
+    case: Case = "unclear"
+    if judge(report).case == "failed":
+        case, rest = "failed", "Its gap between backgrounds therefore tells us nothing."
+    elif not format_numbers.has_interval(gap):
+        case = "too_few"
+    elif gap.low > 0:
+        case = "relies" if gap >= practical else "slight"
+    elif gap.high < 0:
+        case, rest = "reversed", "Check the labels and masks before trusting this."
+    elif -practical < gap.low and gap.high < practical:
+        case = "no_effect"
+    return Verdict(
+        case=case,
+        headline="This model has not learned the task." if case == "failed" else _write_headline(found),
+        rest=rest,
+        lead=_write_lead(found),
+        how_much=_say_how_much(found),
+        on_what=_say_on_what(found),
+        how_sure=_say_how_sure(report, found),
+    )
+
+
+def _write_lead(found: BackgroundProbe) -> str:
+    """How often the answer is right on both kinds of background."""
+    same, other = found.variant("mixed_same").accuracy, found.variant("mixed_rand").accuracy
+    if format_numbers.is_undefined(same) or format_numbers.is_undefined(other):
+        return f"{_say_names(found)} {_say_share(found.variant('original').accuracy)} as they are."
+    there = _say_share(other, short=True)
+    return (
+        f"{_say_names(found)} {_say_share(same)} on other backgrounds of their class and {there} on those of another."
+    )
+
+
+def _say_names(found: BackgroundProbe) -> str:
+    return "It names the class of" if found.thing is None else f"It says {wording.words(found.thing)} for"
+
+
+def _say_share(estimate: Estimate, *, short: bool = False) -> str:
+    """A share of objects in percent; of few of them, how many of how many."""
+    if format_numbers.is_undefined(estimate):
+        return format_numbers.UNDEFINED
+    if estimate.n < _FEW_ROWS:
+        return f"{estimate * estimate.n:.3g} of {format_numbers.count(estimate.n)}{'' if short else ' objects'}"
+    return f"{format_numbers.fraction(estimate)}%{'' if short else ' of objects'}"
+
+
+def _say_how_much(found: BackgroundProbe) -> Fact:
+    gap, title = found.gap, "How much"
+    if format_numbers.is_undefined(gap):
+        return Fact(title, format_numbers.UNDEFINED, f": {gap.reason or 'no such images'}.")
+    size = f"{format_numbers.points(gap)}{format_numbers.points_word('fraction')}"
+    rows = f"n = {format_numbers.count(gap.n)}, paired"
+    return Fact(title, size, f" on backgrounds of its class, compared with another ({_within(gap, also=rows)}).")
+
+
+def _say_on_what(found: BackgroundProbe) -> Fact:
+    """What every other kind of images gives."""
+    words = {
+        "original": "as it is",
+        "object_alone": "object alone",
+        "background_alone": "background alone",
+        "pasted_back": "pasted back on its own background",
+    }
+    said = [
+        f"{words[each.name]} {_say_share(each.accuracy, short=True)}" for each in found.variants if each.name in words
+    ]
+    return Fact("On what", "The background’s class", f". {wording.capitalize_sentence(_describe_right_answer(found))}: "
+                f"{', '.join(said)}.")  # fmt: skip
+
+
+def _say_how_sure(report: "ReportRecord", found: BackgroundProbe) -> Fact:
+    covers = format_numbers.seeds(report.model.seeds, wording.name(report.benchmark.words.example))
+    if not format_numbers.has_interval(found.gap):
+        answer = f"There is no interval: {found.gap.reason or 'no such images'}."
+    else:
+        answer = f"The interval {'includes' if found.gap.low <= 0 <= found.gap.high else 'excludes'} zero."
+    return Fact(
+        "How sure", answer, f" {_describe_draws(found)} {wording.capitalize_sentence(covers)}.".replace("  ", " ")
+    )
+
+
+def _within(estimate: Estimate, *, also: str = "") -> str:
+    return describe_interval(estimate, signed=True, also=also)
 
 
 def _write_sentences(report: "ReportRecord") -> tuple[str, ...]:
@@ -112,6 +230,7 @@ def _write_sentences(report: "ReportRecord") -> tuple[str, ...]:
     return (
         _write_headline(found),
         _describe_gap(found),
+        *filter(None, (_describe_draws(found), _describe_pasting(found), _describe_sight(found))),
         _describe_alone(found),
         _describe_rows(found, side, report.benchmark),
     )
@@ -122,10 +241,13 @@ def _write_headline(found: BackgroundProbe) -> str:
     gap = found.gap
     if not format_numbers.has_interval(gap):
         return "The effect of the background's class could not be measured."
+    within = f"({_within(gap, also=f'n = {format_numbers.count(gap.n)}')})"
     if gap.low <= 0 <= gap.high:
-        return "The class of the background is not shown to matter to this model's answers."
+        size = f"{format_numbers.points(gap)}{format_numbers.points_word('fraction')}"
+        return f"The class of the background is not shown to matter to this model's answers: {size} {within}."
+    size = f"{format_numbers.points(abs(gap)).lstrip('+')}{format_numbers.points_word('fraction')}"
     than = "of another class than on one of its own" if gap.low > 0 else "of its own class than on one of another"
-    return f"This model {_name_thing(found)} less often on a background {than}."
+    return f"This model {_name_thing(found)} less often on a background {than}: {size} {within}."
 
 
 def _build_table(found: BackgroundProbe | None) -> Table:
@@ -179,6 +301,44 @@ def _describe_gap(found: BackgroundProbe) -> str:
         f"{format_numbers.points(gap)} points "
         f"({describe_interval(gap, signed=True, also=f'n = {format_numbers.count(gap.n)}, paired', level='')}); "
         f"in log-odds {log_odds}."
+    )
+
+
+def _describe_draws(found: BackgroundProbe) -> str:
+    """How many backgrounds a row has, and by how much one of each kind would vary; "" in an older report."""
+    if found.draw_deviation is None:
+        return ""
+    return (
+        f"Every object is put on {found.backgrounds} backgrounds of each kind and counts once, by their mean; with one "
+        f"background of each kind, the gap varies by {format_numbers.points(found.draw_deviation).lstrip('+')} points "
+        "(standard deviation)."
+    )
+
+
+def _describe_pasting(found: BackgroundProbe) -> str:
+    """What filling and pasting alone cost; "" where it was not measured."""
+    back = found.pasted_back
+    cost = None if back is None else back.accuracy_change
+    if cost is None or format_numbers.is_undefined(cost):
+        return ""
+    size = f"{format_numbers.points(cost)}{format_numbers.points_word('fraction')}"
+    within = f" ({_within(cost)})" if format_numbers.has_interval(cost) else ""
+    where = "Pasted back on their own filled backgrounds, objects change the answers by"
+    if cost.high < 0:
+        return (
+            f"{where} {size}{within}: filling and pasting alone cost this much. The gap does not hold that cost, since "
+            "it compares pasted images with pasted images."
+        )
+    return f"{where} {size}{within}: filling and pasting alone are not shown to cost anything."
+
+
+def _describe_sight(found: BackgroundProbe) -> str:
+    """That other objects of the class may be seen, where the areas may leave some out."""
+    if found.is_whole is not False:
+        return ""
+    return (
+        f"Whether {wording.name(found.area)} hold all objects of the class is not known: where others are in sight, a "
+        "background of the class shows the class itself, and the gap is larger for it."
     )
 
 

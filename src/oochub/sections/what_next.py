@@ -43,6 +43,7 @@ _STANDS_FOR = {
     "COLUMN": "the column of contexts",
     "REPORT": "this report",
     "PREDICTIONS": "its predictions",
+    "MASKS": "a folder or a column of masks",
     "OTHER": "the predictions of another model",
     "UNSEEN": "predictions of rows that nobody looked at",
 }
@@ -159,9 +160,24 @@ def _name_contexts(report: "ReportRecord") -> NextStep | None:
         )
         return NextStep(said, _write_audit(report, "--usual", "CLASS=CONTEXT"))
     said = f"This data set names no context, so its {n} examples are not compared"
+    if report.background is not None:
+        said = f"This data set names no context: the probe alone compares its {n} examples"
     if _shows_images(report):
-        return NextStep(f"{said}. Contexts can be found in the images.", _write_audit(report, "--contexts", "clusters"))
+        return NextStep(
+            f"{said}. Contexts can be found in the images.", _write_audit(report, "--contexts", "properties")
+        )
     return NextStep(f"{said} by context. A column can name one.", _write_audit(report, "--context-column", "COLUMN"))
+
+
+def _exchange_backgrounds(report: "ReportRecord") -> NextStep | None:
+    """The probe of backgrounds, if the data name no context and nothing else tells what the model relies on."""
+    if _name_contexts(report) is None or report.background is not None or not _shows_images(report):
+        return None
+    reason = (
+        "Does the model rely on the background? Where masks or boxes (--boxes) say where the object is, its background "
+        f"can be exchanged in {format_numbers.count(report.gap.n_in)} examples; no column of contexts is needed."
+    )
+    return NextStep(reason, _write_audit(report, "--probe", "background", "--masks", "MASKS"))
 
 
 def _add_rows(report: "ReportRecord") -> NextStep | None:
@@ -285,6 +301,8 @@ def _look_for_contexts(report: "ReportRecord") -> NextStep | None:
     found, n = report.contexts, format_numbers.count(report.gap.n_in + report.gap.n_out)
     if found is not None:
         way, n = "clusters" if found.way == "properties" else "properties", format_numbers.count(found.n_tested)
+        if way == "clusters" and not _may_have_features(report):
+            return None
         reason = (
             f"The contexts are those that {wording.name(found.way)} found, tested on {n} rows. {way.capitalize()} may "
             "find others."
@@ -293,7 +311,14 @@ def _look_for_contexts(report: "ReportRecord") -> NextStep | None:
     if not report.gap.n_out:
         return None
     reason = f"The {n} examples are compared by the contexts that the data name. Others can be found in the images."
-    return NextStep(reason, _write_audit(report, "--contexts", "clusters"))
+    way = "clusters" if _may_have_features(report) else "properties"
+    return NextStep(reason, _write_audit(report, "--contexts", way))
+
+
+def _may_have_features(report: "ReportRecord") -> bool:
+    """Whether clusters can look with the model: one that a command opens, and no file of ONNX."""
+    asked = report.provenance.asked
+    return asked is None or (asked.model is not None and not asked.model.endswith(".onnx"))
 
 
 def _check_labels(report: "ReportRecord") -> NextStep | None:
@@ -358,6 +383,7 @@ def _compare(report: "ReportRecord") -> NextStep:
 _RANKED: Sequence[Callable[["ReportRecord"], NextStep | None]] = (
     _learn_task,
     _name_contexts,
+    _exchange_backgrounds,
     _add_rows,
     _check_labels,
     _repair,
@@ -415,10 +441,11 @@ def _can_grow(report: "ReportRecord") -> bool:
 
 def _write_audit(report: "ReportRecord", *also: str) -> str:
     """The audit of the same model and data; one that asks something else gets a folder of its own."""
-    way = dict(zip(also[::2], also[1::2], strict=True)).get("--contexts")
+    options = dict(zip(also[::2], also[1::2], strict=True))
+    way = options.get("--contexts", options.get("--probe"))
     own = ("--out", f"audit_{way}") if way else ()
     data = _name_data(report) if also else _name_data(report, contexts=True)
-    if way:
+    if "--contexts" in options:
         data = _drop_option(data, "--context-column")
     return _write("audit", _name_model(report), _name_source(report), *data, *also, *own)
 

@@ -163,8 +163,8 @@ class _Audit(Protocol):
             The Report; its first line in every form is the verdict.
 
         Raises:
-            OochubError: A model or data that cannot be read or do not fit each other; own data that say nothing of context;
-                an unknown way, or data that have found contexts already; a probe of data whose objects nothing tells.
+            OochubError: A model or data that cannot be read or do not fit each other; own data that say nothing of context,
+                without a probe; an unknown way, or data that have found contexts already; a probe of data whose objects nothing tells.
 
         >>> import tempfile
         >>> from oochub.studies.demo.example import example

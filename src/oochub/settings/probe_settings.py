@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError, choose_wording
-from oochub.settings.option import Settings, option, parse_pairs, parse_path
+from oochub.settings.option import Settings, option, parse_pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,10 +28,10 @@ class ProbeSettings(Settings):
     )
     masks: Any = option(
         None,
-        help="For --probe: folder of masks (EXAMPLE_ID.png, white on the object), or raw COCO.",
+        help="For --probe: folder of masks (EXAMPLE_ID.png, white on the object), raw COCO, or a column.",
         panel="Contexts",
-        typed=Path | None,
-        parse=parse_path,
+        common=True,
+        typed=str | None,
         python=False,
     )
     boxes: str | None = option(
@@ -47,6 +46,12 @@ class ProbeSettings(Settings):
         panel="Contexts",
         metavar="MODEL",
         typed=str | None,
+        python=False,
+    )
+    backgrounds: int | None = option(
+        None,
+        help="For --probe: backgrounds of its own class and of others for each object; 8 unless given.",
+        panel="Contexts",
         python=False,
     )
     probe_settings: Mapping[str, Any] | None = option(
@@ -66,12 +71,12 @@ class ProbeSettings(Settings):
             raise OochubError(
                 choose_wording(
                     "probe_settings= belong to a probe: name it with probe=.",
-                    "--masks, --boxes, --segmenter and --probe-option need --probe background: name the probe.",
+                    "--masks, --boxes, --segmenter, --backgrounds and --probe-option need --probe background: name it.",
                 )
             )
 
     @property
     def of_probe(self) -> dict[str, Any]:
-        """The settings of the probe that were given, by name: what says where the object is, and the others."""
-        named = {name: getattr(self, name) for name in ("masks", "boxes", "segmenter")}
+        """The settings of the probe that were given, by name."""
+        named = {name: getattr(self, name) for name in ("masks", "boxes", "segmenter", "backgrounds")}
         return {**(self.probe_settings or {}), **{name: value for name, value in named.items() if value is not None}}

@@ -48,6 +48,7 @@ CACHES = {
     "shards": CacheKind("results of comparing repository files with their digests", ("*.compared",)),
     "compiled": CacheKind("networks compiled by torch", ("**/*",)),
     "runtimes": CacheKind("networks exported for other runtimes", ("*.onnx",)),
+    "models": CacheKind("models that a package brings, as folders", ("*/*/*",)),
     _BUILDS: CacheKind("benchmarks as `datasets` built them"),
 }
 """Every cache by its kind; "builds" is the one of `datasets`."""
