@@ -164,7 +164,8 @@ class _Audit(Protocol):
 
         Raises:
             OochubError: A model or data that cannot be read or do not fit each other; own data that say nothing of context,
-                without a probe; an unknown way, or data that have found contexts already; a probe of data whose objects nothing tells.
+                without a probe; an unknown way, or data that have found contexts already; a probe of data whose objects
+                nothing tells.
 
         >>> import tempfile
         >>> from oochub.studies.demo.example import example
