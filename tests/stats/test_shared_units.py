@@ -120,3 +120,20 @@ def test_the_interval_covers_other_rows_and_other_backgrounds(n, lenders, classe
     """
     rng = np.random.default_rng(n + lenders)
     assert np.mean([_covers(rng, n, lenders, classes, spread, of) for _ in range(1_000)]) > 0.9 - 0.03
+
+
+def test_each_pair_of_rows_counts_once_however_much_it_shares():
+    """The variance is the sum over all pairs that share a unit, in whatever role: by a table of all pairs.
+
+    Faults planted, each seen: pairs that share two units counted twice; three units taken off twice.
+    """
+    rng = np.random.default_rng(3)
+    own, lent = np.repeat(np.arange(150), 8), rng.integers(0, 150, (1200, 2))
+    ground = rng.normal(size=150)
+    values = ground[lent[:, 0]] - 0.2 * ground[lent[:, 1]] + rng.normal(size=150)[own] + 0.1 * rng.normal(size=1200)
+    units = np.column_stack([own, lent])
+    found = mean_of_shared(values, units, rows=150)
+    shares = (units[:, None, :, None] == units[None, :, None, :]).any(axis=(2, 3))
+    apart = values - values.mean()
+    error = math.sqrt(apart @ shares @ apart) / 1200
+    assert found.n == 150 and (found.high - found.low) / 2 == pytest.approx(1.976 * error, rel=0.03)
