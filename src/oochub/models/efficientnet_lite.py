@@ -49,7 +49,7 @@ class EfficientNetLiteForImageClassification(PreTrainedModel):  # type: ignore[m
                 f"{config.variant} needs the package efficientnet-lite-pytorch, which is not installed. Run: pip "
                 "install 'oochub[photos]'."
             )
-        from efficientnet_lite_pytorch import EfficientNet
+        from efficientnet_lite_pytorch import EfficientNet  # type: ignore[import-untyped]
 
         self.network = EfficientNet.from_name(config.variant, num_classes=config.num_labels)
         self.post_init()
