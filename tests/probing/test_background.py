@@ -304,7 +304,6 @@ def test_a_row_counts_once_however_many_backgrounds_it_has():
     """By hand: the first row is right on both backgrounds of its class, the second on one; on others neither is.
 
     (1 + 1/2) / 2 - 0 = 0.75 of two rows. Four equal draws say no more than one: the same number, the same interval.
-    Planted fault: as many rows as draws.
     """
     right, wrong = [1.0, 0.0], [0.0, 1.0]
     plain = dict.fromkeys(("object_alone", "background_alone", "pasted_back"), np.array([right, right]))

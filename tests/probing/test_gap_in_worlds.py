@@ -84,7 +84,7 @@ def test_the_interval_of_the_gap_covers_other_rows_and_backgrounds(cell):
 @pytest.mark.slow
 @pytest.mark.parametrize("backgrounds", [1, 8])
 def test_the_interval_covers_where_clusters_lend(backgrounds):
-    """60 worlds of 50 photographs of three objects; faults planted: units of the rows alone, draws as so many rows."""
+    """60 worlds of 50 photographs of three objects."""
     covered, _ = _cover((150, 5, 3, 2.0, backgrounds, 0.0), 60)
     assert covered >= 0.9
 
@@ -124,7 +124,7 @@ def test_no_gap_is_claimed_where_the_answer_does_not_go_by_the_class_of_the_back
 @pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.0, 1.0])
 def test_a_gap_is_claimed_where_a_fifth_of_the_rows_go_by_the_background(spread):
-    """40 worlds of 150 rows: at least 36 claims, all of the right sign. Fault planted: same and other exchanged."""
+    """40 worlds of 150 rows: at least 36 claims, all of the right sign."""
     rng = np.random.default_rng([12, int(spread)])
     gaps = [_make_gap(rng, 150, 5, 1 + 2 * (k % 2), 8, spread=spread, by_background=0.2).gap for k in range(40)]
     assert sum(gap.low > 0 for gap in gaps) >= 36

@@ -436,6 +436,7 @@ class Verdict:
         how_much: The gap with its interval.
         on_what: The context, or the groups that fall most.
         how_sure: What the interval says and covers.
+        is_of_sides: False if there is no second side: the verdict is on what detectors or backgrounds tell apart.
     """
 
     case: Case
@@ -445,6 +446,7 @@ class Verdict:
     how_much: Fact
     on_what: Fact
     how_sure: Fact
+    is_of_sides: bool = True
 
     @property
     def sentence(self) -> str:
@@ -460,8 +462,3 @@ class Verdict:
     def is_shown(self) -> bool:
         """False where the data do not settle the question: charts then draw hollow marks."""
         return self.case not in ("failed", "too_few", "unclear", "detection")
-
-    @property
-    def is_of_sides(self) -> bool:
-        """False where there is no second side, and the verdict is on what detectors tell apart."""
-        return self.case != "detection"

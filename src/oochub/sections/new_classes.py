@@ -146,6 +146,7 @@ def _fill_verdict(report: "ReportRecord") -> Verdict:
     where = f" ({first.title(' against ')})" if len(pairs) > 1 else ""
     return Verdict(
         case="detection",
+        is_of_sides=False,
         headline=_write_headline(pairs),
         rest="",
         lead=f"{first.title(' against ')}: {_describe_counts(first.rows)}",

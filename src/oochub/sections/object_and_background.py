@@ -155,6 +155,7 @@ def _fill_verdict(report: "ReportRecord", found: BackgroundProbe) -> Verdict:
         how_much=_say_how_much(found),
         on_what=_say_on_what(found),
         how_sure=_say_how_sure(report, found),
+        is_of_sides=False,
     )
 
 
