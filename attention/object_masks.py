@@ -36,7 +36,7 @@ as its image, named <example_id>.png, white on the object and black elsewhere.
         self._coco: Mapping[int, Mapping[str, Sequence[NDArray[np.bool_]]]] | None = None
         if not self._folder.is_dir():
             raise OochubError(
-                f"There is no folder of masks at {folder}. A mask is a PNG of the same size as its image, named "
+                f"Mask folder not found: {folder}. A mask is a PNG of the same size as its image, named "
                 "<example_id>.png, white on the object and black elsewhere."
             )
 
@@ -49,13 +49,13 @@ as its image, named <example_id>.png, white on the object and black elsewhere.
         if self._is_coco:
             if self._thing is None:
                 raise OochubError(
-                    f"{self._folder} holds COCO's annotations, but these data are not a task of nooch, so nothing "
-                    "says which object the masks should show. Give a folder of PNG masks."
+                    f"{self._folder} contains COCO's annotations, but these data are not a task of nooch, so it is "
+                    "not known which object the masks should show. Pass a folder of PNG masks."
                 )
             strange = [name for name in example_ids if not name.isdecimal()]
             if strange:
                 raise OochubError(
-                    f"COCO's masks go by image ids, which are numbers, but one id is {strange[0]!r}. Give a folder "
+                    f"COCO's masks go by image ids, which are numbers, but one id is {strange[0]!r}. Pass a folder "
                     "of PNG masks."
                 )
             self._coco = object_masks(self._folder, [int(name) for name in example_ids], [self._thing])
@@ -64,8 +64,7 @@ as its image, named <example_id>.png, white on the object and black elsewhere.
         if missing:
             raise OochubError(
                 f"{len(missing):,} of {len(example_ids):,} images have no mask in {self._folder}, first "
-                f"{missing[0]}.png. Give the folder of this data set's masks, or leave out "
-                f"{choose_wording('masks=')}."
+                f"{missing[0]}.png. Pass the folder of this dataset's masks, or remove {choose_wording('masks=')}."
             )
 
     def mask(self, example_id: str, size: tuple[int, int]) -> NDArray[np.bool_]:

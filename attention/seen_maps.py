@@ -137,7 +137,7 @@ def _fit_mask(
     """The mask in the pixels that the model sees."""
     if mask.shape[::-1] != size:
         raise OochubError(
-            f"The mask of {name} is {mask.shape[1]} x {mask.shape[0]} pixels, its image {size[0]} x {size[1]}. Give "
+            f"The mask of {name} is {mask.shape[1]} x {mask.shape[0]} pixels, its image {size[0]} x {size[1]}. Pass "
             "masks of the images as they are stored."
         )
     image = Image.fromarray(mask).convert("RGB")

@@ -37,7 +37,7 @@ def find_rows(source: str | Path, predictions: Sequence[str | Path] = ()) -> Rep
     path = Path(source).expanduser()
     is_predictions = path.suffix == ".parquet" or (path / "_manifest.json").is_file()
     if is_predictions and predictions:
-        raise OochubError(f"{path} holds predictions itself. Leave {_name_flag()} out, or give a report.json.")
+        raise OochubError(f"{path} contains predictions itself. Remove {_name_flag()}, or give a report.json.")
     if is_predictions:
         loaded = Predictions.load(path)
         report = _read_report_beside(path, loaded)

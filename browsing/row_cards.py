@@ -70,8 +70,7 @@ def find_image_data(
     if not any("image" in (part.column_names or ()) for part in loaded.values()):
         raise OochubError(
             f"{source or name} has no column of images, only {', '.join(next(iter(loaded.values())).column_names)}. "
-            f"Name it with {choose_wording('image=', '--image-column')}, or give "
-            f"{choose_wording('images=False')}."
+            f"Pass it with {choose_wording('image=', '--image-column')}, or give {choose_wording('images=False')}."
         )
     return loaded
 

@@ -1,4 +1,4 @@
-"""CelebA hair color: blond or not, which goes with a face's sex, so that blond men are few and often missed."""
+"""CelebA hair color: blond or not, which is correlated with sex; blond men are rare and often misclassified."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -174,7 +174,7 @@ def _read_table(file: Path, columns: Mapping[str, RawColumn]) -> RawTable:
     table = RawTable.of_rows(file, ["image_id", *names], enumerate(lines[2:], 3), columns)
     if count != [str(len(table))]:
         raise OochubError(
-            f"{file} has {len(table):,} rows, but its first line says {' '.join(count)[:80]!r}. Fetch it again."
+            f"{file} has {len(table):,} rows, but its first line says {' '.join(count)[:80]!r}. Download it again."
         )
     return table
 

@@ -1,4 +1,4 @@
-"""Hard ImageNet: images of 15 classes of ImageNet with strong spurious cues, and a mask of the object in each."""
+"""Hard ImageNet: 15 ImageNet classes with strong spurious cues, with an object mask for each image."""
 
 from collections.abc import Iterable
 from pathlib import Path

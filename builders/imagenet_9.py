@@ -1,4 +1,4 @@
-"""ImageNet-9: nine coarse classes of ImageNet, their foregrounds on backgrounds of the same class and of others."""
+"""ImageNet-9: nine coarse ImageNet classes with foregrounds placed on backgrounds of the same or of another class."""
 
 import re
 from collections import Counter

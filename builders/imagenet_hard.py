@@ -1,4 +1,4 @@
-"""ImageNet-Hard: images of ImageNet and its test sets that six classifiers get wrong however they are framed."""
+"""ImageNet-Hard: images from ImageNet and its test sets that six classifiers misclassify under any zoom or crop."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -116,7 +116,7 @@ class ImagenetHard(BenchmarkBuilder):
         picture = group[2][row - group[1]].as_py()
         where = f"row {row} of {file}"
         if not picture or not picture.get("bytes"):
-            raise OochubError(f"{where} has no image. Fetch the file again.")
+            raise OochubError(f"{where} has no image. Download the file again.")
         check_beginning(picture["bytes"], name=where)
         return {"bytes": picture["bytes"], "path": Path(picture.get("path") or f"{example}.jpg").name}
 
@@ -164,7 +164,7 @@ def _read_group(file: Path, row: int) -> tuple[Path, int, pa.ChunkedArray]:
                 first += count
     except (pa.ArrowException, OSError) as error:
         why = str(error).partition("\n")[0]
-        raise OochubError(f"{file} is cut off or damaged: {why}. Fetch it again.") from error
+        raise OochubError(f"{file} is cut off or damaged: {why}. Download it again.") from error
     raise OochubError(f"{file} has no row {row}. It changed while it was read: build again.")
 
 

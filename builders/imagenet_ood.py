@@ -1,4 +1,4 @@
-"""ImageNet-OOD: images of classes that ImageNet-1K lacks, and ImageNet-1K as it is, corrupted and redrawn."""
+"""ImageNet-OOD: images of classes outside ImageNet-1K, and ImageNet-1K with its corrupted and restyled variants."""
 
 import hashlib
 from collections.abc import Iterable

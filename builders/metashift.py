@@ -121,7 +121,7 @@ class Metashift(BenchmarkBuilder):
             for number, split in enumerate(("train", "validation", "test"))
         }
         if not len(parts["validation"]):
-            raise OochubError(f"{root} holds {len(rows)} images, too few to divide. Fetch it again.")
+            raise OochubError(f"{root} holds {len(rows)} images, too few to divide. Download it again.")
         names = [row["file"].rpartition("/")[2] for row in rows]
         again = len(names) - len(set(names))
         notes = [f"images that are in two of the four folders: {again:,}"] if again else []

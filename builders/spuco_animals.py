@@ -1,4 +1,4 @@
-"""SpuCoAnimals: birds on land or water and dogs indoors or outdoors; in training most are in front of their own."""
+"""SpuCoAnimals: birds on land or water, dogs indoors or outdoors; most training rows show the typical background."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

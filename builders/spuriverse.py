@@ -277,7 +277,8 @@ def _list_other_rows(table: _Questions, anchors: int) -> Iterator[_Row]:
     count = anchors * _OF_ANCHOR
     if count > len(table.ids):
         raise OochubError(
-            f"{table.file} has {len(table.ids):,} rows, but {count:,} are drawn for {anchors} anchors. Fetch it again."
+            f"{table.file} has {len(table.ids):,} rows, but {count:,} are drawn for {anchors} anchors. Download it "
+            "again."
         )
     drawn = pd.Series(table.ids).sample(n=count, random_state=_NOT_SPURIOUS_SEED).tolist()
     seen: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Waterbirds: land and water birds cut out and put in front of land or water, which goes with the bird in training."""
+"""Waterbirds: birds pasted on land or water backgrounds, which match the bird in most training images."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -103,7 +103,7 @@ def choose_examples(
 
 def _check_choice(first: Sequence[Predictions], only: str | None, kinds: Sequence[str], most: int) -> list[str]:
     if not first:
-        raise OochubError("There are no predictions. Give at least one Predictions.")
+        raise OochubError("There are no predictions. Pass at least one Predictions.")
     classes = first[0].class_names
     if len(classes) != 2:
         raise OochubError(
@@ -125,7 +125,7 @@ def _name_models(models: Sequence[Predictions], given: Sequence[str] | None) -> 
     names = list(given or (str(model.metadata.model.id).rpartition("/")[2] for model in models))
     if len(names) != len(models):
         raise OochubError(
-            f"There are {len(models)} models but {len(names)} names for them: {', '.join(names)}. Give one name per "
+            f"There are {len(models)} models but {len(names)} names for them: {', '.join(names)}. Pass one name per "
             "model."
         )
     if len(set(names)) < len(names):

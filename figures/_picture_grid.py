@@ -161,17 +161,17 @@ def read_pictures(dataset: Any, split: str, ids: Sequence[str]) -> dict[str, Ima
     from oochub.inputs.pictures.stored_pictures import read_picture_bytes
 
     if isinstance(dataset, Mapping) and split not in dataset:
-        raise unknown_name("split of the data set", split, dataset)
+        raise unknown_name("split of the dataset", split, dataset)
     part = dataset[split] if isinstance(dataset, Mapping) else dataset
     for column in ("example_id", "image"):
         if column not in part.column_names:
-            raise OochubError(f"The data set has no column {column!r}, only {', '.join(part.column_names)}.")
+            raise OochubError(f"The dataset has no column {column!r}, only {', '.join(part.column_names)}.")
     row_of = {name: row for row, name in enumerate(part.select_columns(["example_id"])["example_id"])}
     missing = [name for name in ids if name not in row_of]
     if missing:
         raise OochubError(
-            f"{len(missing)} of the {len(ids)} examples to show are not in the data set, first {missing[0]}. Give "
-            f"the data set that was predicted, with its split {split}."
+            f"{len(missing)} of the {len(ids)} examples to show are not in the dataset, first {missing[0]}. Pass the "
+            f"dataset that was predicted, with its split {split}."
         )
     rows = part.select([row_of[name] for name in ids]).select_columns(["image"])
     pictures = {}
@@ -194,7 +194,7 @@ def select_pictures(scored: ScoredSet, rows: Sequence[int], datasets: Mapping[st
         return {}
     if scored.name not in datasets:
         raise OochubError(
-            f"There is no data set for {scored.name}, whose images are to be shown; given: "
+            f"There is no dataset for {scored.name}, whose images are to be shown; given: "
             f"{', '.join(datasets) or 'none'}."
         )
     split, ids = scored.predictions.split, scored.predictions.column("example_id")

@@ -40,7 +40,9 @@ def make_axes(ax: "Axes | None", width: float, height: float) -> "Axes":
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"') from error
+        raise OochubError(
+            'Plots require matplotlib, which is not installed. Run: pip install "oochub[plots]"'
+        ) from error
     return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
 
 

@@ -117,7 +117,7 @@ def _choose_line(
     if config is None and len(lines) > 1:
         first = next(iter(lines.values())).config
         how = choose_wording(f"config={first!r}", f"--plot accuracy_on_the_line:config={first}=FILE.png")
-        raise OochubError(f"These reports cover {', '.join(lines)}. Name one: {how}.")
+        raise OochubError(f"These reports cover {', '.join(lines)}. Choose one: {how}.")
     fitting = [name for name in lines if config in (None, name, name.partition("/")[2])]
     if not fitting:
         known = lines if "/" in str(config) else [line.config for line in lines.values()]

@@ -31,7 +31,7 @@ def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
         OochubError: A report without found contexts, or of contexts of which none goes with a class; matplotlib is
             missing.
 
-    Source: the section "What goes with each class" of a report's page.
+    Source: the section "Contexts associated with each class" of a report's page.
 
     >>> import tempfile
     >>> import oochub

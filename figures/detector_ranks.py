@@ -72,7 +72,7 @@ def detector_ranks(
     key = choose_detector(scored_sets, detector, but=baseline)
     if key == baseline:
         other = choose_wording("detector=")
-        raise OochubError(f"Ranks compare two different detectors, got {key} twice. Name another with {other}.")
+        raise OochubError(f"Ranks compare two different detectors, got {key} twice. Choose another with {other}.")
     known, new = choose_inside_part(scored_sets, inside), choose_outside_part(scored_sets, outside)
     score, base = (
         np.concatenate([part.scored.scores[name][part.rows] for part in (known, new)]) for name in (key, baseline)

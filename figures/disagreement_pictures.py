@@ -69,12 +69,12 @@ def disagreement_pictures(
     ['max logit 25, msp 75\ncar']
     """
     if find_spec("matplotlib") is None:
-        raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"')
+        raise OochubError('Plots require matplotlib, which is not installed. Run: pip install "oochub[plots]"')
     baseline = choose_detector(scored_sets, against)
     key = choose_detector(scored_sets, detector, but=baseline)
     if key == baseline:
         other = choose_wording("detector=")
-        raise OochubError(f"Two different detectors are needed, got {key} twice. Name another with {other}.")
+        raise OochubError(f"Two different detectors are needed, got {key} twice. Choose another with {other}.")
     if columns < 1:
         raise OochubError(f"columns must be a whole number, 1 or more, got {columns}.")
     parts = split_scored_sets(scored_sets)

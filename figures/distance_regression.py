@@ -100,7 +100,7 @@ def _fit_distances(
     key, bank = choose_detector(scored_sets, detector), choose_inside_part(scored_sets)
     parts = [part for part in split_scored_sets(scored_sets) if (part.name, part.scored) != (bank.name, bank.scored)]
     if not parts:
-        raise OochubError(f"{bank.name} is the only set. Give one with a covariate or semantic shift as well.")
+        raise OochubError(f"{bank.name} is the only set. Pass one with a covariate or semantic shift as well.")
     fewest = min(parts, key=lambda part: int(part.rows.sum()))
     most = int(fewest.rows.sum())
     if not 2 <= subsets <= most:

@@ -84,7 +84,7 @@ def gallery(
     ['erm 0.13\nno car, road 40%', 'erm 2.13\ncar 10%, road 30%']
     """
     if find_spec("matplotlib") is None:
-        raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"')
+        raise OochubError('Plots require matplotlib, which is not installed. Run: pip install "oochub[plots]"')
     first, other = _open_task(models, than, task)
     chosen = choose_examples(first, than=other, only=only, kinds=kinds, most=columns, split=split, names=names)
     about = first[0].metadata
@@ -163,7 +163,7 @@ def _trace_outlines(
     strange = [name for name in ids if not name.isdecimal()]
     if strange:
         raise OochubError(
-            f"Outlines go by COCO's image ids, which are numbers, but one id is {strange[0]!r}. Leave outlines out."
+            f"Outlines go by COCO's image ids, which are numbers, but one id is {strange[0]!r}. Remove outlines."
         )
     contours = outlines(coco, [int(name) for name in ids], [thing, *contexts])
     return {

@@ -103,7 +103,7 @@ def _check_grid(cells: pd.DataFrame) -> tuple[list[str], int]:
     doubled = cells[cells.duplicated(["method", "task", "seed"])]
     if len(doubled):
         method, task, seed = doubled.iloc[0][["method", "task", "seed"]]
-        raise OochubError(f"Two reports are for {method} on {task} with the same seeds, {list(seed)}. Leave one out.")
+        raise OochubError(f"Two reports are for {method} on {task} with the same seeds, {list(seed)}. Remove one.")
     tasks = sorted(cells["task"].unique())
     if len({task.partition("/")[0] for task in tasks}) > 1:
         raise OochubError(f"A mean needs tasks of one benchmark, got {', '.join(tasks)}. Draw one figure for each.")
@@ -113,12 +113,12 @@ def _check_grid(cells: pd.DataFrame) -> tuple[list[str], int]:
             if lacking:
                 raise OochubError(
                     f"A mean needs the same tasks for every method and seed: {method!s}, seeds {list(seed)}, lacks "
-                    f"{', '.join(lacking)}. Add the reports, or leave out those of the others."
+                    f"{', '.join(lacking)}. Add the reports, or remove those of the others."
                 )
     seeds = cells.groupby("method", sort=False)["seed"].nunique()
     if seeds.nunique() > 1:
         counts = ", ".join(f"{method} {count}" for method, count in seeds.items())
-        raise OochubError(f"Every method needs the same number of seeds, got {counts}. Add or leave out reports.")
+        raise OochubError(f"Every method needs the same number of seeds, got {counts}. Add or remove reports.")
     return tasks, int(seeds.iloc[0])
 
 
@@ -160,7 +160,7 @@ def hard_easy_bars(reports: Sequence[Report], *, metric: str = "auc", ax: "Axes 
     """
     reports = list(reports)
     if not reports:
-        raise OochubError("There are no reports. Give at least one that `oochub evaluate` made.")
+        raise OochubError("There are no reports. Pass at least one that `oochub evaluate` made.")
     split = metric in _SPLIT and all(report.slice_of(half) for report in reports for half in _HALVES)
     roles = [*_SIDES, *(_HALVES if split else ())]
     parts, averaged = _group_by_method(reports, metric, roles)

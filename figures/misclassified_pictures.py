@@ -84,7 +84,7 @@ def misclassified_pictures(
     [('2/1', 'snow: said labrador, 88%\nbeside labrador in snow')]
     """
     if find_spec("matplotlib") is None:
-        raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"')
+        raise OochubError('Plots require matplotlib, which is not installed. Run: pip install "oochub[plots]"')
     declared, config, names = find_declaration(predictions), str(predictions.metadata.config), predictions.class_names
     column, joint = declared.context_column, f" {declared.words.place or 'in'} "
     if not predictions.output.has_confidence or column not in predictions.column_names:
@@ -153,17 +153,17 @@ def _select_wrong(predictions: Predictions, split: str) -> NDArray[np.int64]:
 def _load_training(predictions: Predictions, datasets: Mapping[str, Any], config: str, column: str) -> _Training:
     if config not in datasets:
         raise OochubError(
-            f"There is no data set for {config}, whose images are to be shown; given: {', '.join(datasets) or 'none'}."
+            f"There is no dataset for {config}, whose images are to be shown; given: {', '.join(datasets) or 'none'}."
         )
     data = datasets[config]
     if not isinstance(data, Mapping) or _TRAIN not in data:
         raise OochubError(
-            f"The data set of {config} has no split {_TRAIN}, whose images are to be shown. Give all its splits."
+            f"The dataset of {config} has no split {_TRAIN}, whose images are to be shown. Pass all its splits."
         )
     part = data[_TRAIN]
     for name in ("example_id", "label", column):
         if name not in part.column_names:
-            raise OochubError(f"The data set has no column {name!r}, only {', '.join(part.column_names)}.")
+            raise OochubError(f"The dataset has no column {name!r}, only {', '.join(part.column_names)}.")
     rows = part.select_columns(["example_id", "label", column])
     named = {name: _name_classes(rows, name) for name in ("label", column)}
     features: dict[str, NDArray[np.float32]] = {}
@@ -189,7 +189,7 @@ def _pair_pictures(
         of_class = np.flatnonzero(training.label == answer)
         if not len(of_class):
             raise OochubError(
-                f"The training split has no image of class {answer}. Give the data set that was predicted."
+                f"The training split has no image of class {answer}. Pass the dataset that was predicted."
             )
         same = of_class[training.context[of_class] == here]
         candidates = same if len(same) else of_class

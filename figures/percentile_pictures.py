@@ -82,7 +82,7 @@ def percentile_pictures(
     ['50th: 0.00496\nnew | car', '50th: 2\nnew | cow']
     """
     if find_spec("matplotlib") is None:
-        raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"')
+        raise OochubError('Plots require matplotlib, which is not installed. Run: pip install "oochub[plots]"')
     keys = list(dict.fromkeys(choose_detector(scored_sets, name) for name in detectors or scored_sets[0].scores))
     known, new = choose_inside_part(scored_sets), choose_outside_part(scored_sets, outside)
     for percentile in percentiles:

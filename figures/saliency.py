@@ -54,7 +54,7 @@ def saliency(attention: Attention, *, ax: "Axes | None" = None) -> "Axes":
     ['corgi, snow', 'bulldog (wrong) 90%']
     """
     if find_spec("matplotlib") is None:
-        raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"')
+        raise OochubError('Plots require matplotlib, which is not installed. Run: pip install "oochub[plots]"')
     shown = [each for each in attention.maps if each.shown]
     first = [each for each in shown if each.model == attention.models[0]]
     rows = [

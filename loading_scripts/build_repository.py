@@ -76,14 +76,14 @@ def _build_repository(
     check_options(benchmark, options or {})
     config = get_builder_class(benchmark).checked_config(config or None)
     if num_proc is not None and num_proc < 1:
-        raise OochubError(f"num_proc must be a whole number, 1 or larger, got {num_proc!r}. Leave it out for one.")
+        raise OochubError(f"num_proc must be a whole number, 1 or larger, got {num_proc!r}. Omit it for one.")
     target = Path(out).expanduser()
     if target.name == benchmark and (target / f"{benchmark}.py").exists():
-        raise OochubError(f"{target} holds {benchmark}.py; `datasets` refuses such a folder. Choose another one.")
+        raise OochubError(f"{target} contains {benchmark}.py; `datasets` refuses such a folder. Choose another one.")
     for other, form in _FORMS.items():
         if other != suffix and any(file.parent.name != config for file in target.glob(f"*/*{other}")):
             raise OochubError(
-                f"{target} holds configs as {form}, but all configs of a repository must have the same format. "
+                f"{target} contains configs as {form}, but all configs of a repository must have the same format. "
                 "Choose another folder."
             )
     find_data_folder(catalog.get("benchmark", benchmark).of(config), data_dir)  # an error of it leaves no empty folder
@@ -169,8 +169,8 @@ def build_parquet(
         OochubError: An unknown benchmark, config or option, raw data that are missing or broken, a folder that cannot
             be written, or in which another process builds the config. Nothing is half-written then.
     """
-    given: dict[str, Any] = {"data_dir": data_dir, "options": options, "num_proc": num_proc}
-    return _build_repository(name, out, _named_by_content, suffix=".parquet", **given)
+    options_of_build: dict[str, Any] = {"data_dir": data_dir, "options": options, "num_proc": num_proc}
+    return _build_repository(name, out, _named_by_content, suffix=".parquet", **options_of_build)
 
 
 def _named_by_content(built: Path, target: Path, builder: Any) -> WrittenSplits:
@@ -215,8 +215,8 @@ def build_webdataset(
     """
     check_shard_size(shard_size)
     write = partial(_sharded, shard_size=shard_size)
-    given: dict[str, Any] = {"data_dir": data_dir, "options": options, "num_proc": num_proc}
-    return _build_repository(name, out, write, suffix=".tar", text=ABOUT_SHARDS, **given)
+    options_of_build: dict[str, Any] = {"data_dir": data_dir, "options": options, "num_proc": num_proc}
+    return _build_repository(name, out, write, suffix=".tar", text=ABOUT_SHARDS, **options_of_build)
 
 
 def _sharded(built: Path, target: Path, builder: Any, *, shard_size: float) -> WrittenSplits:

@@ -14,7 +14,7 @@ def imagenet_ood(
     data_dir: Annotated[Path, typer.Option(help="Folder that holds imagenet/, imagenet-21k/, imagenet-c/, ...")],
     out: Annotated[Path, typer.Option(help="Folder for the repository.")],
     config: Annotated[
-        list[str], typer.Option(help="Config, for example imagenet_ood, imagenet_1k, fog_3; repeatable.")
+        list[str], typer.Option(help="Config, for example imagenet_ood, imagenet_1k, fog_3. Can be repeated.")
     ],
     file_list: Annotated[Path | None, typer.Option(help="List of the files of imagenet_ood or openimage_o.")] = None,
     strict: Annotated[bool, typer.Option(help="Stop if a set is not complete.")] = True,

@@ -13,7 +13,7 @@ from oochub.process.program import program
 def nooch(
     data_dir: Annotated[Path, typer.Option(help="The COCO folder; `oochub show benchmark nooch` draws its tree.")],
     out: Annotated[Path, typer.Option(help="Folder for the repository.")],
-    config: Annotated[list[str], typer.Option(help="Config, for example ce_car; repeatable.")],
+    config: Annotated[list[str], typer.Option(help="Config, for example ce_car. Can be repeated.")],
     contexts: Annotated[
         str, typer.Option(help="Contexts: computed from the training split, or published.")
     ] = "computed",

@@ -14,7 +14,7 @@ from oochub.process.program import program
 def spawrious(
     data_dir: Annotated[Path, typer.Option(help="Folder that holds spawrious224/.")],
     out: Annotated[Path, typer.Option(help="Folder for the repository.")],
-    config: Annotated[list[str], typer.Option(help="Config, for example o2o_hard; repeatable.")],
+    config: Annotated[list[str], typer.Option(help="Config, for example o2o_hard. Can be repeated.")],
     variant: Annotated[
         str, typer.Option(help="Which combinations: paper (Table 2) or released (the authors' code).")
     ] = "paper",

@@ -11,9 +11,9 @@ from oochub.process.program import program
 
 
 def wilds(
-    data_dir: Annotated[Path, typer.Option(help="Folder of a data set, such as iwildcam_v2.0, or its parent.")],
+    data_dir: Annotated[Path, typer.Option(help="Folder of a dataset, such as iwildcam_v2.0, or its parent.")],
     out: Annotated[Path, typer.Option(help="Folder for the repository.")],
-    config: Annotated[list[str], typer.Option(help="Config, for example iwildcam; repeatable.")],
+    config: Annotated[list[str], typer.Option(help="Config, for example iwildcam. Can be repeated.")],
     strict: Annotated[
         bool, typer.Option(help="Stop if a split's number of rows differs from the published one.")
     ] = True,

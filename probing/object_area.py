@@ -97,7 +97,7 @@ class BoxAreas(ObjectArea):
         """See `ObjectArea.begin`."""
         if not any(self._read_boxes(row) for row in rows):
             raise OochubError(
-                f"None of {len(rows):,} rows has a box in the column {self._column}. Name another column."
+                f"None of {len(rows):,} rows has a box in the column {self._column}. Choose another column."
             )
 
     def settings(self, rows: Sequence[RowOfObject]) -> str:
@@ -117,8 +117,7 @@ class BoxAreas(ObjectArea):
             if x1 >= picture.image.width or y1 >= picture.image.height:
                 raise OochubError(
                     f"A box in the column {self._column} lies outside its image of {picture.image.width} x "
-                    f"{picture.image.height} pixels; the row {row.example_id} has {[x1, y1, x2, y2]}. Correct the "
-                    "column."
+                    f"{picture.image.height} pixels; the row {row.example_id} has {[x1, y1, x2, y2]}. Fix the column."
                 )
             mask[max(0, int(y1)) : int(np.ceil(y2)), max(0, int(x1)) : int(np.ceil(x2))] = True
         return mask
@@ -137,7 +136,7 @@ class BoxAreas(ObjectArea):
         ):
             raise OochubError(
                 f"A box in the column {self._column} must be four numbers x1, y1, x2, y2 in pixels, x1 < x2 and y1 < "
-                f"y2; the row {row.example_id} has {given!r}. Correct the column, or name another one."
+                f"y2; the row {row.example_id} has {given!r}. Fix the column, or name another one."
             )
         found: list[list[float]] = boxes.tolist()
         return found
@@ -167,7 +166,7 @@ class CocoAreas(ObjectArea):
         strange = next((row.example_id for row in rows if not row.example_id.isdecimal()), None)
         if strange is not None:
             raise OochubError(
-                f"COCO's areas go by image ids, which are numbers, but one id is {strange!r}. Give masks or boxes."
+                f"COCO's areas go by image ids, which are numbers, but one id is {strange!r}. Pass masks or boxes."
             )
         things = dict.fromkeys(self._thing or row.label for row in rows)
         self._masks = object_masks(self._folder, [int(row.example_id) for row in rows], things)
@@ -219,7 +218,7 @@ the same size as its image, named by the row's id or the image's file, white on 
         if rows and not any(self._find_file(row) for row in rows):
             raise OochubError(
                 f"None of {len(rows):,} images has a mask in {self._folder}; the first would be "
-                f"{rows[0].example_id}.png. Give the folder of this data set's masks."
+                f"{rows[0].example_id}.png. Pass the folder of this dataset's masks."
             )
 
     def settings(self, rows: Sequence[RowOfObject]) -> str:
@@ -367,7 +366,7 @@ def choose_area(
     if not isinstance(part, datasets.Dataset):
         raise OochubError("The probe reads rows a second time, and a stream can be read only once. Load the data.")
     if "image" not in part.column_names:
-        raise OochubError("The probe alters images, but these rows have none. Leave out probe= (--probe).")
+        raise OochubError("The probe alters images, but these rows have none. Remove probe= (--probe).")
     record = BuildRecord.of(part.info)
     if masks is not None and can_be_column(masks) and masks in part.column_names:
         if not isinstance(part.features[masks], datasets.Image):

@@ -166,7 +166,7 @@ def store_answers(folder: str | Path, answers: Sequence[str | Path]) -> FoundCon
     """
     target = check_replaceable(folder, title=TITLE, what="data with contexts")
     if not target.exists():
-        raise OochubError(f"There is no {target}. Give the folder that oochub contexts wrote.")
+        raise OochubError(f"There is no {target}. Pass the folder that oochub contexts wrote.")
     with lock_target(target):
         data = drop_build_column(open_data(target, DataSettings()).rows)
         facts = collect_context_facts(data)

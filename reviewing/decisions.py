@@ -54,7 +54,7 @@ def read_decisions(path: str | Path, *, allowed: Mapping[str, Sequence[str]]) ->
     file = Path(path).expanduser()
     if not file.exists():
         raise OochubError(
-            f"There are no decisions at {file}. Give the file that the page saves: press its button to download."
+            f"There are no decisions at {file}. Pass the file that the page saves: press its button to download."
         )
     decisions: dict[tuple[str, str], Decision] = {}
     text = read_text(file)

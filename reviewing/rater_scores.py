@@ -82,7 +82,7 @@ def score_raters(
     1.000 [0.439, 1.000] n=3
     """
     if not files:
-        raise OochubError("There are no answers. Give the files that the pages saved.")
+        raise OochubError("There are no answers. Pass the files that the pages saved.")
     raters, shares, by_image = [], [], defaultdict(list)
     for name, decisions in _merge_by_rater(files).items():
         answers = {each.id: each.decision for each in decisions.values() if each.decision != "open"}
@@ -121,7 +121,7 @@ def _refuse(name: str, answers: Collection[str], pages: Sequence[Collection[str]
     unknown = [image for image in answers if not any(image in page for page in pages)]
     if unknown:
         raise OochubError(
-            f"{name} has answers for {len(unknown):,} images that are on no page, first {unknown[0]}. Give the "
+            f"{name} has answers for {len(unknown):,} images that are on no page, first {unknown[0]}. Pass the "
             "folder whose pages saved it."
         )
     raise OochubError(f"{name} has answers for images of several pages. Give each page's file separately.")

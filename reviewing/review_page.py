@@ -198,7 +198,7 @@ def make_thumbnails(data: Any, ids: Sequence[str], *, what: str) -> dict[str, st
     if missing:
         raise OochubError(
             f"{len(missing):,} of the {len(wanted):,} {what} images to show are not in the data, first {missing[0]}. "
-            "Give the data that were predicted (--data-dir)."
+            "Pass the data that were predicted (--data-dir)."
         )
     pictures = {}
     raw = [part.select_columns(["image"]).cast_column("image", datasets.Image(decode=False)) for part in parts]

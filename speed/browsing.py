@@ -78,15 +78,15 @@ def cut_pictures(count: int = 512) -> list[bytes]:
     photos = [Image.open(file).convert("RGB") for file in files] or [
         Image.effect_noise((640, 480), 60).convert("RGB") for _ in range(8)
     ]
-    made = []
+    images = []
     for number in range(count):
         photo = photos[number % len(photos)]
         side = generator.randint(min(photo.size) // 2, min(photo.size))
         left, top = (generator.randint(0, length - side) for length in photo.size)
         file = io.BytesIO()
         photo.crop((left, top, left + side, top + side * 3 // 4)).resize((224, 168)).save(file, "JPEG", quality=80)
-        made.append(file.getvalue())
-    return made
+        images.append(file.getvalue())
+    return images
 
 
 def write(folder: Path, rows: int, pictures: list[bytes]) -> tuple[Path, float, float]:
@@ -94,7 +94,7 @@ def write(folder: Path, rows: int, pictures: list[bytes]) -> tuple[Path, float, 
     rng = np.random.default_rng(0)
     label, place = rng.integers(0, 10, rows), rng.integers(0, 10, rows)
     logits = rng.normal(size=(rows, 10)) + 2 * np.eye(10)[label]
-    made = Predictions.from_arrays(
+    predictions = Predictions.from_arrays(
         logits=logits.astype(np.float32),
         label=label,
         class_names=[f"class {k}" for k in range(10)],
@@ -106,7 +106,7 @@ def write(folder: Path, rows: int, pictures: list[bytes]) -> tuple[Path, float, 
         model="drawn",
     )
     folder.mkdir(parents=True)
-    made.save(folder / "predictions.parquet")
+    predictions.save(folder / "predictions.parquet")
     oochub.evaluate(folder / "predictions.parquet", resamples=100).save(folder / "report.json")
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
         return folder / "rows", *process.submit(measure_writing, folder).result()
@@ -132,10 +132,10 @@ def measure_opening(browser: object, folder: Path) -> float:
 
 def measure_filter(browser: object, fields: dict[str, str]) -> float:
     """Seconds from a change of filters to the second frame after it."""
-    asked = ", ".join(f"[{name!r}, {value!r}]" for name, value in fields.items())
+    filters = ", ".join(f"[{name!r}, {value!r}]" for name, value in fields.items())
     spent: float = browser.evaluate(
         f"""new Promise(done => {{ const form = document.getElementById("filters"), start = performance.now();
-        for (const [name, value] of [{asked}]) form.elements[name].value = value;
+        for (const [name, value] of [{filters}]) form.elements[name].value = value;
         form.elements.label.dispatchEvent(new Event("change", {{bubbles: true}}));
         requestAnimationFrame(() => requestAnimationFrame(() => done((performance.now() - start) / 1000))); }})""",
         wait=True,

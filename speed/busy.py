@@ -57,7 +57,7 @@ def main() -> None:
                 for way in ("now", "before"):
                     times.setdefault((beside, way), []).append(measure(name, way, is_busy=beside == "busy"))
                     logits.append(np.load(Path(name) / "logits.npy"))
-        if not all(np.array_equal(each, logits[0]) for each in logits):
+        if not all(np.array_equal(logit, logits[0]) for logit in logits):
             raise AssertionError("the logits differ")
     print("| what | seconds | lowest to highest | CPU seconds |\n|---|---|---|---|")
     medians = {}
@@ -74,16 +74,16 @@ def main() -> None:
 
 def measure(folder: str, way: str, *, is_busy: bool) -> tuple[float, float]:
     """Seconds of the clock and of the processor."""
-    given = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
     busy = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if is_busy else None
     try:
         words = [sys.executable, "-c", _WORK, folder, str(IMAGES), way, f"{folder}/logits.npy"]
-        made = subprocess.run(words, check=True, capture_output=True, text=True, env=given)
+        process = subprocess.run(words, check=True, capture_output=True, text=True, env=environment)
     finally:
         if busy is not None:
             busy.kill()
             busy.wait()
-    wall, spent = map(float, made.stdout.split())
+    wall, spent = map(float, process.stdout.split())
     return wall, spent
 
 

@@ -29,9 +29,9 @@ def _tokenizer(words: list[str], **names: str) -> Any:
     from tokenizers.models import WordLevel
     from tokenizers.pre_tokenizers import WhitespaceSplit
 
-    known = Tokenizer(WordLevel({word: number for number, word in enumerate(words)}, unk_token=words[0]))
-    known.pre_tokenizer = WhitespaceSplit()
-    return hf.PreTrainedTokenizerFast(tokenizer_object=known, **names)
+    tokenizer = Tokenizer(WordLevel({word: number for number, word in enumerate(words)}, unk_token=words[0]))
+    tokenizer.pre_tokenizer = WhitespaceSplit()
+    return hf.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
 
 
 def _captioner(folder: Path, *, is_short: bool) -> Path:

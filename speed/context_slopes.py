@@ -68,7 +68,7 @@ def way(name: str, *, is_short: bool = False) -> ContextWay:
 
 def drawn(name: str, *, is_short: bool = False) -> ContextWay:
     """The way with measures that are drawn, of the size that its model gives."""
-    made, rng = way(name, is_short=is_short), np.random.default_rng(0)
+    method, rng = way(name, is_short=is_short), np.random.default_rng(0)
 
     def measures(pictures: Any) -> pa.Table:
         rows = len(pictures)
@@ -79,10 +79,10 @@ def drawn(name: str, *, is_short: bool = False) -> ContextWay:
         return _listed(column, rng.standard_normal((rows, width), np.float32))
 
     if name != "properties":
-        made.opened = nullcontext  # type: ignore[method-assign]
-        made.prepare = lambda picture: picture  # type: ignore[method-assign]
-        made.measures = measures  # type: ignore[method-assign]
-    return made
+        method.opened = nullcontext  # type: ignore[method-assign]
+        method.prepare = lambda picture: picture  # type: ignore[method-assign]
+        method.measures = measures  # type: ignore[method-assign]
+    return method
 
 
 def _listed(name: str, values: Any) -> pa.Table:
@@ -128,12 +128,12 @@ def context_ways(is_short: bool) -> Iterator[Slope]:
         what = f"measure a JPEG of 500 x 375 by {words}"
         yield Slope(f"measure_{name}", what, "image", sizes, partial(measure, way(name, is_short=is_short)))
         rows = (100, 200) if is_short else (1_000, 5_000)
-        made = drawn(name, is_short=is_short)
+        method = drawn(name, is_short=is_short)
         what = f"read, name and join a row by {name}, its measures drawn"
-        yield Slope(f"name_{name}", what, "row", rows, partial(name_rows, made))
+        yield Slope(f"name_{name}", what, "row", rows, partial(name_rows, method))
 
 
 def joined(name: str, folder: Path, rows: int) -> Callable[[], object]:
     """Contexts of rows that lie on the disk: what their memory is measured of."""
-    data, made = load_from_disk(str(folder / str(rows))), drawn(name)
-    return lambda: oochub.contexts(data, by=made, cache=False)
+    data, method = load_from_disk(str(folder / str(rows))), drawn(name)
+    return lambda: oochub.contexts(data, by=method, cache=False)

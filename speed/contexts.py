@@ -61,7 +61,7 @@ def measure_region_before(picture: OpenedPicture, *, region: str) -> dict[str, A
     return {
         "brightness": float(gray[seen].mean(dtype=np.float64)),
         "contrast": float(np.subtract(*np.percentile(gray[seen], (75, 25)))),
-        "sharpness": float(np.mean([np.median(each) for each in changes])),
+        "sharpness": float(np.mean([np.median(change) for change in changes])),
         "chroma": float((pixels.max(2) - pixels.min(2))[seen].mean()),
         "hue": properties._compute_hue(red, green, blue),
         "pixels": float(width * height),
@@ -140,29 +140,29 @@ def main() -> None:
         "| what / floor | ms of CPU an image | ratio | lowest to highest | bound | holds |\n|---|---|---|---|---|---|"
     )
 
-    made, count = way("properties"), int(960 * SCALE)
+    method, count = way("properties"), int(960 * SCALE)
     rows, own = rows_of(files, count), (files * count)[:count]
-    now, before = measure(made, rows), properties_before(made, rows)
+    now, before = measure(method, rows), properties_before(method, rows)
     others = [name for name in now.column_names if not now.column(name).equals(before.column(name))]
     calls: dict[str, Callable[[], object]] = {
         "floor": partial(decode, own),
-        "now": partial(measure, made, rows),
-        "before": partial(properties_before, made, rows),
+        "now": partial(measure, method, rows),
+        "before": partial(properties_before, method, rows),
     }
     compare("properties / decoding", 2.5, calls, count)
 
-    made, count = way("clusters"), int(256 * SCALE)
+    method, count = way("clusters"), int(256 * SCALE)
     rows, own = rows_of(files, count), (files * count)[:count]
-    network, probe = copy.deepcopy(made._ready.network.model), made._ready.inputs.probe()
+    network, probe = copy.deepcopy(method._ready.network.model), method._ready.inputs.probe()
     pixels = probe["pixel_values"][:1].repeat(16, 1, 1, 1).contiguous(memory_format=torch.channels_last)
     features, unlike = (
-        np.stack(table.column("feature").to_numpy()) for table in (measure(made, rows), clusters_before(made, rows))
+        np.stack(table.column("feature").to_numpy()) for table in (measure(method, rows), clusters_before(method, rows))
     )
     with fold_batch_norm(network, probe):
         calls = {
             "floor": partial(forward, network, pixels, own),
-            "now": partial(measure, made, rows),
-            "before": partial(clusters_before, made, rows),
+            "now": partial(measure, method, rows),
+            "before": partial(clusters_before, method, rows),
         }
         compare("clusters, EfficientNet-Lite0 / (decoding + forward)", 1.2, calls, count)
     print(f"\nproperties now and before: the same bits but {', '.join(others)}")

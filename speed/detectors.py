@@ -148,9 +148,9 @@ def knn_rows(w: World) -> Iterator[Row]:
         yield Row(f"KNN score, k = {k} / blocked product + top k", floor, ours, 1.3)
     if importlib.util.find_spec("faiss"):
         exact, graph = (w.fit("knn", k=min(50, ROWS), index=index) for index in ("exact", "faiss"))
-        found = graph.search_recall(features=w.queries)
+        recall = graph.search_recall(features=w.queries)
         yield Row(
-            f"KNN score, k = 50, index=faiss, which finds {found.share:.1%} / exact",
+            f"KNN score, k = 50, index=faiss, which finds {recall.share:.1%} / exact",
             partial(exact.score, features=w.queries),
             partial(graph.score, features=w.queries),
             None,

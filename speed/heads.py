@@ -35,8 +35,12 @@ FEATURES = Features({"label": ClassLabel(names=["no", "yes"]), "environment": Cl
 
 def probe(objective: str, seed: int, rate: float, **hyperparameters: Any) -> Probe:
     """One of the 96."""
-    given: dict[str, Any] = {"learning_rate": rate, "num_train_epochs": EPOCHS, "per_device_train_batch_size": BATCH}
-    args = RobustTrainingArguments(output_dir="unused", optim="sgd", seed=seed, **given)
+    arguments: dict[str, Any] = {
+        "learning_rate": rate,
+        "num_train_epochs": EPOCHS,
+        "per_device_train_batch_size": BATCH,
+    }
+    args = RobustTrainingArguments(output_dir="unused", optim="sgd", seed=seed, **arguments)
     return Probe(oochub.get("objective", objective)(**hyperparameters), args)
 
 

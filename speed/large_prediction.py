@@ -128,8 +128,10 @@ def killed(folder: Path, engine: str, kills: int, part_rows: int, seed: int) -> 
         complete = out.exists()
         if not complete:
             subprocess.run(words(engine, part_rows, out.name, engine), cwd=folder, check=True, capture_output=True)
-        made = oochub.Predictions.load(out)
-        assert made.table.equals(whole.table) and made.digest == whole.digest, f"{engine}: kill {number} differs"
+        predictions = oochub.Predictions.load(out)
+        assert predictions.table.equals(whole.table) and predictions.digest == whole.digest, (
+            f"{engine}: kill {number} differs"
+        )
         assert not parts.exists()
         remove(out)
     print(json.dumps({"engine": engine, "kills": stopped, "parts_kept": resumed, "equal": kills}), flush=True)
@@ -149,20 +151,20 @@ def remove(out: Path) -> None:
 
 def main() -> None:
     """Large without `--kills`, else the kills of each engine."""
-    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    given.add_argument("--folder", type=Path, help="for data, model and predictions; without it nothing runs")
-    given.add_argument("--numbers", type=float, default=2.25e9)
-    given.add_argument("--kills", type=int, default=0)
-    given.add_argument("--engine", choices=ENGINES, action="append")
-    given.add_argument("--seed", type=int, default=0)
-    asked = given.parse_args()
-    if asked.folder is None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, help="for data, model and predictions; without it nothing runs")
+    parser.add_argument("--numbers", type=float, default=2.25e9)
+    parser.add_argument("--kills", type=int, default=0)
+    parser.add_argument("--engine", choices=ENGINES, action="append")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    if arguments.folder is None:
         print("large_prediction.py: not run, it needs --folder and 11 GB of disk")
         return
-    rows = int(asked.numbers) // (FEATURES + CLASSES)
-    needed, free = (16 if asked.kills else 5) * asked.numbers, shutil.disk_usage(asked.folder.parent).free
+    rows = int(arguments.numbers) // (FEATURES + CLASSES)
+    needed, free = (16 if arguments.kills else 5) * arguments.numbers, shutil.disk_usage(arguments.folder.parent).free
     assert needed < free, f"{needed / 1e9:.0f} GB are needed and {free / 1e9:.0f} are free"
-    folder = asked.folder.absolute()
+    folder = arguments.folder.absolute()
     if not (folder / "data").exists():
         child = multiprocessing.get_context("spawn").Process(target=make, args=(folder, rows))
         child.start()  # a process starts with the peak memory of the one that started it
@@ -170,10 +172,10 @@ def main() -> None:
     (folder / "run.py").write_text(RUN)
     os.environ |= {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     print(rows, "rows,", rows * (FEATURES + CLASSES), "numbers", flush=True)
-    if not asked.kills:
+    if not arguments.kills:
         large(folder)
-    for engine in (asked.engine or ENGINES) if asked.kills else ():
-        killed(folder, engine, asked.kills, max(256, rows // 24 // 256 * 256), asked.seed)
+    for engine in (arguments.engine or ENGINES) if arguments.kills else ():
+        killed(folder, engine, arguments.kills, max(256, rows // 24 // 256 * 256), arguments.seed)
 
 
 if __name__ == "__main__":

@@ -78,9 +78,9 @@ def written(folder: Path, size: int) -> Path:
 
 def print_site(folder: Path) -> None:
     """Prints how long the site takes: new, again, and after a change of one entry."""
-    made, results = sent_entry(folder / "made"), folder / "results"
+    entry, results = sent_entry(folder / "made"), folder / "results"
     for k in range(SIZES[-1]):
-        shutil.copytree(made, results / f"entry-{k}")
+        shutil.copytree(entry, results / f"entry-{k}")
         name(results / f"entry-{k}", f"model {k}")
     took = {"new": [run(folder)]}
     for round in range(ROUNDS):
@@ -94,8 +94,8 @@ def print_site(folder: Path) -> None:
 
 def name(entry: Path, model: str) -> None:
     """Writes another name of the model into an entry."""
-    said = json.loads((entry / "entry.json").read_text("utf-8"))
-    (entry / "entry.json").write_text(json.dumps(said | {"model": model}), "utf-8")
+    entry_fields = json.loads((entry / "entry.json").read_text("utf-8"))
+    (entry / "entry.json").write_text(json.dumps(entry_fields | {"model": model}), "utf-8")
 
 
 def run(folder: Path) -> float:
@@ -118,7 +118,7 @@ def run(folder: Path) -> float:
 def tasks(browser: Browser) -> float:
     """Seconds of processor time that the page took so far: reading, style, layout, script, painting."""
     metrics = browser.call("Performance.getMetrics")["metrics"]
-    return next(float(each["value"]) for each in metrics if each["name"] == "TaskDuration")
+    return next(float(metric["value"]) for metric in metrics if metric["name"] == "TaskDuration")
 
 
 if __name__ == "__main__":

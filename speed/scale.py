@@ -177,8 +177,8 @@ def write(file: str, rows: str, classes: str) -> None:
 def machine() -> str:
     """The processor in words: cores and what it computes in."""
     flags = set(Path("/proc/cpuinfo").read_text().split())
-    known = [name for name in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if name in flags]
-    return f"{platform.machine()} with {', '.join(known) or 'no AVX2'}, {os.cpu_count()} cores, no GPU used"
+    features = [name for name in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if name in flags]
+    return f"{platform.machine()} with {', '.join(features) or 'no AVX2'}, {os.cpu_count()} cores, no GPU used"
 
 
 def _in_a_process(*words: object) -> object:
@@ -202,22 +202,22 @@ def main() -> None:
     parser.add_argument("--only", help="measure what has this in its name, and put it into the file of --out")
     parser.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--write", nargs=3, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.write:
-        return write(*asked.write)
-    if asked.peak:
-        return print(json.dumps(peak(asked.peak[0], int(asked.peak[1]))))
-    if asked.out:  # before the first slow step
-        asked.out.parent.mkdir(parents=True, exist_ok=True)
-        asked.out.touch()
+    arguments = parser.parse_args()
+    if arguments.write:
+        return write(*arguments.write)
+    if arguments.peak:
+        return print(json.dumps(peak(arguments.peak[0], int(arguments.peak[1]))))
+    if arguments.out:  # before the first slow step
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        arguments.out.touch()
     load = os.getloadavg()[0]
     print(f"{machine()}; load {load:.1f}\n\n| peak above the imports | rows | MB | rows | MB | bytes a row more |")
     print("|---|---|---|---|---|---|")
     memory = []
     for name, sizes in _MEMORY.items():  # first: a child's peak starts at its parent's
-        if asked.only and asked.only not in name:
+        if arguments.only and arguments.only not in name:
             continue
-        few, many = (200, 2000) if asked.short else sizes
+        few, many = (200, 2000) if arguments.short else sizes
         held = [_in_a_process("--peak", name, size) for size in (few, many)]
         memory.append({"name": name, "sizes": (few, many), "peaks": held})
         cells = (f"{few:,}", f"{held[0] / 1e6:.0f}", f"{many:,}", f"{held[1] / 1e6:.0f}")
@@ -231,18 +231,18 @@ def main() -> None:
     print("\n| what | CPU seconds a unit | of the rounds | start | bytes |\n|---|---|---|---|---|")
     slopes = []
     for subject in SUBJECTS:
-        if asked.only and asked.only not in subject.__name__:
+        if arguments.only and arguments.only not in subject.__name__:
             continue
-        for row in map(measured, subject(asked.short)):
+        for row in map(measured, subject(arguments.short)):
             slopes.append(asdict(row))
             stored = "" if row.bytes is None else f"{row.bytes:,.0f}"
             rounds = f"{row.cpu_least:.3g} to {row.cpu_most:.3g}"
             print(f"| {row.what} | {row.cpu:.3g} | {rounds} | {row.start:.2g} s | {stored} |", flush=True)
-    if asked.out:
+    if arguments.out:
         content = {"machine": machine(), "load": round(load, 1), "slopes": slopes, "memory": memory}
-        if asked.only:
-            content = _put_into(json.loads(asked.out.read_text("utf-8")), content, only=asked.only)
-        asked.out.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+        if arguments.only:
+            content = _put_into(json.loads(arguments.out.read_text("utf-8")), content, only=arguments.only)
+        arguments.out.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -208,8 +208,8 @@ def heads(data: Dataset) -> float:
     train = Examples(data, inputs, split="train", task=find_task(data), names=names, **column)
     probes = []
     for run in plan_stages(read_recipe("nooch_suite"), only=["nooch/ce_car"])[0]:
-        given = run.arguments | {"num_train_epochs": EPOCHS, "early_stopping_patience": 0}
-        args = RobustTrainingArguments(output_dir="unused", environment_column="environment", **given)
+        arguments = run.arguments | {"num_train_epochs": EPOCHS, "early_stopping_patience": 0}
+        args = RobustTrainingArguments(output_dir="unused", environment_column="environment", **arguments)
         probes.append(Probe(oochub.get("objective", run.objective)(**run.hyperparameters), args))
     features = torch.randn(len(data), WIDTH, generator=torch.Generator().manual_seed(0))
     start = time.process_time()

@@ -122,17 +122,17 @@ def step_rows(network: Network, folder: Path) -> None:
 
 def number_rows(folder: Path) -> None:
     """The final numbers on the validation split, by seed."""
-    raw, found = toy_spawrious(folder / "raw", size=PER_FOLDER), {}
+    raw, rows_found = toy_spawrious(folder / "raw", size=PER_FOLDER), {}
     for name, asked in SIDES.items():
         for seed in range(SEEDS):
             given = {"num_train_epochs": EPOCHS, "seed": seed, "cache_dir": folder / "pixels"} | asked
             run = folder / f"{name}-{seed}"
             oochub.train("spawrious/o2o_hard", run, data_dir=str(raw), arguments=given)
-            found[name, seed] = json.loads((run / "training_log.json").read_text())[-1]
+            rows_found[name, seed] = json.loads((run / "training_log.json").read_text())[-1]
     for name in SIDES:
         for metric in ("eval_loss", "eval_accuracy"):
-            own = [found[name, seed][metric] for seed in range(SEEDS)]
-            apart = [value - found["float32", seed][metric] for seed, value in enumerate(own)]
+            own = [rows_found[name, seed][metric] for seed in range(SEEDS)]
+            apart = [value - rows_found["float32", seed][metric] for seed, value in enumerate(own)]
             mean, spread = statistics.mean(apart), statistics.stdev(apart)
             deviation = f"{statistics.mean(own):.4f}, sd {statistics.stdev(own):.4f}"
             print(f"| {metric}, {name} | {deviation} | {mean:+.4f}, sd {spread:.4f} |", flush=True)

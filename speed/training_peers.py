@@ -61,10 +61,10 @@ class Wilds:
         sys.path[:0] = [str(_folder("wilds")), str(_folder("wilds") / "examples")]
         model = nn.Sequential((pooled := world.network()).features, pooled.classifier)
         model.needs_y = False  # type: ignore[assignment]
-        made = torch.optim.Adam(model.parameters(), lr=1e-3, weight_decay=1e-4)
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, weight_decay=1e-4)
         _stub("models")
         _stub("models.initializer").initialize_model = lambda *_: model  # type: ignore[attr-defined]
-        _stub("optimizer").initialize_optimizer = lambda *_: made  # type: ignore[attr-defined]
+        _stub("optimizer").initialize_optimizer = lambda *_: optimizer  # type: ignore[attr-defined]
         if "torch_scatter" not in sys.modules and importlib.util.find_spec("torch_scatter") is None:
             _stub("torch_scatter").scatter = _mean  # type: ignore[attr-defined]
         for name in [name for name in sys.modules if name.startswith("algorithms.")]:
@@ -77,10 +77,12 @@ class Wilds:
             train_loader="group", distinct_groups=True, group_dro_step_size=0.01, irm_lambda=_PENALTY,
             irm_penalty_anneal_iters=-1,
         )  # fmt: skip
-        given: dict[str, Any] = {"is_group_in_train": torch.ones(4, dtype=torch.bool)} if kind == "GroupDRO" else {}
+        grouper_options: dict[str, Any] = (
+            {"is_group_in_train": torch.ones(4, dtype=torch.bool)} if kind == "GroupDRO" else {}
+        )
         grouper = SimpleNamespace(n_groups=world.environments, metadata_to_group=lambda metadata: metadata)
         self._algorithm = getattr(importlib.import_module(f"algorithms.{module or kind}"), kind)(
-            config, 4, grouper, loss(loss_fn=nn.CrossEntropyLoss(reduction="none")), None, 100, **given
+            config, 4, grouper, loss(loss_fn=nn.CrossEntropyLoss(reduction="none")), None, 100, **grouper_options
         )
 
     def epoch(self) -> None:
@@ -125,13 +127,13 @@ def peers(objective: str) -> dict[str, Callable[[Any], Any]]:
 
     They are made before our trainer, for the arguments of transformers reset Accelerate.
     """
-    found: dict[str, Callable[[Any], Any]] = {}
+    steps: dict[str, Callable[[Any], Any]] = {}
     if objective == "erm":
-        found["transformers.Trainer"] = HuggingFace
+        steps["transformers.Trainer"] = HuggingFace
     for name, kind, known in (("DomainBed", DomainBed, _DOMAINBED), ("wilds", Wilds, _WILDS)):
         if objective in known and _folder(name).is_dir():
-            found[f"{name}'s update"] = lambda world, kind=kind: kind(objective, world)
-    return found
+            steps[f"{name}'s update"] = lambda world, kind=kind: kind(objective, world)
+    return steps
 
 
 def missing() -> list[str]:

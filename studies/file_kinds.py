@@ -10,8 +10,8 @@ _RANKING = when("*.csv", holds("rank,proposed,about,"))
 
 def _is_composed(folder: Path) -> bool | tuple[str, ...]:
     own = ("correlations.csv", "o2o*", "m2m*", "features/*")
-    found = find_configs(folder)
-    return (*found, *own) if found or _RANKING(folder) else False
+    configs = find_configs(folder)
+    return (*configs, *own) if configs or _RANKING(folder) else False
 
 
 STUDY = FileKind(

@@ -47,7 +47,7 @@ def test_contexts_are_found_where_the_data_say_none(pictures, tmp_path):
     assert [(row.predicted == row.label, row.image is None) for row in red.rows_against] == [(False, False)] * 5
     said = verdict(report)
     assert said.case == "relies" and "red (usual for light)" in said.sentence
-    assert said.lead.startswith("It is right 100 times in 100") and "not checked by people" in said.on_what.detail
+    assert said.lead.startswith("It is right 100 times in 100") and "not reviewed by people" in said.on_what.detail
     assert said.headline in (tmp_path / "audit/report.html").read_text("utf-8")
     by_share = audit(Onlooker("background"), pictures, **found, correction="benjamini_hochberg")
     assert by_share.contexts.correction == "benjamini_hochberg"
@@ -60,7 +60,7 @@ def test_what_is_asked_of_contexts_is_checked_first(pictures):
     for wrong, words in (
         ({"contexts": "propertys"}, "Did you mean 'properties'"),
         ({"contexts": "properties", "context_settings": {"k": 3}}, "k"),
-        ({"context_settings": {"k": 3}}, "name the method with contexts="),
+        ({"context_settings": {"k": 3}}, "Pass contexts="),
         ({"contexts": "properties", "correction": "bonferroni"}, "holm"),
         ({"contexts": "properties", "choose_on": "test"}, "train"),
         ({"choose_on": "half"}, "choose_on= belongs to a method that finds contexts"),
@@ -169,7 +169,7 @@ def test_what_is_wrong_is_said_before_the_model_runs(model, few, monkeypatch, tm
 @pytest.mark.slow
 def test_a_context_that_is_guessed_is_the_one_that_is_named(pictures):
     """The only other column of the folder; the numbers are those of the named column, and the report says it."""
-    with pytest.warns(OochubWarning, match="The context is read from the column 'ground'"):
+    with pytest.warns(OochubWarning, match="Using column 'ground' as the context"):
         guessed = audit(Onlooker("background"), pictures, context=None)
     named = audit(Onlooker("background"), pictures)
     assert guessed["gap"] == named["gap"] and guessed["gap"] < 0
@@ -184,7 +184,7 @@ def test_data_without_a_context_are_refused(tmp_path):
         rows = [line.split(",") for line in file.read_text().splitlines()]
         left = [k for k, name in enumerate(rows[0]) if name != "ground"]
         file.write_text("\n".join(",".join(row[k] for k in left) for row in rows))
-    with pytest.raises(OochubError, match="do not say what surrounds each thing"):
+    with pytest.raises(OochubError, match="No context column found"):
         audit(Onlooker("background"), folder, context=None, out=tmp_path / "audit")
     assert not (tmp_path / "audit" / "predictions.parquet").exists()
 

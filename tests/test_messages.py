@@ -22,10 +22,10 @@ PYTHON = re.compile(
 OF_PYTHON_ALONE = {  # places that no command reaches, each with its reason
     "_alignment.py": "an objective that is called by itself",
     "metric.py": "evaluate.load",
-    "output_columns.py": "a data set of one's own",
-    "scenes.py": "a data set of one's own",
-    "tasks.py": "a data set of one's own",
-    "task.py": "a data set of one's own",
+    "output_columns.py": "a dataset of one's own",
+    "scenes.py": "a dataset of one's own",
+    "tasks.py": "a dataset of one's own",
+    "task.py": "a dataset of one's own",
     "builder.py": "data_files= is an argument of load_dataset",
     "images.py": "splits=FILE is written so after --option too",
 }  # fmt: skip
@@ -68,8 +68,8 @@ def test_no_message_speaks_pythons_words_alone():
 @pytest.mark.parametrize(
     ("words", "shell", "python"),
     [
-        (("build", "spawrious/o2o_easy", "--out", "o"), "Give --data-dir FOLDER", "data_dir="),
-        (("train", "spawrious/o2o_easy", "--out", "o"), "Give --data-dir FOLDER", "data_dir="),
+        (("build", "spawrious/o2o_easy", "--out", "o"), "Pass --data-dir FOLDER", "data_dir="),
+        (("train", "spawrious/o2o_easy", "--out", "o"), "Pass --data-dir FOLDER", "data_dir="),
         (("build", "nooch", "--out", "o", "--data-dir", "."), "for example nooch/ce_car. Allowed", "load_dataset("),
         (("show", "metric", "fpr59"), "`oochub list metric`", "oochub.names"),
         (("list", "metrics"), "Did you mean 'metric'", "oochub.names"),
@@ -88,5 +88,5 @@ def test_the_command_line_speaks_of_options(monkeypatch, capsys, tmp_path, words
 
 
 def test_python_is_told_of_arguments():
-    with pytest.raises(OochubError, match="Give data_dir=FOLDER"):
+    with pytest.raises(OochubError, match="Pass data_dir=FOLDER"):
         oochub.load("spawrious/o2o_easy")

@@ -197,20 +197,20 @@ class RobustTrainingArguments:
         if self.auxiliary_weight != 1 and self.auxiliary_column is None:
             raise OochubError(
                 f"auxiliary_weight={self.auxiliary_weight:g} is only for a second head. Set auxiliary_column or "
-                "leave it out."
+                "remove it."
             )
         if self.lr_decay != _DECAY and self.lr_scheduler_type != "exponential":
             raise OochubError(
                 f"lr_decay={self.lr_decay:g} is only for lr_scheduler_type='exponential', got "
-                f"{self.lr_scheduler_type!r}. Set that schedule, or leave it out."
+                f"{self.lr_scheduler_type!r}. Set that schedule, or remove it."
             )
         if self.environments_per_batch and self.sampler != "environments":
             raise OochubError(
                 f"environments_per_batch={self.environments_per_batch} is for sampler='environments', got "
-                f"sampler={self.sampler!r}. Set that sampler, or leave it out."
+                f"sampler={self.sampler!r}. Set that sampler, or remove it."
             )
         if not str(self.output_dir):
-            raise OochubError("output_dir is empty. Name the folder of the run, for example runs/erm.")
+            raise OochubError("output_dir is empty. Pass the folder of the run, for example runs/erm.")
 
     def _check_strategies(self) -> None:
         """Checks when the run is validated and saved, and what is kept at its end."""
@@ -235,13 +235,13 @@ class RobustTrainingArguments:
             changed = [name for name in names if getattr(self, name) != getattr(type(self), name)]
             if changed and self.average != kind:
                 raise OochubError(
-                    f"{changed[0]}={getattr(self, changed[0])} is only for average={kind!r}, got {self.average!r}. Set "
-                    "that average, or leave it out."
+                    f"{changed[0]}={getattr(self, changed[0])} is only for average={kind!r}, got {self.average!r}. "
+                    "Set that average, or remove it."
                 )
         if self.average != "none" and self.load_best_model_at_end:
             raise OochubError(
-                f"average={self.average!r} keeps averaged weights, and load_best_model_at_end=True those of an epoch. "
-                "Leave one of them out."
+                f"average={self.average!r} keeps averaged weights, and load_best_model_at_end=True those of an "
+                "epoch. Remove one of them."
             )
         if self.average == "swad" and self.eval_strategy == "no":
             raise OochubError(

@@ -88,7 +88,7 @@ def _make_from_scratch(
     processor = made.processor(kind, dataset, image_size=image_size)
     shape: tuple[int, ...] = getattr(processor, "shape", ())
     if len(shape) == 1:
-        raise OochubError(f"Built-in models read (bands, height, width), got vectors of {shape[0]}. Name another.")
+        raise OochubError(f"Built-in models read (bands, height, width), got vectors of {shape[0]}. Choose another.")
     config = made.config(kind.config(processor) | labels, processor=processor, dataset=dataset)
     auto = "AutoModelForObjectDetection" if made.is_detector else kind.auto_model
     return getattr(transformers, auto).from_config(config), processor
@@ -143,7 +143,7 @@ def _make_squeezing_processor(model: Any, processor: Any, size: int) -> Any:
     """An image processor that squeezes whole images to a square and then does as the model's own."""
     own = getattr(model.config, "image_size", size)
     if own not in (size, [size, size], (size, size)):
-        raise OochubError(f"{type(model).__name__} only takes images of {own} pixels. Leave image_size out.")
+        raise OochubError(f"{type(model).__name__} only takes images of {own} pixels. Remove image_size.")
     return _make_plain_processor(processor, {"height": size, "width": size})
 
 

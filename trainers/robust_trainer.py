@@ -208,8 +208,9 @@ class RobustTrainer:
         digests = {split: read_digests(part) for split, part in self._splits.items()}
         for *_, copies in find_copies(number_digests(digests)):
             warnings.warn(
-                f"The images of {copies:,} of {len(parts[1]):,} rows of validation also stand in train, byte for byte, "
-                "so the epoch is chosen, and the model judged, on images that it is trained on. Leave them out of one.",
+                f"The images of {copies:,} of {len(parts[1]):,} rows of validation also stand in train, byte for "
+                "byte, so the epoch is chosen, and the model judged, on images that it is trained on. Remove them "
+                "from one.",
                 OochubWarning,
                 stacklevel=3,
             )
@@ -298,14 +299,14 @@ def _check_validation(args: RobustTrainingArguments, eval_dataset: Any, held_out
     if held_out is not None and (args.eval_strategy == "no" or takes_all):
         name = "load_best_model_at_end=False" if args.average == "none" else f"average={args.average!r}"
         name = "eval_strategy='no'" if args.eval_strategy == "no" else name
-        raise OochubError(f"hold_out keeps rows that choose the epoch, but {name} chooses none. Leave one of them out.")
+        raise OochubError(f"hold_out keeps rows that choose the epoch, but {name} chooses none. Remove one of them.")
     if args.eval_strategy == "no":
         return None
     asked = {"eval_strategy='epoch'": args.eval_strategy, "load_best_model_at_end=True": args.load_best_model_at_end}
     asked |= {"average='swad'": args.average == "swad"}
     wanted = [name for name, value in asked.items() if value]
     if eval_dataset is None and wanted:
-        raise OochubError(f"{wanted[0]} needs a validation split. Pass eval_dataset, or leave it out.")
+        raise OochubError(f"{wanted[0]} needs a validation split. Pass eval_dataset, or remove it.")
     return eval_dataset
 
 

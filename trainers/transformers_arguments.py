@@ -14,29 +14,29 @@ def _same(text: str, *names: str) -> Iterator[tuple[str, str]]:
     yield from ((name, text) for group in names for name in group.split())
 
 
-_NOTHING = "Leave it out: there is no such setting here."
-_EPOCH = "Leave it out: a run is validated, saved and logged once an epoch."
+_NOTHING = "Remove it: there is no such setting here."
+_EPOCH = "Remove it: a run is validated, saved and logged once an epoch."
 _PLACE = "Start the script with torchrun or `accelerate launch`, whose configuration says it."
 _PUSH = 'Push the folder of the finished run: oochub.push(folder, "user/model").'
-_BATCHES = "Leave it out: batches are decoded once into a cache (cache='uint8')."
+_BATCHES = "Remove it: batches are decoded once into a cache (cache='uint8')."
 _COMPUTE = "Change the model object before you give it to RobustTrainer."
-_ROWS = "Leave it out: the columns are found by their names and kinds."
+_ROWS = "Remove it: the columns are found by their names and kinds."
 
 EQUIVALENTS: Mapping[str, str] = dict(
     [
         ("bf16", 'Use mixed_precision="bf16".'),
         ("fp16", 'Use mixed_precision="fp16".'),
-        *_same('Leave it out: validation has the precision of training, mixed_precision="bf16".', "bf16_full_eval"),
-        *_same('Leave it out: validation has the precision of training, mixed_precision="fp16".', "fp16_full_eval"),
+        *_same('Remove it: validation has the precision of training, mixed_precision="bf16".', "bf16_full_eval"),
+        *_same('Remove it: validation has the precision of training, mixed_precision="fp16".', "fp16_full_eval"),
         ("tf32", "Set torch.backends.cuda.matmul.allow_tf32 before the run."),
         ("warmup_steps", "Use warmup_ratio, a fraction of all steps."),
         ("lr_scheduler_kwargs", "Use lr_decay, of the exponential schedule, or warmup_ratio."),
         ("optim_args", "Use momentum, of sgd, and weight_decay."),
-        *_same("Leave it out: the optimizers have torch's own values.", "adam_beta1 adam_beta2 adam_epsilon"),
+        *_same("Remove it: the optimizers have torch's own values.", "adam_beta1 adam_beta2 adam_epsilon"),
         ("optim_target_modules", "Set requires_grad of the model's parameters before the run."),
         ("label_smoothing_factor", "Write it into an objective: `oochub list objective` has those that are there."),
         ("train_sampling_strategy", 'Use sampler, such as "group_balanced"; "uniform" is their "random".'),
-        *_same('Leave it out, or use sampler; "uniform" draws rows at random.', "length_column_name group_by_length"),
+        *_same('Remove it, or use sampler; "uniform" draws rows at random.', "length_column_name group_by_length"),
         ("data_seed", "Use seed, which also orders the rows."),
         ("use_cpu", "Set ACCELERATE_USE_CPU=true in the environment."),
         *_same(
@@ -48,24 +48,24 @@ EQUIVALENTS: Mapping[str, str] = dict(
         *_same(_COMPUTE, "use_liger_kernel liger_kernel_config neftune_noise_alpha use_cache"),
         *_same(_EPOCH, "logging_strategy logging_steps logging_first_step eval_steps eval_delay eval_on_start"),
         ("evaluation_strategy", "Use eval_strategy."),
-        ("logging_nan_inf_filter", "Leave it out: a loss that is not finite ends the run with an error."),
-        ("logging_dir", "Leave it out: logs lie in output_dir."),
+        ("logging_nan_inf_filter", "Remove it: a loss that is not finite ends the run with an error."),
+        ("logging_dir", "Remove it: logs are in output_dir."),
         *_same("Use Python's logging, or the settings of transformers.", "log_level log_level_replica"),
-        *_same("Leave it out: the main process logs.", "log_on_each_node"),
-        *_same("Leave it out: a bar shows the steps in a terminal.", "disable_tqdm"),
-        *_same("Leave it out: the tracker of report_to has the project oochub.", "run_name project"),
+        *_same("Remove it: the main process logs.", "log_on_each_node"),
+        *_same("Remove it: a bar shows the steps in a terminal.", "disable_tqdm"),
+        *_same("Remove it: the tracker of report_to has the project oochub.", "run_name project"),
         *_same("Set it in the environment of the tracker.", "trackio_space_id trackio_bucket_id"),
         *_same("Set it in the environment of the tracker.", "trackio_static_space_id"),
-        ("prediction_loss_only", "Leave it out, and compute_metrics of RobustTrainer with it."),
-        *_same("Leave it out: compute_metrics gets logits and labels of the whole split.", "include_for_metrics"),
-        *_same("Leave it out: compute_metrics gets logits and labels of the whole split.", "batch_eval_metrics"),
+        ("prediction_loss_only", "Remove it, and compute_metrics of RobustTrainer with it."),
+        *_same("Remove it: compute_metrics gets logits and labels of the whole split.", "include_for_metrics"),
+        *_same("Remove it: compute_metrics gets logits and labels of the whole split.", "batch_eval_metrics"),
         *_same(_NOTHING, "eval_do_concat_batches eval_use_gather_object eval_accumulation_steps"),
         *_same(_NOTHING, "include_num_input_tokens_seen average_tokens_across_devices torch_empty_cache_steps"),
         *_same(_NOTHING, "skip_memory_metrics debug save_on_each_node enable_jit_checkpoint"),
-        *_same("Leave it out: every checkpoint is one to go on from.", "save_only_model"),
-        *_same("Leave it out: the last checkpoint and the best one are kept.", "save_total_limit"),
+        *_same("Remove it: training can resume from every checkpoint.", "save_only_model"),
+        *_same("Remove it: the last checkpoint and the best one are kept.", "save_total_limit"),
         *_same(
-            "Leave it out: an unfinished run in output_dir goes on where it was.",
+            "Remove it: an unfinished run in output_dir resumes by itself.",
             "resume_from_checkpoint ignore_data_skip restore_callback_states_from_checkpoint",
         ),
         *_same(_PUSH, "push_to_hub hub_model_id hub_strategy hub_private_repo hub_always_push hub_revision"),
@@ -74,12 +74,12 @@ EQUIVALENTS: Mapping[str, str] = dict(
         *_same(_PLACE, "ddp_find_unused_parameters ddp_bucket_cap_mb ddp_broadcast_buffers ddp_static_graph"),
         *_same(_PLACE, "ddp_backend ddp_timeout"),
         ("no_cuda", "Set ACCELERATE_USE_CPU=true in the environment."),
-        ("dataloader_drop_last", "Leave it out: the last batch of an epoch may be smaller."),
+        ("dataloader_drop_last", "Remove it: the last batch of an epoch may be smaller."),
         *_same(_BATCHES, "dataloader_pin_memory dataloader_persistent_workers dataloader_prefetch_factor"),
         *_same(_BATCHES, "dataloader_multiprocessing_context dataloader_in_order"),
         *_same(_ROWS, "remove_unused_columns label_names"),
         ("auto_find_batch_size", "Use per_device_train_batch_size, with gradient_accumulation_steps."),
-        *_same("Leave it out: call train(), then oochub.predict and oochub.evaluate.", "do_train do_eval do_predict"),
+        *_same("Remove it: call train(), then oochub.predict and oochub.evaluate.", "do_train do_eval do_predict"),
         ("adafactor", 'Use optim: "adamw", "adam" or "sgd".'),
     ]
 )

@@ -35,17 +35,19 @@ _Beside = Annotated[
     str | None, typer.Option(metavar="MODEL", help="A second model that classifies the images correctly.")
 ]
 _Numbers = Annotated[
-    Path | None, typer.Option(callback=writes(CSV), help="Write a CSV here, one line for each image and model.")
+    Path | None, typer.Option(callback=writes(CSV), help="Write a CSV with one line per image and model to this file.")
 ]
-_Label = Annotated[str | None, typer.Option(help="True class of the images; default the most often misclassified.")]
-_Answer = Annotated[str | None, typer.Option(rich_help_panel=MORE, help="Class that the model predicted for them.")]
+_Label = Annotated[
+    str | None, typer.Option(help="True class of the images (default: the most often misclassified class).")
+]
+_Answer = Annotated[str | None, typer.Option(rich_help_panel=MORE, help="Predicted class of the images.")]
 _Pictures = Annotated[int, typer.Option(help="Number of images to show, the most confident mistakes first.", min=1)]
 _Masks = Annotated[
     Path | None,
     typer.Option(
         help=(
-            "Folder of masks (EXAMPLE_ID.png, white on the object) or raw COCO: measures how much attention is "
-            "on the object."
+            "Folder of masks (EXAMPLE_ID.png, object in white) or raw COCO folder, to measure the "
+            "attention on the object."
         )
     ),
 ]
@@ -59,7 +61,7 @@ _Noise = Annotated[
 ]
 _Variant = Annotated[
     Literal["paper", "torchcam"],
-    typer.Option(rich_help_panel=MORE, help="torchcam: compute the map as that library does, for comparison."),
+    typer.Option(rich_help_panel=MORE, help="torchcam: compute the map as torchcam does, for comparison."),
 ]
 _Seed = Annotated[
     int,
@@ -67,7 +69,9 @@ _Seed = Annotated[
 ]
 _Split = Annotated[
     str | None,
-    typer.Option(rich_help_panel=MORE, help="Split to take the images from; default the one of the headline."),
+    typer.Option(
+        rich_help_panel=MORE, help="Split to take the images from (default: the split of the report's headline number)."
+    ),
 ]
 
 
@@ -92,10 +96,10 @@ def saliency(
     split: _Split = None,
     as_json: AsJson = False,
 ) -> None:
-    """Shows what a model looked at in the images that it got wrong out of context.
+    """Show which parts of an image a model attended to in its out-of-context mistakes.
 
-    Maps by Smooth Grad-CAM++, each for the answer that the model gave. With --beside a second model stands below, on
-    images that it gets right. With --masks the mean share of the attention on the object is printed too.
+    Draws Smooth Grad-CAM++ maps for the predicted class. With --beside, a second row shows another model that gets the
+    same images right. With --masks, it also prints the mean share of attention on the object.
     """
     from oochub.attention.object_masks import ObjectMasks
 

@@ -1,4 +1,4 @@
-"""Out of context by mismatch: the context is not the one that goes with the label."""
+"""Out of context by mismatch: the context does not match the label."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

@@ -68,7 +68,7 @@ def check_same_classes(folders: Folders, place: Path, *, outer: str, inner: str,
     for name, own in folders.items():
         if not any(own.values()):
             raise OochubError(
-                f"The {outer} {name} of {place} holds no image. The folder must be {order}: fetch it again, or "
+                f"The {outer} {name} of {place} holds no image. The folder must be {order}: download it again, or "
                 f"remove the {outer}."
             )
     names = sorted({each for own in folders.values() for each, images in own.items() if images})
@@ -112,7 +112,7 @@ def check_names(place: Path, kind: str, names: Iterable[str], column: RawColumn)
     >>> check_names(Path("PACS"), "domain", ["photos"], RawColumn(codes=["photo", "sketch"]))
     Traceback (most recent call last):
     oochub.errors.OochubError: PACS, photos/: domain must be photo or sketch, got 'photos'. Did you mean 'photo'? \
-Fetch it again.
+Download it again.
     """
     listed = [*names]
     return RawTable(file=place, place=lambda row: f"{listed[row]}/").add(kind, listed, column)
@@ -155,8 +155,8 @@ def _list_images(folder: Path, within: Path | None) -> list[str]:
     entries = [entry for entry in _scan(folder) if not entry.name.startswith(".")]
     if deeper := sorted(entry.name for entry in entries if entry.is_dir()):
         raise OochubError(
-            f"{folder} holds the folder {deeper[0]}, but only images may lie there. Move its images up, or give the "
-            "folder that is one level further down."
+            f"{folder} holds the folder {deeper[0]}, but may only contain images. Move the images up one level, or "
+            "pass the subfolder."
         )
     return sorted(entry.name for entry in entries if entry.name.lower().endswith(SUFFIXES))
 

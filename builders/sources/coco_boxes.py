@@ -63,7 +63,7 @@ def coco_boxes(folder: Path, name: str, image_ids: Sequence[int]) -> dict[str, p
     if len(unlisted):
         raise OochubError(
             f"{len(unlisted):,} images are in none of the instances files below {annotations}, first "
-            f"{list(image_ids)[unlisted[0]]}. Fetch the files again: all must come from one release (2017)."
+            f"{list(image_ids)[unlisted[0]]}. Download the files again: all must come from one release (2017)."
         )
     return {
         "boxes": pa.array([[box for box, _, _ in each] for each in rows], _BOXES),

@@ -17,7 +17,7 @@ OTHER = 183
 """COCO-Stuff's "other": everything that is none of the stuff classes; nobody's context."""
 
 _KINDS = {"instances": {row["id"]: row["name"] for row in THINGS}, "stuff": {row["id"]: row["name"] for row in STUFF}}
-_AGAIN = "Fetch the file again."
+_AGAIN = "Download the file again."
 _NO_ID = -1
 _NUMBER, _TEXT = RawColumn(kind="whole"), RawColumn(default="")
 _LISTS = ("images", "annotations", "categories")
@@ -71,7 +71,7 @@ class CocoFile:
         ...     CocoFile.read(file)
         ... except OochubError as error:
         ...     print(str(error).replace(str(file), file.name))
-        instances_val2017.json, image 139.5: id must be a whole number, got 139.5. Fetch it again.
+        instances_val2017.json, image 139.5: id must be a whole number, got 139.5. Download it again.
         """
         content = read_json(file) if outlines else coco_json(file, boxes=boxes)
         images, annotations, categories = (RawRecords.of(file, content, key) for key in _LISTS)

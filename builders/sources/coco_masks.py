@@ -92,15 +92,15 @@ def run_lengths(annotation: Mapping[str, Any], sizes: Sizes, file: str | Path = 
     size, counts = (segmentation.get(key) for key in ("size", "counts")) if isinstance(segmentation, dict) else (0, 0)
     if size != [height, width]:
         raise OochubError(
-            f"{where} has a mask of {size} pixels (height and width), but its image has {[height, width]}. Fetch the "
-            "file again."
+            f"{where} has a mask of {size} pixels (height and width), but its image has {[height, width]}. Download "
+            "the file again."
         )
     runs = counts if isinstance(counts, list) else _decode_counts(counts)
     whole = runs is not None and {type(run) for run in runs} <= {int} and all(run >= 0 for run in runs)
     if runs is None or not whole or sum(runs) != height * width:
         raise OochubError(
-            f"{where} has a segmentation that cannot be read: its run lengths do not cover the {height * width} pixels "
-            "of the image. Fetch the file again."
+            f"{where} has a segmentation that cannot be read: its run lengths do not cover the {height * width} "
+            "pixels of the image. Download the file again."
         )
     return coco_mask.frPyObjects(segmentation, height, width) if isinstance(counts, list) else segmentation
 
@@ -115,7 +115,7 @@ def _check_outline(outline: Any, height: int, width: int, where: str) -> None:
     if len(points) < 3 or not near.all():
         raise OochubError(
             f"{where} has a segmentation that cannot be read: an outline must be x and y of at least three points "
-            f"near the {width} x {height} pixels of the image, got {str(outline)[:60]}. Fetch the file again."
+            f"near the {width} x {height} pixels of the image, got {str(outline)[:60]}. Download the file again."
         )
 
 

@@ -141,7 +141,7 @@ def _note_other_renditions(place: Path, names: Iterable[str]) -> tuple[str, ...]
         if word.strip().lower() in RENDITIONS:
             raise OochubError(
                 f"{name} in {place} begins with {word!r}, which is none of "
-                f"{', '.join(RENDITIONS)}.{did_you_mean(word, RENDITIONS)} Fetch it again."
+                f"{', '.join(RENDITIONS)}.{did_you_mean(word, RENDITIONS)} Download it again."
             )
     words = f"images of other renditions than the published, so of misc: {len(others):,} ({_shorten_names(others)})"
     return (words,) if others else ()

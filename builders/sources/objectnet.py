@@ -35,14 +35,14 @@ def read_objectnet_classes(place: Path) -> dict[str, tuple[str, ...]]:
     labels, mapped = (_read_texts(place / name) for name in (FOLDERS, MAPPING))
     for name, count in Counter(labels.values()).items():
         if count > 1:
-            raise OochubError(f"{place / FOLDERS} has two folders for the class {name!r}. Fetch it again.")
+            raise OochubError(f"{place / FOLDERS} has two folders for the class {name!r}. Download it again.")
     for name in mapped:
         if name not in labels.values():
             raise OochubError(f"{place / MAPPING}: {unknown_name('class of ObjectNet', name, [*labels.values()])}")
     wnids = {name: tuple(_find_wnid(each.strip(), place) for each in mapped[name].split(BETWEEN)) for name in mapped}
     for wnid, count in Counter(wnid for several in wnids.values() for wnid in several).items():
         if count > 1:
-            raise OochubError(f"{place / MAPPING} gives {wnid} to {count} classes of ObjectNet. Fetch it again.")
+            raise OochubError(f"{place / MAPPING} gives {wnid} to {count} classes of ObjectNet. Download it again.")
     return {folder: wnids.get(name, ()) for folder, name in labels.items()}
 
 
@@ -73,7 +73,7 @@ def list_objectnet(place: Path, *, within: Path | None = None) -> tuple[list[Sto
         if wnids[_folder_of(stored)]
     ]
     if not known:
-        raise OochubError(f"No image in {place / 'images'} is of a class that {MAPPING} names. Fetch them again.")
+        raise OochubError(f"No image in {place / 'images'} is of a class that {MAPPING} names. Download them again.")
     left_out = len({_folder_of(stored) for stored in found}) - len({_folder_of(stored) for stored in known})
     classes = "1 class" if left_out == 1 else f"{left_out} classes"
     remark = f"{len(found) - len(known):,} of the images, of {classes} that ImageNet-1K lacks, are left out"
@@ -104,7 +104,7 @@ def _find_wnid(name: str, place: Path) -> str:
 def _read_texts(file: Path) -> Mapping[str, str]:
     content = read_json(file)
     if not isinstance(content, Mapping) or not content or not _are_texts([*content, *content.values()]):
-        raise OochubError(f'{file} must map names to names, as {{"tie": "Tie"}}. Fetch it again.')
+        raise OochubError(f'{file} must map names to names, as {{"tie": "Tie"}}. Download it again.')
     return content
 
 

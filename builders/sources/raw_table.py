@@ -31,7 +31,7 @@ _PART = 1 << 24  # bytes of a long file that are read at a time; no row is longe
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")  # io.StringIO would hold 4 bytes a character
 _ROW = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
 _WHOLE = re.compile("[0-9]{1,18}")
-_AGAIN = "Fetch it again."
+_AGAIN = "Download it again."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,7 +201,7 @@ class RawTable:
                 values.append(known.setdefault(row[place], row[place]))
             lines.append(line)
         if not lines:
-            raise OochubError(f"{file} has no rows below its header. {_AGAIN}")
+            raise OochubError(f"{file} has a header but no rows. {_AGAIN}")
         table = cls(file=file, place=lambda row: f"line {lines[row]}")
         return replace(table, columns=dict(zip(columns, kept, strict=True))).check(columns)
 
@@ -230,7 +230,7 @@ class RawTable:
         except (pa.ArrowException, OSError) as error:
             raise _describe_read_error(file, done, str(error)) from error
         if not done:
-            raise OochubError(f"{file} has no rows below its header. {_AGAIN}")
+            raise OochubError(f"{file} has a header but no rows. {_AGAIN}")
 
     @classmethod
     def of_json_lines(cls, file: Path, columns: Mapping[str, RawColumn]) -> "RawTable":
@@ -300,7 +300,7 @@ class RawTable:
         >>> birds = RawColumn(codes={"0": "landbird", "1": "waterbird"})
         >>> RawTable.of_rows(Path("metadata.csv"), ["y"], rows, {"y": birds})
         Traceback (most recent call last):
-        oochub.errors.OochubError: metadata.csv, line 3: y must be 0 (landbird) or 1 (waterbird), got '2'. Fetch it \
+        oochub.errors.OochubError: metadata.csv, line 3: y must be 0 (landbird) or 1 (waterbird), got '2'. Download it \
 again.
         """
         return self._add(name, values, column, *column.parse_texts(values))
@@ -434,7 +434,7 @@ class RawRecords:
     ([7], [''])
     >>> images.read("height", RawColumn(kind="whole"))
     Traceback (most recent call last):
-    oochub.errors.OochubError: a.json, image 7: height must be a whole number, got 10.5. Fetch it again.
+    oochub.errors.OochubError: a.json, image 7: height must be a whole number, got 10.5. Download it again.
     """
 
     file: Path
@@ -500,7 +500,8 @@ def _check_header(file: Path, header: Sequence[str], columns: Iterable[str]) -> 
 
     >>> _check_header(Path("birds.csv"), ["y", "y"], ["y"])
     Traceback (most recent call last):
-    oochub.errors.OochubError: birds.csv has twice the column y. It needs y; its first line names y, y. Fetch it again.
+    oochub.errors.OochubError: birds.csv has twice the column y. It needs y; its first line names y, y. Download it
+    again.
     """
     wrong = [name for name in columns if header.count(name) != 1]
     if wrong:

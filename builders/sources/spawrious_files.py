@@ -95,7 +95,7 @@ def _check_equal(
         f"{r}/{b}/{y} has {len(files)}" for (r, b, y), files in folders.items() if len(files) != usual or not usual
     ]
     again = (
-        f"{_format_names(archives)} may be cut off, or hold only one challenge: get "
+        f"{_format_names(archives)} may be truncated, or hold only one challenge: get "
         "spawrious224__entire_dataset.tar.gz, and decompress it."
         if archives
         else "Unpack the archives again."

@@ -75,7 +75,7 @@ class Stored(NamedTuple):
             file.seek(self.offset)
             data = file.read(self.size)
         if not data or self.size != len(data):
-            raise OochubError(f"{self.name} in {path} is {'cut off' if data else 'empty'}. Download it again.")
+            raise OochubError(f"{self.name} in {path} is {'truncated' if data else 'empty'}. Download it again.")
         check_beginning(data, name=f"{self.name} in {path}")
         return data
 
@@ -215,7 +215,7 @@ def _iterate_members(
                 "get it from its publisher."
             )
         if member.size < 0 or member.offset <= last:
-            raise OochubError(f"{file} is damaged: the header of {member.name!r} points backwards. {_AGAIN}")
+            raise OochubError(f"{file} is corrupted: the header of {member.name!r} points backwards. {_AGAIN}")
         last = member.offset
         is_plain = member.isreg() or member.isdir()
         if not is_plain and passed is None:

@@ -1,4 +1,4 @@
-"""WILDS: ten data sets with the shifts of use: other hospitals, camera traps, users, repositories, years, countries."""
+"""WILDS: ten datasets with real-world shifts: hospitals, camera traps, users, repositories, years and countries."""
 
 import pkgutil
 from collections.abc import Callable, Iterable

@@ -162,7 +162,7 @@ class WildsDataSet:
         if releases and self.version not in releases:
             raise OochubError(
                 f"{folder} is version {releases[-1]} of {self.name}, as RELEASE_v{releases[-1]}.txt says, but the "
-                f"official splits and numbers are for {self.version}. Fetch {self.raw_name} of that version."
+                f"official splits and numbers are for {self.version}. Download {self.raw_name} of that version."
             )
 
 

@@ -77,7 +77,7 @@ def _read(folder: Path, config: str) -> WildsRows:
         of_splits(_list_rows(part, domain), split, names) for part, split in _iterate_kept_rows(folder, scheme, names)
     ]
     if not splits:
-        raise OochubError(f"{folder / 'splits' / scheme}.csv drops every row of reviews.csv. Fetch it again.")
+        raise OochubError(f"{folder / 'splits' / scheme}.csv drops every row of reviews.csv. Download it again.")
     rows = joined(splits)
     named = {name: _list_values(rows, name) for name in dict.fromkeys((domain, "category"))}
     features = make_features(
@@ -114,7 +114,7 @@ def _iterate_kept_rows(
             yield part.where(of != _DROPPED).check(_COLUMNS), np.array(names)[of[of != _DROPPED]]
     if done != len(numbers):
         which = f"{len(numbers):,} rows, and reviews.csv {'more' if done > len(numbers) else f'{done:,}'}"
-        raise OochubError(f"{file} has {which}: each row must be the split of a review. Fetch both again.")
+        raise OochubError(f"{file} has {which}: each row must be the split of a review. Download both again.")
 
 
 def _list_rows(part: RawTable, domain: str) -> pa.Table:
@@ -151,7 +151,7 @@ def _list_values(splits: dict[str, pa.Table], name: str) -> list[str]:
             numbers = sorted(min(_number(rows, name, each) for rows in splits.values()) for each in (value, other))
             raise OochubError(
                 f"reviews.csv, rows {numbers[0]} and {numbers[1]} (counted from 0): the {name} is {other!r} and "
-                f"{value!r}, which differ only in case. Fetch it again."
+                f"{value!r}, which differ only in case. Download it again."
             )
     return values
 

@@ -129,8 +129,8 @@ def _read_session_fields(file: Path) -> dict[str, dict[str, str]]:
     missing = [session for session in _SESSIONS if session not in rows]
     if missing:
         raise OochubError(
-            f"{file} has no row for {len(missing)} of the {len(_SESSIONS)} sessions: {', '.join(missing[:5])}. Fetch "
-            "it again."
+            f"{file} has no row for {len(missing)} of the {len(_SESSIONS)} sessions: {', '.join(missing[:5])}. "
+            "Download it again."
         )
     return {session: {column: table[column][row] for column in _FIELDS} for session, row in rows.items()}
 

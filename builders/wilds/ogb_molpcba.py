@@ -114,7 +114,7 @@ def _check_count(file: Path, lines: int, count: int) -> None:
     if lines != count:
         raise OochubError(
             f"{file} has {lines:,} lines, but there should be {count:,}, as num-node-list.csv.gz and "
-            "num-edge-list.csv.gz say. Fetch the folder again."
+            "num-edge-list.csv.gz say. Download the folder again."
         )
 
 
@@ -123,11 +123,11 @@ def _read_scaffolds(file: Path, count: int) -> NDArray[Any]:
         with check_regular_file(file).open("rb") as content:
             scaffold: NDArray[Any] = np.lib.format.read_array(content, allow_pickle=False)
     except NUMPY_FAULTS as error:
-        raise OochubError(f"{file} is not an .npy file of numbers ({error}). Fetch it again.") from error
+        raise OochubError(f"{file} is not an .npy file of numbers ({error}). Download it again.") from error
     if scaffold.shape != (count,) or scaffold.dtype.kind not in "iu" or (scaffold < 0).any():
         raise OochubError(
             f"{file} must hold a whole number, 0 or more, for each of {count:,} molecules, got {scaffold.dtype} of "
-            f"{scaffold.shape}{', some below 0' if scaffold.dtype.kind in 'iu' else ''}. Fetch it again."
+            f"{scaffold.shape}{', some below 0' if scaffold.dtype.kind in 'iu' else ''}. Download it again."
         )
     return scaffold.astype(np.int32)
 
@@ -143,7 +143,7 @@ def _read_mapping(file: Path, count: int) -> tuple[pa.ChunkedArray | None, tuple
         smiles = pa.csv.read_csv(file, convert_options=only).column("smiles")
     except (pa.ArrowInvalid, OSError, KeyError) as error:
         fault = str(error).partition("\n")[0].rstrip(".")
-        raise OochubError(f"{file} is not a table with a column smiles ({fault}). Fetch it again.") from None
+        raise OochubError(f"{file} is not a table with a column smiles ({fault}). Download it again.") from None
     _check_count(file, len(smiles), count)
     names = tuple(name for name in columns if name not in ("smiles", "mol_id"))
     return smiles, names if len(names) == _TASKS else None
@@ -278,7 +278,7 @@ def _read_number_table(
     except (pa.ArrowInvalid, OSError) as error:  # no CSV of numbers; not there, or cut off
         fault = str(error).partition("\n")[0].rstrip(".")
         raise OochubError(
-            f"{file}: {fault}. It must have {columns} numbers per line and no header. Fetch it again."
+            f"{file}: {fault}. It must have {columns} numbers per line and no header. Download it again."
         ) from None
     values = np.concatenate(blocks).astype(dtype, copy=False)
     if count is not None:

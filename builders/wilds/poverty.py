@@ -92,10 +92,11 @@ def _read_bands(file: Path) -> np.ndarray:
         with np.load(check_regular_file(file), allow_pickle=False) as stored:
             values: np.ndarray = stored["x"]
     except NUMPY_FAULTS as error:
-        raise OochubError(f"{file} is not an npz file with an array x ({error}). Fetch it again.") from error
+        raise OochubError(f"{file} is not an npz file with an array x ({error}). Download it again.") from error
     if values.shape != _SHAPE or values.dtype.kind != "f" or not np.isfinite(values).all():
         raise OochubError(
-            f"{file}: x must be finite floats of shape {_SHAPE}, got {values.dtype} of {values.shape}. Fetch it again."
+            f"{file}: x must be finite floats of shape {_SHAPE}, got {values.dtype} of {values.shape}. Download it "
+            "again."
         )
     return values.astype(np.float32, copy=False)
 

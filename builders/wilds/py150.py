@@ -39,12 +39,14 @@ def _read(folder: Path, config: str) -> WildsRows:
         repositories, within = _read_paths(paths, numbers)
         if blocks.shape[1] < 2 or (length and blocks.shape[1] != length):
             wanted = f"{length}, as in the other files" if length else "2 or more"
-            raise OochubError(f"{file}: a row has {blocks.shape[1]} tokens, but {wanted}, are needed. Fetch it again.")
+            raise OochubError(
+                f"{file}: a row has {blocks.shape[1]} tokens, but {wanted}, are needed. Download it again."
+            )
         length = blocks.shape[1]
         for other, shape in ((paths, (len(within), length)), (of_kinds, kinds.shape)):
             if shape != blocks.shape:
                 rows = f"{shape[0]:,} rows of {shape[1]:,} tokens, but {file} has {len(blocks):,} of {length:,}"
-                raise OochubError(f"{other} has {rows}. Fetch the folder again.")
+                raise OochubError(f"{other} has {rows}. Download the folder again.")
         is_asked = kinds[:, 1:] != _MASKED
         splits[split] = pa.table(
             {
@@ -102,7 +104,7 @@ def _read_numbers(file: Path, allowed: Sequence[int], words: str) -> NDArray[np.
     """Lists of whole numbers of one length, as (n, length), each one of those that are allowed, in words."""
     rows: Any = read_json(file)
     if not isinstance(rows, list) or not rows:
-        raise OochubError(f"{file} is not a list of rows, or is empty. Fetch it again.")
+        raise OochubError(f"{file} is not a list of rows, or is empty. Download it again.")
     table = RawTable(file=file, place=lambda row: f"row {row}")
     lengths = [len(row) if isinstance(row, list) else 0 for row in rows]
     usual = max(Counter(lengths).most_common(1)[0][0], 1)

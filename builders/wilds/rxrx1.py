@@ -78,7 +78,7 @@ def _mix_experiments(table: RawTable) -> list[str]:
     if missing := sorted(left_out - {*experiments_of["train"]}):
         raise OochubError(
             f"{table.file}: the split mixed-to-test leaves out the first training experiments of each tested cell "
-            f"type, but {missing[0]} is not in training. Fetch it again."
+            f"type, but {missing[0]} is not in training. Download it again."
         )
     rows = zip(table["dataset"], table["site"], table["experiment"], strict=True)
     return [

@@ -241,9 +241,9 @@ def simulate(world: World, rows: int, releases: int = RELEASES) -> Cell:
     counts: dict[tuple[int, str], int] = {}
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(releases):
-            made = [_report(columns, world, Path(folder, str(k))) for k, columns in enumerate(world.draw(rng, rows))]
-            baseline = {"baseline": made[0]} if world.bound == "at_most_worse" else {}
-            for place, outcome in enumerate(oochub.check(made[-1], rules, **baseline).outcomes):
+            reports = [_report(columns, world, Path(folder, str(k))) for k, columns in enumerate(world.draw(rng, rows))]
+            baseline = {"baseline": reports[0]} if world.bound == "at_most_worse" else {}
+            for place, outcome in enumerate(oochub.check(reports[-1], rules, **baseline).outcomes):
                 if world.is_paired and outcome.paired not in (None, "paired"):
                     raise oochub.OochubError(str(outcome.paired))
                 counts[place, outcome.state] = counts.get((place, outcome.state), 0) + 1
@@ -254,21 +254,21 @@ def simulate(world: World, rows: int, releases: int = RELEASES) -> Cell:
 def _report(columns: Columns, world: World, folder: Path) -> Report | Path:
     """The report of one model; its path, where predictions stand beside it."""
     metric = world.rule["metric"]
-    asked = {"metrics": ["accuracy" if metric in ("gap", "worst_group") else metric]}
+    options = {"metrics": ["accuracy" if metric in ("gap", "worst_group") else metric]}
     predictions = oochub.Predictions.from_arrays(**columns, class_names=["no", "yes"])
     if world.bound != "at_most_worse" or not world.is_paired:
-        return oochub.evaluate(predictions, **asked)
+        return oochub.evaluate(predictions, **options)
     folder.mkdir(exist_ok=True)
-    oochub.evaluate(predictions.save(folder / "predictions.parquet"), **asked).save(folder / "report.json")
+    oochub.evaluate(predictions.save(folder / "predictions.parquet"), **options).save(folder / "report.json")
     return folder
 
 
 def read_cells() -> list[Cell]:
     """The cells that were simulated, in the order of the table."""
     lines = CELLS.read_text("utf-8").splitlines() if CELLS.exists() else []
-    found = [Cell(**json.loads(line)) for line in lines]
+    cells = [Cell(**json.loads(line)) for line in lines]
     order = [world.title for world in WORLDS]
-    return sorted(found, key=lambda cell: (order.index(cell.title), cell.rows))
+    return sorted(cells, key=lambda cell: (order.index(cell.title), cell.rows))
 
 
 def is_above(count: int, releases: int) -> bool:
@@ -315,12 +315,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="A part of a cell's name.")
     parser.add_argument("--page", action="store_true", help="Write the table alone.")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     done = {(cell.title, cell.rows) for cell in read_cells()}
     CELLS.parent.mkdir(exist_ok=True)
-    for world in WORLDS if not asked.page else []:
+    for world in WORLDS if not arguments.page else []:
         for rows in world.rows:
-            if (world.title, rows) in done or asked.only not in f"{world.title} {rows}":
+            if (world.title, rows) in done or arguments.only not in f"{world.title} {rows}":
                 continue
             cell = simulate(world, rows)
             with CELLS.open("a", encoding="utf-8") as file:

@@ -111,13 +111,13 @@ def run_collect(worlds: Iterable[World], folder: Path, numbers: Path) -> None:
 
 def read_collected(numbers: Path, worlds: Iterable[World]) -> dict[World, dict[str, Collected]]:
     """The results that a folder holds, in the order of the worlds."""
-    found = {}
+    collected = {}
     for world in worlds:
         path = numbers / f"collect-{world}.json"
         if path.exists():
             content = json.loads(path.read_text("utf-8"))
-            found[world] = {name: Collected.from_json(each) for name, each in content.items()}
-    return found
+            collected[world] = {name: Collected.from_json(each) for name, each in content.items()}
+    return collected
 
 
 def _collect(world: World, folder: Path) -> dict[str, Collected]:
@@ -129,9 +129,9 @@ def _collect(world: World, folder: Path) -> dict[str, Collected]:
         images, model = _make(world, folder)
     data = oochub.load(str(images), label="label", context="context")
     drawn = oochub.load(str(_draw_pool(world, folder / "collect" / str(world))), label="label", context="context")
-    asked = {"mode": "linear_probe" if is_foreign else "head", "features": True, "images": False}
-    rows = RepairRows.of(oochub.predict(model, data, splits=list(data), **asked))
-    pool = oochub.predict(model, {**data, "pool": drawn["train"]}, splits=["pool"], **asked)
+    options = {"mode": "linear_probe" if is_foreign else "head", "features": True, "images": False}
+    rows = RepairRows.of(oochub.predict(model, data, splits=list(data), **options))
+    pool = oochub.predict(model, {**data, "pool": drawn["train"]}, splits=["pool"], **options)
     trained = find_trained_splits(rows.predictions.metadata)
     contexts = names_of(world.family)[1]
     label = np.asarray(pool.label)
@@ -174,15 +174,15 @@ def measure_promises(world: World, rows: RepairRows, parts: RowParts, pool: Pool
         parts: Their division.
         pool: Fresh rows of it.
     """
-    found = draw_learning_curves(rows, parts, more=MORE, seed=0)
-    told = [cell for cell in found.cells if cell.gain == cell.gain]
-    if found.settings is None:
-        return Collected(base=float("nan"), promises=(), alike=float("nan"), reason=found.reason)
-    base = _refit(rows, parts, found, pool, np.zeros(0, np.int64))
+    curves = draw_learning_curves(rows, parts, more=MORE, seed=0)
+    told = [cell for cell in curves.cells if cell.gain == cell.gain]
+    if curves.settings is None:
+        return Collected(base=float("nan"), promises=(), alike=float("nan"), reason=curves.reason)
+    base = _refit(rows, parts, curves, pool, np.zeros(0, np.int64))
 
     def gain(cell: int | None, more: int) -> float:
         numbers = [_draw_numbers(world, pool, cell, more, draw) for draw in range(_DRAWS)]
-        return float(np.mean([_refit(rows, parts, found, pool, each) for each in numbers])) - base
+        return float(np.mean([_refit(rows, parts, curves, pool, number) for number in numbers])) - base
 
     promises = tuple(_promise(cell, gain(_number(world, cell.name), cell.more)) for cell in told)
     precision, chance = _rank(world, rows, parts, pool, told[0]) if told else (None, None)

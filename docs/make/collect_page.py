@@ -1,6 +1,6 @@
 """Writes the table of docs/repair.md of what `repair --collect` promises. `python docs/make/collect_page.py`.
 
-Each world is a JSON of docs/repair/, written when it is whole: a run that was stopped goes on where it was. `--only`
+Each world is a JSON of docs/repair/, written when it is whole: an interrupted run resumes. `--only`
 takes part of a world's name, `--page` writes the page alone.
 """
 
@@ -127,14 +127,14 @@ def _run(world: World, folder: Path, numbers: Path) -> None:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Runs what is missing and writes the page."""
-    given = read_words(words, __doc__)
-    if not given.page:
+    arguments = read_words(words, __doc__)
+    if not arguments.page:
         from repair_numbers import make_encoders
 
-        worlds = [world for world in EVERY if given.only in str(world)]
-        make_encoders([world for world in worlds if world in CHOSEN], given.folder)
-        run_side_by_side(_run, worlds, given)
-    results = read_collected(given.numbers, EVERY)
+        worlds = [world for world in EVERY if arguments.only in str(world)]
+        make_encoders([world for world in worlds if world in CHOSEN], arguments.folder)
+        run_side_by_side(_run, worlds, arguments)
+    results = read_collected(arguments.numbers, EVERY)
     PAGE.write_text(collect_page(PAGE.read_text("utf-8"), collect_tables(results)), "utf-8")
     sys.stdout.write(f"{PAGE}: {count_close(results, 'whole')} of {len(results)}\n")
 

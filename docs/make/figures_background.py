@@ -25,8 +25,8 @@ def main() -> None:
         construct_waterbirds(data, cub=cub, places=root / "places365")
         arguments = {"num_train_epochs": _EPOCHS, "cache_dir": Path(folder) / "pixels"}
         train("waterbirds", Path(folder) / "run", arguments=arguments, data_dir=str(data))
-        asked: dict[str, Any] = {"probe": "background", "probe_settings": {"masks": cub / "segmentations"}}
-        report = oochub.audit(Path(folder) / "run", "waterbirds", data_dir=str(data), **asked)
+        settings: dict[str, Any] = {"probe": "background", "probe_settings": {"masks": cub / "segmentations"}}
+        report = oochub.audit(Path(folder) / "run", "waterbirds", data_dir=str(data), **settings)
         figure: Any = report.plot("background_probe").figure.canvas.figure
     figure.savefig(_FIGURES / "background_probe.png", dpi=110, metadata={"Software": None})
     pyplot.close("all")

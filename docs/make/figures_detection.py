@@ -96,8 +96,8 @@ def predictions(
         features = torch.cat([network.body(rows) for rows in x.split(500)])
         logits = network.head(features)
     columns = part.remove_columns(["image"]).to_dict()
-    known = part.features["label"].names
-    columns["label"] = [names.index(known[number]) if number >= 0 else -1 for number in columns["label"]]
+    class_names = part.features["label"].names
+    columns["label"] = [names.index(class_names[number]) if number >= 0 else -1 for number in columns["label"]]
     columns["shift"] = part.features["shift"].int2str(columns["shift"])
     columns |= {
         "split": [str(part.split)] * len(part),

@@ -46,10 +46,10 @@ def main() -> None:
         world = toy_spawrious(Path(folder) / "spawrious", size=_FOLDER)
         data: Any = load_dataset("spawrious", "o2o_hard", data_dir=str(world), cache_dir=folder)
         model = LogisticRegression(C=100, max_iter=5000).fit(colors(data["train"]), data["train"]["label"])
-        made = predictions(data["test"], model.decision_function(colors(data["test"])))
+        answers = predictions(data["test"], model.decision_function(colors(data["test"])))
         drawings = {
-            "confusion_by_context": oochub.evaluate(made, resamples=100).plot("confusion_by_context"),
-            "misclassified_pictures": misclassified_pictures(made, datasets={"o2o_hard": data}, columns=3),
+            "confusion_by_context": oochub.evaluate(answers, resamples=100).plot("confusion_by_context"),
+            "misclassified_pictures": misclassified_pictures(answers, datasets={"o2o_hard": data}, columns=3),
         }
     for name, ax in drawings.items():
         figure: Any = ax.figure.canvas.figure

@@ -35,8 +35,8 @@ def main() -> None:
         control = toy_spawrious(folder / "control", size=60, correlation=False)
         linked, free = (trained(folder, raw, name) for raw, name in ((world, "linked"), (control, "unlinked")))
         data = oochub.load(_CONFIG, data_dir=str(world))
-        found = attention(str(linked), data, beside=str(free), pictures=5, masks=folder / "masks", cache=False)
-        figure = saliency(found).figure.canvas.figure
+        maps = attention(str(linked), data, beside=str(free), pictures=5, masks=folder / "masks", cache=False)
+        figure = saliency(maps).figure.canvas.figure
     figure.savefig(_FIGURES / "saliency.png", dpi=120, metadata={"Software": None})
     pyplot.close("all")
 

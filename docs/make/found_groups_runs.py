@@ -2,7 +2,7 @@
 
 Each seed has its ERM run; `oochub.contexts` clusters the features of that very model, of whole images as GEORGE does,
 on the training split, and what it finds becomes the environments of the methods. Run by
-`python docs/make/found_groups_runs.py`; it goes on where it was stopped.
+`python docs/make/found_groups_runs.py`; it resumes where it was interrupted.
 """
 
 import json
@@ -126,8 +126,13 @@ def rows_of(
             source, environments, wrong, k = task, "group" if method.groups == "true" else None, WrongGroups(*_NAN), 0
             if method.groups == "found":
                 place = folder / "found" / f"{task.replace('/', '-')}-{seed}-{method.k or 'silhouette'}"
-                found = _find_clusters(task, raw, folder / "runs" / erm.id, place, method.k)
-                source, environments, wrong, k = str(place), FOUND, _measure_wrong(found), _describe_clusters(found)
+                clusters = _find_clusters(task, raw, folder / "runs" / erm.id, place, method.k)
+                source, environments, wrong, k = (
+                    str(place),
+                    FOUND,
+                    _measure_wrong(clusters),
+                    _describe_clusters(clusters),
+                )
             run = _run(source, title, method, seed, common, environments=environments)
             result = measure(run, folder / "runs" / run.id, data_dir=str(raw) if source == task else None)
             row = {"task": task, "method": title, "objective": method.objective, "groups": method.groups, "k": k}

@@ -29,16 +29,16 @@ def found_groups_section(table: pd.DataFrame, about: dict[str, Any]) -> str:
 def _describe_world(table: pd.DataFrame, task: str, label_alone: float) -> list[str]:
     of = {title: table[table["method"] == title] for title in METHODS}
     erm = of["ERM"].set_index("seed")["worst_group"]
-    beats: dict[str, list[str]] = {given: [] for given in _GIVEN}
+    beats: dict[str, list[str]] = {groups: [] for groups in _GIVEN}
     rows = []
     for title, runs in of.items():
         worst, average = interval(runs, "worst_group"), interval(runs, "average")
         verdict = "" if title == "ERM" else against(worst, interval(of["ERM"], "worst_group"))
         ahead = int((runs["worst_group"].to_numpy() > erm.loc[runs["seed"]].to_numpy()).sum())
-        given = runs["groups"].iloc[0]
+        groups = runs["groups"].iloc[0]
         if verdict == BEATS:
-            beats[given].append(title)
-        is_found = given == "found"
+            beats[groups].append(title)
+        is_found = groups == "found"
         cells = [
             f"**{title}**" if title == "ERM" else title,
             _format_each(runs["k"], "d") if is_found else format_numbers.ABSENT,
@@ -50,7 +50,7 @@ def _describe_world(table: pd.DataFrame, task: str, label_alone: float) -> list[
             verdict or format_numbers.ABSENT,
         ]
         rows.append(f"| {' | '.join(cells)} |")
-    shown = "; ".join(f"{words}: {', '.join(beats[given]) or 'none'}" for given, words in _GIVEN.items())
+    shown = "; ".join(f"{words}: {', '.join(beats[groups]) or 'none'}" for groups, words in _GIVEN.items())
     no_more = [title for title, runs in of.items() if (runs["mixed_groups"] >= label_alone - 1e-9).all()]
     smallest = int(table["worst_group.n"].min())
     return [
@@ -70,7 +70,7 @@ def _format_each(values: pd.Series, form: str) -> str:
 
 _PREFACE = """## Groups that were found
 
-This is for data whose groups nobody labelled: `oochub contexts --contexts clusters` groups the training rows by what
+This is for data without group labels: `oochub contexts --contexts clusters` groups the training rows by what
 the ERM model of the same seed sees in whole images (`region=picture`), less the mean of each class (GEORGE, Sohoni et
 al. 2020). The methods are then given class by cluster (`--environments label/contexts`) instead of class by context.
 Clusters are found on the training split alone.

@@ -130,9 +130,11 @@ def _nll(columns: Columns) -> Array:
 
 def _numbers_of_classes(columns: Columns, sampling: Sampling) -> dict[str, Estimate]:
     shared = _shared(sampling)
-    found = {name: _of(name, columns, **shared) for name in ("accuracy", "nll", "ece", "auc", "auc_hard", "f1_macro")}
+    estimates = {
+        name: _of(name, columns, **shared) for name in ("accuracy", "nll", "ece", "auc", "auc_hard", "f1_macro")
+    }
     confidence, right = columns["probability"].max(axis=1), _right(columns)
-    found["overconfidence"] = mean_estimate(
+    estimates["overconfidence"] = mean_estimate(
         confidence - right,
         sampling,
         are_shares=False,
@@ -141,7 +143,7 @@ def _numbers_of_classes(columns: Columns, sampling: Sampling) -> dict[str, Estim
     )
     bin_ = (confidence > 0.8) & (confidence <= 0.9)
     if bin_.any():
-        found["accuracy of a bin of confidence"] = mean_estimate(right[bin_], sampling.of_rows(bin_))
+        estimates["accuracy of a bin of confidence"] = mean_estimate(right[bin_], sampling.of_rows(bin_))
     hard = columns["challenge"] != "easy"
     if hard.any() and not hard.all():
         sides = [{name: column[rows] for name, column in columns.items()} for rows in (~hard, hard)]
@@ -151,17 +153,17 @@ def _numbers_of_classes(columns: Columns, sampling: Sampling) -> dict[str, Estim
         for name in ("accuracy", "nll", "auc"):
             arrays = [_taken(name, side) for side in sides]
             own = {name: value for name, value in shared.items() if name != "cluster"}
-            found[f"gap of {name}"] = gap(oochub.get("metric", name), *arrays, **own, **clusters)
+            estimates[f"gap of {name}"] = gap(oochub.get("metric", name), *arrays, **own, **clusters)
         taken = [{**_taken("accuracy", side), "area": side["area"]} for side in sides]
-        found["matched gap of accuracy"] = estimate_matched_gap(
+        estimates["matched gap of accuracy"] = estimate_matched_gap(
             "accuracy", *taken, column="area", seed=sampling.seed, resamples=sampling.resamples, **clusters
         ).estimate
     against = columns["context"] != (columns["label"] == 1)
-    found["gap of a found context"] = stratified_gap(
+    estimates["gap of a found context"] = stratified_gap(
         right, against, columns["label"], cluster=sampling.cluster
     ).estimate
-    found["lift of a context"] = lift(columns["context"], columns["label"] == 1, sampling)
-    return found
+    estimates["lift of a context"] = lift(columns["context"], columns["label"] == 1, sampling)
+    return estimates
 
 
 def _truth_of_classes(columns: Columns) -> dict[str, float]:
@@ -201,14 +203,14 @@ def _numbers_of_groups(columns: Columns, sampling: Sampling) -> dict[str, Estima
     shared = _shared(sampling)
     worst = _of("worst_group", columns, **shared)
     weights = {group: 1.0 for group in np.unique(columns["group"]).tolist()}
-    found = {f"worst group's {name}": worst[name] for name in ("accuracy", "nll")}
-    found["adjusted accuracy"] = _of("adjusted_accuracy", columns, options={"weights": weights}, **shared)
+    estimates = {f"worst group's {name}": worst[name] for name in ("accuracy", "nll")}
+    estimates["adjusted accuracy"] = _of("adjusted_accuracy", columns, options={"weights": weights}, **shared)
     first = columns["group"] == 0
     if first.any():
         part = {name: column[first] for name, column in columns.items()}
         own = {**shared, "cluster": None if sampling.cluster is None else sampling.cluster[first]}
-        found |= {f"{name} of a group": _of(name, part, **own) for name in ("accuracy", "nll")}
-    return found
+        estimates |= {f"{name} of a group": _of(name, part, **own) for name in ("accuracy", "nll")}
+    return estimates
 
 
 def _truth_of_groups(columns: Columns) -> dict[str, float]:
@@ -237,11 +239,13 @@ def _draw_detection(rng: np.random.Generator, cluster: Array, _groups: int) -> d
 
 def _numbers_of_detection(columns: Columns, sampling: Sampling) -> dict[str, Estimate]:
     shared = _shared(sampling)
-    found = {name: _of(name, columns, **shared) for name in ("auroc_new_class", "auroc_failure", "correct_discarded")}
-    found["fpr_at_tpr"] = _of("fpr_at_tpr", columns, **shared)
-    found["average_precision"] = _of("average_precision", columns, **shared)
+    estimates = {
+        name: _of(name, columns, **shared) for name in ("auroc_new_class", "auroc_failure", "correct_discarded")
+    }
+    estimates["fpr_at_tpr"] = _of("fpr_at_tpr", columns, **shared)
+    estimates["average_precision"] = _of("average_precision", columns, **shared)
     parts = _of("ood_breakdown", columns, **shared)
-    return found | {f"ood_breakdown.{name}": part for name, part in parts.items()}
+    return estimates | {f"ood_breakdown.{name}": part for name, part in parts.items()}
 
 
 def _truth_of_detection(columns: Columns) -> dict[str, float]:
@@ -385,8 +389,8 @@ def _shared(sampling: Sampling) -> dict[str, Any]:
 
 def _of(name: str, columns: Columns, **sampling: Any) -> Any:
     metric = oochub.get("metric", name)
-    given = {each: columns[each] for each in read_metric(metric).arrays if each in columns and each != "groups"}
-    return estimate(metric, given, **sampling)
+    arrays = {array: columns[array] for array in read_metric(metric).arrays if array in columns and array != "groups"}
+    return estimate(metric, arrays, **sampling)
 
 
 FAMILIES: dict[str, Family] = {

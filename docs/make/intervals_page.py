@@ -1,7 +1,7 @@
 """Writes docs/intervals.md: how often the intervals of a report hold the truth. `python docs/make/intervals_page.py`.
 
 Each cell of docs/intervals/ is a JSON of counts over worlds with a known truth (docs/make/interval_worlds.py), written
-when it is whole: a run that was stopped goes on where it was.
+when it is whole: an interrupted run resumes.
 """
 
 import argparse
@@ -108,13 +108,13 @@ def simulate(folder: Path, cells: Iterable[Cell] = CELLS, *, worlds: int = WORLD
 
 def read(folder: Path) -> dict[Cell, dict[str, Count]]:
     """The counts of every cell that a folder holds, in the order of the table."""
-    found = {}
+    worlds = {}
     for cell in CELLS:
         path = folder / f"{cell}.json"
         if path.exists():
             content = json.loads(path.read_text("utf-8"))
-            found[cell] = {name: Count(**own) for name, own in content["numbers"].items()}
-    return found
+            worlds[cell] = {name: Count(**own) for name, own in content["numbers"].items()}
+    return worlds
 
 
 def page(counts: Mapping[Cell, Mapping[str, Count]]) -> str:
@@ -203,20 +203,21 @@ pass a model that is exactly at its bound; it shall be 3.5% or less.
 """
 _PREFACE = """# Do the intervals hold?
 
-A 95% interval shall hold the true value in 95 of 100 data sets like yours. This page draws such data sets from
+A 95% interval shall hold the true value in 95 of 100 datasets like yours. This page draws such datasets from
 populations whose truth is known, {fewest:,} to {most:,} for each number of a cell, gives each the interval that a
 report shows, and counts how often it holds the truth. Rows of a cluster share an effect (intraclass correlation 0.2).
 Clusters of falling size have 1, 1/2, 1/3, ... of the rows of the largest one.
 
 - A plain number is the coverage of intervals that the report shows without a caveat. It shall be .92 or more.
 - A number in *italics* is the coverage of intervals beside which the report says why they may be too narrow: "only 30
-  rows", "only 5 clusters". It shall be .80 or more where one in 20 data sets or more gets the caveat.
+  rows", "only 5 clusters". It shall be .80 or more where one in 20 datasets or more gets the caveat.
 - **low** marks a cell below these (a binomial test at 1%).
-- "none in 40%" counts the data sets that get no interval, and the reason why.
+- "none in 40%" counts the datasets that get no interval, and the reason why.
 
 Bootstraps have {resamples} resamples here in place of 1,000, which makes them cover slightly less.
-`python docs/make/intervals_page.py` simulates the table again (hours on two cores; it goes on where it was stopped),
-and `docs/make/interval_worlds.py` writes down the populations. [levels.md](levels.md) has the levels of the tests."""
+`python docs/make/intervals_page.py` simulates the table again (hours on two cores; it resumes where it was
+interrupted), and `docs/make/interval_worlds.py` writes down the populations. [levels.md](levels.md) has the levels of
+the tests."""
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -226,13 +227,13 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--folder", type=Path, default=FOLDER, help="Where the counts lie.")
     parser.add_argument("--jobs", type=int, default=None, help="Processes; default one a core.")
     parser.add_argument("--page", type=Path, default=PAGE, help="What is written.")
-    given: Any = parser.parse_args(words)
-    simulate(given.folder, worlds=given.worlds, jobs=given.jobs)
-    counts = read(given.folder)
-    given.page.write_text(page(counts), "utf-8")
+    arguments: Any = parser.parse_args(words)
+    simulate(arguments.folder, worlds=arguments.worlds, jobs=arguments.jobs)
+    counts = read(arguments.folder)
+    arguments.page.write_text(page(counts), "utf-8")
     low = [f"{name} of {cell}" for cell, own in counts.items() for name, each in own.items() if not each.is_fine]
-    said = f"{len(low)} numbers cover too little: {', '.join(low)}" if low else "all hold"
-    sys.stdout.write(f"{given.page}: {said}\n")
+    summary = f"{len(low)} numbers cover too little: {', '.join(low)}" if low else "all hold"
+    sys.stdout.write(f"{arguments.page}: {summary}\n")
 
 
 if __name__ == "__main__":

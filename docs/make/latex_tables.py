@@ -44,11 +44,11 @@ def paper(tables: Sequence[str], command: str) -> str:
 
 def make_papers() -> Iterator[tuple[str, str]]:
     """Each paper by its name."""
-    made = figures.made_of_toy_world()
-    reports = [each for each in made["reports"] if each.provenance.training]
-    one = next(each for each in reports if each.benchmark.config == _TASK)
+    predictions = figures.made_of_toy_world()
+    reports = [each for each in predictions["reports"] if each.provenance.training]
+    one = next(report for report in reports if report.benchmark.config == _TASK)
     yield "report", paper([one.to_latex()], "oochub report erm.json --latex erm.tex")
-    tables = [oochub.compare(*reports).to_latex(), oochub.compare(*_pick(made["predictions"])).to_latex()]
+    tables = [oochub.compare(*reports).to_latex(), oochub.compare(*_pick(predictions["predictions"])).to_latex()]
     yield "compare", paper(tables, "oochub compare reports/ --latex all.tex")
     yield "sweep", paper([_write_sweep()], "oochub sweep dogs.toml --latex dogs.tex")
 

@@ -152,8 +152,8 @@ def _percentile(rng: np.random.Generator, n: int, clusters: bool, effect: float)
 
 def _f1(rng: np.random.Generator, n: int, clusters: bool, effect: float) -> float:
     models = _models(rng, n, clusters, effect)
-    said = np.where(models.right, models.label, 1 - models.label)
-    counts = np.bincount(4 * models.label + 2 * said[0] + said[1], minlength=8)
+    answers = np.where(models.right, models.label, 1 - models.label)
+    counts = np.bincount(4 * models.label + 2 * answers[0] + answers[1], minlength=8)
     drawn = f1_change(rng.multinomial(n, counts / n, RESAMPLES))  # rows drawn again, counted by what they are
     change = drop_no_width(replicate_interval(drawn, float(f1_change(counts)), n, Sampling(), by_t=True))
     return interval_p_value(change, degrees=n - 1)
@@ -261,9 +261,13 @@ def cell(test: Test, n: int, clusters: bool, *, worlds: int = WORLDS) -> Cell:
         worlds: How many.
     """
     rng = np.random.default_rng(zlib.crc32(f"{test.asked} {n} {clusters}".encode()))
-    found = np.array([[test.world(rng, n, clusters, effect) for effect in (0.0, test.effect)] for _ in range(worlds)])
-    refused = (found <= LEVEL).sum(axis=0).tolist()
-    return Cell(test.asked, n, n // IN_CLUSTER if clusters else 0, worlds, *refused, int(np.isnan(found[:, 0]).sum()))
+    p_values = np.array(
+        [[test.world(rng, n, clusters, effect) for effect in (0.0, test.effect)] for _ in range(worlds)]
+    )
+    refused = (p_values <= LEVEL).sum(axis=0).tolist()
+    return Cell(
+        test.asked, n, n // IN_CLUSTER if clusters else 0, worlds, *refused, int(np.isnan(p_values[:, 0]).sum())
+    )
 
 
 def read(path: Path) -> dict[tuple[str, int, bool], Cell]:
@@ -293,12 +297,12 @@ def run(path: Path, *, worlds: int = WORLDS, only: str = "") -> dict[tuple[str, 
     cells = read(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     for test, n, clusters in keys():
-        known = cells.get((test.asked, n, clusters))
-        if only in test.asked and (known is None or known.worlds < worlds):
-            made = cells[test.asked, n, clusters] = cell(test, n, clusters, worlds=worlds)
+        earlier = cells.get((test.asked, n, clusters))
+        if only in test.asked and (earlier is None or earlier.worlds < worlds):
+            result = cells[test.asked, n, clusters] = cell(test, n, clusters, worlds=worlds)
             with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(made._asdict()) + "\n")
-            print(made, flush=True)  # noqa: T201
+                file.write(json.dumps(result._asdict()) + "\n")
+            print(result, flush=True)  # noqa: T201
     return cells
 
 
@@ -308,12 +312,14 @@ def faults(cells: Sequence[Cell]) -> list[str]:
     Args:
         cells: Of any number of worlds.
     """
-    said = {test.asked: test.is_conservative for test in TESTS}
+    conservative = {test.asked: test.is_conservative for test in TESTS}
     too_often = [
-        f"{each.asked}, n = {each.n}: {each.refused} of {each.worlds}" for each in cells if each.is_above(HIGH)
+        f"{cell.asked}, n = {cell.n}: {cell.refused} of {cell.worlds}" for cell in cells if cell.is_above(HIGH)
     ]
     silent = [
-        f"{each.asked}, n = {each.n}: too seldom" for each in cells if each.is_below(LOW) and not said[each.asked]
+        f"{cell.asked}, n = {cell.n}: too seldom"
+        for cell in cells
+        if cell.is_below(LOW) and not conservative[cell.asked]
     ]
     return too_often + silent
 
@@ -367,8 +373,8 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, default=WORLDS)
     parser.add_argument("--only", default="")
     parser.add_argument("--page", action="store_true", help="write the page of the cells that are there")
-    given = parser.parse_args()
-    cells = read(CELLS) if given.page else run(CELLS, worlds=given.worlds, only=given.only)
+    arguments = parser.parse_args()
+    cells = read(CELLS) if arguments.page else run(CELLS, worlds=arguments.worlds, only=arguments.only)
     PAGE.write_text(page(cells), "utf-8")
 
 

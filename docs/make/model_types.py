@@ -75,8 +75,8 @@ def measure_head(name: str, folder: Path) -> float:
     processor = _saved_processor(folder)
     data = rows(("a", "b")).remove_columns("label")
     with torch.no_grad():
-        made = [model(**processor(row["image"], return_tensors="pt")) for row in data]
-    own = [(each["logits"] if "logits" in each else each.last_hidden_state)[0].numpy() for each in made]
+        outputs = [model(**processor(row["image"], return_tensors="pt")) for row in data]
+    own = [(output["logits"] if "logits" in output else output.last_hidden_state)[0].numpy() for output in outputs]
     return _difference(oochub.predict(folder, data, mode="head", **_QUIET).logits, own)
 
 
@@ -104,8 +104,8 @@ def measure_presence(name: str, folder: Path) -> float:
     own = []
     with torch.no_grad():
         for row in data:
-            made = model(**processor(row["image"], return_tensors="pt"))
-            logits = made["class_queries_logits" if "class_queries_logits" in made else "logits"][0].double()
+            outputs = model(**processor(row["image"], return_tensors="pt"))
+            logits = outputs["class_queries_logits" if "class_queries_logits" in outputs else "logits"][0].double()
             if logits.ndim == 3:
                 scores = logits.softmax(0)[car]
             elif logits.shape[-1] == len(tiny_detectors.NAMES) + 1:
@@ -131,11 +131,11 @@ def measure_linear_probe(name: str, folder: Path) -> float:
     with torch.no_grad():
         for image in pixels.split(1):
             read = image[:, None].expand(-1, frames, -1, -1, -1) if frames else image
-            made = model(**{model.main_input_name: read})
+            outputs = model(**{model.main_input_name: read})
             if encoder.pooling.startswith("pooler"):
-                own.append(made.pooler_output.flatten().numpy())
+                own.append(outputs.pooler_output.flatten().numpy())
             else:
-                hidden = made.last_hidden_state if "last_hidden_state" in made else made.feature_maps[-1]
+                hidden = outputs.last_hidden_state if "last_hidden_state" in outputs else outputs.feature_maps[-1]
                 own.append((hidden.mean(1) if hidden.ndim == 3 else hidden.mean((2, 3)))[0].numpy())
         return _difference(encoder(pixel_values=pixels).numpy(), own)
 
@@ -147,10 +147,10 @@ def measure_multiple_choice(name: str, folder: Path) -> float:
     else:
         types = {**more_chat_models.MORE, **torchvision_chat_models.TORCHVISION}
         more_chat_models.more_chat_model(folder, name, types[name])
-    found = bare_answers.compare(folder)
-    if not found.writes_the_same:
+    difference = bare_answers.compare(folder)
+    if not difference.writes_the_same:
         raise ValueError(f"{name} writes another text than transformers alone")
-    return found.difference
+    return difference.difference
 
 
 OF_WORDS = {{"blip_2": "blip-2", "kosmos2_5": "kosmos-2.5"}.get(kind, kind): kind for kind in tiny_chat_models.KINDS}
@@ -181,13 +181,17 @@ def measure(mode: str, name: str) -> float:
 def measure_all() -> dict[str, Any]:
     """The types of this environment with their modes, reasons and differences."""
     types = {}
-    for each in list_supported_models():
-        found = {
-            mode: float(f"{measure(mode, each.model_type):.1e}")
+    for supported_model in list_supported_models():
+        differences = {
+            mode: float(f"{measure(mode, supported_model.model_type):.1e}")
             for mode, (_, known) in MEASURES.items()
-            if mode in each.modes and each.model_type in known
+            if mode in supported_model.modes and supported_model.model_type in known
         }
-        types[each.model_type] = {"modes": list(each.modes), "reason": each.reason, "differences": found}
+        types[supported_model.model_type] = {
+            "modes": list(supported_model.modes),
+            "reason": supported_model.reason,
+            "differences": differences,
+        }
     return {"transformers": transformers.__version__, "types": types}
 
 
@@ -198,8 +202,8 @@ def page(numbers: Mapping[str, Any]) -> str:
     images = {name: each for name, each in types.items() if name not in words or _is_about(each, _OTHERS)}
     served = {name: each for name, each in images.items() if {*each["modes"]} & {*_OTHERS}}
     largest = {name: max(own) for name, each in served.items() if (own := _differences(each, _OTHERS))}
-    asked = {name: each for name, each in words.items() if "multiple_choice" in each["modes"]}
-    nats = {name: each["differences"]["multiple_choice"] for name, each in asked.items()}
+    chat_types = {name: each for name, each in words.items() if "multiple_choice" in each["modes"]}
+    nats = {name: each["differences"]["multiple_choice"] for name, each in chat_types.items()}
     texts = (
         f"transformers {numbers['transformers']} has {len(images)} types of image models besides those that answer in "
         f"words. With the extra `vision` (timm and torchvision) oochub serves {len(served)} of them; `oochub show "
@@ -223,11 +227,11 @@ def page(numbers: Mapping[str, Any]) -> str:
     lines += ["", "Not served:", "", *_list_reasons(images, served), "", "## Models that answer in words", ""]
     text = (
         f"transformers has {len(words)} types that read an image with a prompt (`AutoModelForImageTextToText`). With "
-        f"the extra `vision` oochub serves {len(asked)} of them, each by `multiple_choice` and `generate`. The largest "
-        "difference is between the log-likelihoods, in nats, of answers of 1, 3 and 9 tokens by `multiple_choice` and "
-        "by one bare pass over prompt and answer, for tiny models with random weights, three images of two shapes, in "
-        f"batches of 1 and 3, in float32; it is {max(nats.values()):.1e} at most. What `generate` writes is the text "
-        "that `generate` of transformers writes, for each of these types."
+        f"the extra `vision` oochub serves {len(chat_types)} of them, each by `multiple_choice` and `generate`. The "
+        "largest difference is between the log-likelihoods, in nats, of answers of 1, 3 and 9 tokens by "
+        "`multiple_choice` and by one bare pass over prompt and answer, for tiny models with random weights, three "
+        f"images of two shapes, in batches of 1 and 3, in float32; it is {max(nats.values()):.1e} at most. What "
+        "`generate` writes is the text that `generate` of transformers writes, for each of these types."
     )
     lines += [
         *textwrap.wrap(text, 120, break_on_hyphens=False),
@@ -235,8 +239,8 @@ def page(numbers: Mapping[str, Any]) -> str:
         "| `model_type` | largest difference |",
         "|---|---|",
     ]
-    lines += [f"| `{name}` | {nats[name]:.1e} |" for name in asked]
-    lines += ["", "Not asked:", "", *_list_reasons(words, asked)]
+    lines += [f"| `{name}` | {nats[name]:.1e} |" for name in chat_types]
+    lines += ["", "Not asked:", "", *_list_reasons(words, chat_types)]
     return "\n".join(lines) + "\n"
 
 

@@ -85,13 +85,13 @@ def measure_ranking(columns: Mapping[str, Array], sampling: Sampling) -> dict[st
     own = [None if sampling.cluster is None else sampling.cluster[rows] for rows in _sides(columns)]
     auc, precision = oochub.get("metric", "auc"), oochub.get("metric", "average_precision")
     easy = {"score": sides[0]["score"], "is_ood": sides[0]["label"] == 0}
-    found = {"AUC, easy rows": estimate(auc, sides[0], cluster=own[0], **shared)}
-    found["AUC, hard rows"] = estimate(auc, sides[1], cluster=own[1], **shared)
-    found["gap of AUC"] = gap(auc, *sides, in_cluster=own[0], out_cluster=own[1], **shared)
+    estimates = {"AUC, easy rows": estimate(auc, sides[0], cluster=own[0], **shared)}
+    estimates["AUC, hard rows"] = estimate(auc, sides[1], cluster=own[1], **shared)
+    estimates["gap of AUC"] = gap(auc, *sides, in_cluster=own[0], out_cluster=own[1], **shared)
     for name, positive in (("class 1", "id"), ("class 0", "ood")):
         options = {"positive": positive}
-        found[f"average precision of {name}"] = estimate(precision, easy, cluster=own[0], options=options, **shared)
-    return found
+        estimates[f"average precision of {name}"] = estimate(precision, easy, cluster=own[0], options=options, **shared)
+    return estimates
 
 
 def find_truths(columns: Mapping[str, Array]) -> dict[str, float]:

@@ -141,8 +141,8 @@ def draw_controls(predictions: Predictions, world: World, *, flipped: float, dra
     for draw in range(draws):
         drawn = _draw_contexts(predictions, np.random.default_rng([world.seed, draw]), flipped)
         settings = RepairSettings(at_most_lost=AT_MOST_LOST, draws=1, seed=draw)
-        made, _, _ = repair_predictions(drawn, settings)
-        counts[made.outcome] = counts.get(made.outcome, 0) + 1
+        repair, _, _ = repair_predictions(drawn, settings)
+        counts[repair.outcome] = counts.get(repair.outcome, 0) + 1
     return counts
 
 
@@ -188,12 +188,12 @@ def _repair(world: World, folder: Path, *, deep: bool) -> Result:
     started = time.process_time()
     out = folder / "repaired" / f"{DEEP if deep else ''}{world}"
     data = {"label": "label", "context": "context"}
-    made = oochub.repair(model, images, **data, at_most_lost=AT_MOST_LOST, deep=deep, draws=1, out=out)
+    repair = oochub.repair(model, images, **data, at_most_lost=AT_MOST_LOST, deep=deep, draws=1, out=out)
     seconds = time.process_time() - started
-    chosen = made.chosen
+    chosen = repair.chosen
     report = oochub.evaluate(Predictions.load(out / "features.parquet"))
     sides = {}
-    for name, own in (("inside", made.inside), ("outside", made.outside)):
+    for name, own in (("inside", repair.inside), ("outside", repair.outside)):
         if own is None:
             side = "in_context" if name == "inside" else "out_of_context"
             sides[name] = Side(before=Number.of(report[f"{side}/accuracy"]))
@@ -202,7 +202,7 @@ def _repair(world: World, folder: Path, *, deep: bool) -> Result:
                 before=Number.of(own.first), after=Number.of(own.second), difference=Number.of(own.difference)
             )
     method = chosen.method if chosen else "none"
-    return Result(outcome=made.outcome, method=method, seconds=seconds, **sides)
+    return Result(outcome=repair.outcome, method=method, seconds=seconds, **sides)
 
 
 def _write(target: Path, content: Any) -> None:

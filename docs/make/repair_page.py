@@ -1,6 +1,6 @@
 """Writes the tables of docs/repair.md: repairs in planted worlds and in controls. `python docs/make/repair_page.py`.
 
-Each world is a JSON of docs/repair/, written when it is whole: a run that was stopped goes on where it was. `--only`
+Each world is a JSON of docs/repair/, written when it is whole: an interrupted run resumes. `--only`
 takes part of a world's name, `--page` writes the page alone.
 """
 
@@ -87,7 +87,7 @@ def _summary(
 ) -> list[str]:
     better = [result for result in planted.values() if result.outcome == "better"]
     within = sum(result.inside.difference.value >= -0.05 for result in better)
-    asked = {
+    goals = {
         "planted worlds that are repaired": (f"{len(better)} of {len(planted)}", "at least 18 of 20"),
         "share of the gap that is closed, median of all planted worlds": (
             f"{100 * median(result.closed for result in planted.values()):.0f}%",
@@ -102,7 +102,7 @@ def _summary(
         "harder controls on features that are called better": (_claims(controls["harder"]), "at most 5%"),
     }
     lines = ["| what | measured | asked |", "|---|---|---|"]
-    return [*lines, *(f"| {what} | {found} | {goal} |" for what, (found, goal) in asked.items()), ""]
+    return [*lines, *(f"| {what} | {found} | {goal} |" for what, (found, goal) in goals.items()), ""]
 
 
 def _claims(outcomes: Mapping[str, int]) -> str:
@@ -217,16 +217,16 @@ def _run(world: World, folder: Path, numbers: Path) -> None:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Runs what is missing and writes the page."""
-    given = read_words(words, __doc__)
+    arguments = read_words(words, __doc__)
     from repair_numbers import make_encoders, read, read_controls
 
-    if not given.page:
-        worlds = [world for world in WORLDS if given.only in str(world)]
-        make_encoders(worlds, given.folder)
-        run_side_by_side(_run, worlds, given)
-    results = read(given.numbers, WORLDS)
-    made = tables(results, read_controls(given.numbers, WORLDS), read(given.numbers, WORLDS, deep=True))
-    PAGE.write_text(page(PAGE.read_text("utf-8"), made), "utf-8")
+    if not arguments.page:
+        worlds = [world for world in WORLDS if arguments.only in str(world)]
+        make_encoders(worlds, arguments.folder)
+        run_side_by_side(_run, worlds, arguments)
+    results = read(arguments.numbers, WORLDS)
+    text = tables(results, read_controls(arguments.numbers, WORLDS), read(arguments.numbers, WORLDS, deep=True))
+    PAGE.write_text(page(PAGE.read_text("utf-8"), text), "utf-8")
     counted = Counter(result.outcome for world, result in results.items() if world.is_planted)
     sys.stdout.write(f"{PAGE}: {json.dumps(counted)}\n")
 

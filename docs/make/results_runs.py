@@ -1,7 +1,7 @@
 """Does the runs of docs/results.md and keeps their numbers in docs/results/runs.parquet.
 
 Run by `python docs/make/results_runs.py`. Renders the toy worlds, sweeps both recipes of docs/results,
-and goes on where it was stopped.
+and resumes where it was interrupted.
 """
 
 import json
@@ -129,7 +129,9 @@ def main(
         for name, recipe in recipes.items():
             result = sweep(recipe, folder / name, measure=partial(measure, data_dir=str(worlds[name])), jobs=jobs)
             if result.failed:
-                raise OochubError(f"{result.failed} of {result.runs} runs failed; {result.page} lists their errors.")
+                raise OochubError(
+                    f"{result.failed} of {result.runs} runs failed; their errors are listed in {result.page}."
+                )
     tables = [rows_of(recipe, folder / name) for name, recipe in recipes.items()]
     planned = [(run.task, run.method) for recipe in recipes.values() for stage in plan_stages(recipe) for run in stage]
     write(tables, planned, table)

@@ -256,7 +256,7 @@ _PREFACE = """# From a laptop to a hundred machines
 ## What you do
 
 A prediction of more rows than a part (8,192 rows, or 2^24 numbers) writes each part when it is complete, into the
-hidden folder `.<name>.parts` beside `--out`. A run that is killed goes on after its last complete part: give the same
+hidden folder `.<name>.parts` beside `--out`. A run that is killed resumes after its last complete part: give the same
 line again.
 
 ```bash
@@ -292,7 +292,7 @@ one process, and so are the contexts of `oochub contexts`, which takes the same 
 torchrun --nproc_per_node 8 -m oochub.cli predict MODEL SOURCE --out predictions.parquet
 ```
 
-Both share out the rows of the data set as it is loaded. Keep images in Parquet or WebDataset shards: a store of
+Both share out the rows of the dataset as it is loaded. Keep images in Parquet or WebDataset shards: a store of
 single files is slow to list long before a billion.
 """
 

@@ -32,12 +32,12 @@ def walls(slope: Mapping[str, Mapping[str, Any]], memory: Mapping[str, Mapping[s
         memory: Bytes by `predict_1000` and `evaluate_2`, as slopes.json has them.
         size: What there is.
     """
-    found = []
+    costs = []
     week = 7 * 86_400
     for job, stages in jobs(slope).items():
         for stage in stages:
             seconds = stage.seconds(size)
-            found.append(
+            costs.append(
                 Wall(
                     name=f"{job}: {stage.name.removeprefix('or ')}, a week",
                     ratio=seconds / week,
@@ -46,7 +46,7 @@ def walls(slope: Mapping[str, Mapping[str, Any]], memory: Mapping[str, Mapping[s
                 )
             )
     rows = bytes_a_row(memory["predict_1000"]) * WEB
-    found.append(
+    costs.append(
         Wall(
             name="a billion web images: the rows of one file in memory",
             ratio=rows / size.memory,
@@ -57,7 +57,7 @@ def walls(slope: Mapping[str, Mapping[str, Any]], memory: Mapping[str, Mapping[s
     if size.gpus:
         decoded = size.cores / slope["decode"]["cpu"]
         fed = size.gpus * GPU_RATES["lite0"]
-        found.append(
+        costs.append(
             Wall(
                 name="EfficientNet-Lite0: cores that decode for the GPUs",
                 ratio=fed / decoded,
@@ -66,7 +66,7 @@ def walls(slope: Mapping[str, Mapping[str, Any]], memory: Mapping[str, Mapping[s
             )
         )
         read = min(GPU_RATES["resnet50"] * size.gpus, decoded) * PICTURE * size.machines
-        found.append(
+        costs.append(
             Wall(
                 name="a billion web images: reading from one store of 10 GB/s",
                 ratio=read / 10e9,
@@ -74,7 +74,7 @@ def walls(slope: Mapping[str, Mapping[str, Any]], memory: Mapping[str, Mapping[s
                 instead="shards on the machines' own disks, or a store that gives more",
             )
         )
-    return sorted(found, key=lambda wall: -wall.ratio)
+    return sorted(costs, key=lambda wall: -wall.ratio)
 
 
 _INSTEAD = {

@@ -93,40 +93,40 @@ class Stub:
 
     def _write_mode_options(self) -> str:
         """The options of the hub's own modes; those of a mode of somebody else go through as `**dict[str, Any]`."""
-        found: dict[str, set[str]] = defaultdict(set)
+        options: dict[str, set[str]] = defaultdict(set)
         for mode in catalog.names("mode"):
             if catalog.module_name("mode", mode).startswith("oochub."):
-                for each in inspect.signature(catalog.get("mode", mode), eval_str=True).parameters.values():
-                    if each.kind is each.KEYWORD_ONLY:
-                        found[each.name] |= {self._spell(kind) for kind in _list_union(each.annotation)}
+                for parameter in inspect.signature(catalog.get("mode", mode), eval_str=True).parameters.values():
+                    if parameter.kind is parameter.KEYWORD_ONLY:
+                        options[parameter.name] |= {self._spell(kind) for kind in _list_union(parameter.annotation)}
         entries = {
-            name: " | ".join(sorted(kinds, key=lambda kind: (kind == "None", kind))) for name, kinds in found.items()
+            name: " | ".join(sorted(kinds, key=lambda kind: (kind == "None", kind))) for name, kinds in options.items()
         }
         return _write_dictionary("_ModeOptions", "TypedDict", entries)
 
     def _write_rest(self, name: str) -> str:
         """The options that a function takes and does not list; "" without any."""
-        known = inspect.signature(oochub.predict).parameters
+        parameters = inspect.signature(oochub.predict).parameters
         taken = list_records(FUNCTIONS[name]).values()
         rest = [option for each in taken for option in each.names if option not in each.listed]
-        entries = {option: self._spell(known[option].annotation) for option in rest}
+        entries = {option: self._spell(parameters[option].annotation) for option in rest}
         return _write_dictionary(_name_rest(name), "_ModeOptions", entries) if rest else ""
 
     def _write_protocol(self, name: str) -> str:
         signature = inspect.signature(FUNCTIONS[name])
         keywords, first = {}, ["self"]
         rest = ""
-        for each in signature.parameters.values():
-            typed = f"{each.name}: {self._spell(each.annotation)}"
-            typed += "" if each.default is each.empty else f" = {_spell_default(each.default)}"
-            if each.kind is each.KEYWORD_ONLY:
-                keywords[each.name] = typed
-            elif each.kind is each.VAR_KEYWORD:
-                rest = f"**{self._name_rest_type(name, each)}"
-            elif each.kind is each.VAR_POSITIONAL:
+        for parameter in signature.parameters.values():
+            typed = f"{parameter.name}: {self._spell(parameter.annotation)}"
+            typed += "" if parameter.default is parameter.empty else f" = {_spell_default(parameter.default)}"
+            if parameter.kind is parameter.KEYWORD_ONLY:
+                keywords[parameter.name] = typed
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                rest = f"**{self._name_rest_type(name, parameter)}"
+            elif parameter.kind is parameter.VAR_POSITIONAL:
                 first.append(f"*{typed}")
             else:
-                first += [typed, "/"] if each.kind is each.POSITIONAL_ONLY else [typed]
+                first += [typed, "/"] if parameter.kind is parameter.POSITIONAL_ONLY else [typed]
         if not any(each.startswith("*") for each in first):
             first.append("*")
         overloads = [
@@ -140,7 +140,7 @@ class Stub:
         return f"class {_name_protocol(name)}(Protocol):\n" + "".join(mark + call for call in calls)
 
     def _name_rest_type(self, name: str, parameter: inspect.Parameter) -> str:
-        if any(each.names != each.listed for each in list_records(FUNCTIONS[name]).values()):
+        if any(record.names != record.listed for record in list_records(FUNCTIONS[name]).values()):
             return f"{parameter.name}: Unpack[{_name_rest(name)}]"
         return f"{parameter.name}: Unpack[_ModeOptions]" if name == "predict" else f"{parameter.name}: Any"
 
@@ -189,7 +189,7 @@ def _write_dictionary(name: str, base: str, entries: Mapping[str, str]) -> str:
 
 
 def _write_call(parameters: Iterable[str], result: str, text: str) -> str:
-    lines = "".join(f"        {each},\n" for each in parameters)
+    lines = "".join(f"        {parameter},\n" for parameter in parameters)
     if not text:
         return f"    def __call__(\n{lines}    ) -> {result}: ...\n"
     quotes = 'r"""' if "\\" in text else '"""'

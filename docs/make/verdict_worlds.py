@@ -160,13 +160,13 @@ def tell(world: World, draws: range) -> Told:
         world: One of `EVERY`.
         draws: Their numbers.
     """
-    said: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number in draws:
             with tempfile.TemporaryDirectory() as folder:
-                said[read_answer(make_report(world, number, Path(folder)))] += 1
-    return Told(world.name, len(draws), dict(said))
+                counts[read_answer(make_report(world, number, Path(folder)))] += 1
+    return Told(world.name, len(draws), dict(counts))
 
 
 def read(path: Path = WORLDS) -> dict[str, Told]:
@@ -175,14 +175,14 @@ def read(path: Path = WORLDS) -> dict[str, Told]:
     Args:
         path: A file of lines of JSON, which need not exist.
     """
-    found = {}
+    results = {}
     for line in path.read_text("utf-8").splitlines() if path.is_file() else []:
         try:
             each = Told(**json.loads(line))
         except (ValueError, TypeError):
             continue
-        found[each.name] = each
-    return found
+        results[each.name] = each
+    return results
 
 
 def faults(told: dict[str, Told]) -> list[str]:
@@ -247,14 +247,14 @@ def run(path: Path = WORLDS, *, times: int = TIMES, only: str = "") -> dict[str,
     path.parent.mkdir(parents=True, exist_ok=True)
     for done in range(0, times, _TOGETHER):
         for world in EVERY:
-            known = told.get(world.name, Told(world.name, 0, {}))
-            if only in world.name and known.worlds == done:
+            earlier = told.get(world.name, Told(world.name, 0, {}))
+            if only in world.name and earlier.worlds == done:
                 more = tell(world, range(done, min(done + _TOGETHER, times)))
-                said = dict(Counter(known.said) + Counter(more.said))
-                made = told[world.name] = Told(world.name, known.worlds + more.worlds, said)
+                counts = dict(Counter(earlier.said) + Counter(more.said))
+                total = told[world.name] = Told(world.name, earlier.worlds + more.worlds, counts)
                 with path.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(made._asdict()) + "\n")
-                print(made, flush=True)  # noqa: T201
+                    file.write(json.dumps(total._asdict()) + "\n")
+                print(total, flush=True)  # noqa: T201
     return told
 
 

@@ -36,16 +36,16 @@ def percentile(read: Callable[[], Iterable[Array]], size: int, percent: float) -
 
 def _find_rank(read: Callable[[], Iterable[Array]], rank: int) -> tuple[float, int]:
     """The number of that rank from 0, and how many numbers equal to it stand above it."""
-    known, kind = 0, next(iter(read())).dtype
+    bits, kind = 0, next(iter(read())).dtype
     for shift in range(8 * kind.itemsize - _DIGIT, -1, -_DIGIT):
         counts = np.zeros(1 << _DIGIT, np.int64)
         for block in read():
-            counts += _count_block(block, shift, known)
+            counts += _count_block(block, shift, bits)
         below = np.cumsum(counts) - counts
         digit = int(np.searchsorted(below, rank, side="right")) - 1
         rank -= int(below[digit])
-        known = known << _DIGIT | digit
-    return _number(known, kind), int(counts[digit]) - 1 - rank
+        bits = bits << _DIGIT | digit
+    return _number(bits, kind), int(counts[digit]) - 1 - rank
 
 
 def _count_block(block: Array, shift: int, known: int) -> Array:

@@ -1,4 +1,4 @@
-"""ASH-B: the energy after the smaller activations are dropped and the others made equal."""
+"""ASH-B: the energy after small activations are pruned and the rest binarized."""
 
 from oochub.detector import Detector
 from oochub.eval_modules.detectors._activations import count_kept, find_largest

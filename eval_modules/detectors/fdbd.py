@@ -50,7 +50,7 @@ class Fdbd(Detector):
         if not apart.all():
             first, other = np.argwhere(apart == 0)[0]
             raise OochubError(
-                f"Classes {first} and {other} have equal weights, so there is no boundary between them. Leave fdbd out "
+                f"Classes {first} and {other} have equal weights, so there is no boundary between them. Remove fdbd "
                 "for this model."
             )
         self.mean, self.apart = gathered.mean, apart

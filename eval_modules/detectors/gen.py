@@ -1,4 +1,4 @@
-"""GEN: a generalized entropy of the largest softmax probabilities, which small ones weigh heavily in."""
+"""GEN: a generalized entropy of the largest softmax probabilities, sensitive to small ones."""
 
 import numpy as np
 

@@ -111,8 +111,8 @@ class Knn(Detector):
         some = np.linspace(0, len(features) - 1, min(len(features), _SAMPLED)).astype(int)
         queries = unit_rows(np.asarray(features)[some].astype(np.float64))
         exact = kth_nearest(queries, self._bank, self.k)
-        found = -2 * self._graph.candidates(queries, self.k)[0]
-        near = found <= exact[:, None] * (1 + _ALIKE) + _ALIKE
+        distances = -2 * self._graph.candidates(queries, self.k)[0]
+        near = distances <= exact[:, None] * (1 + _ALIKE) + _ALIKE
         return SearchRecall(float(near.mean()), len(some))
 
 

@@ -59,7 +59,7 @@ class Mahalanobis(Detector):
         if not self.rank:
             raise OochubError(
                 f"All {n:.0f} rows equal the mean of their class, so there is no covariance to measure distances "
-                "with. Give at least two different rows of some class."
+                "with. Pass at least two different rows of some class."
             )
         self.mean = gathered.origin + shift
         self.whitened_means = (total / count - shift) @ self.whitener

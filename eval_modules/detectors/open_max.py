@@ -98,14 +98,14 @@ class OpenMax(Detector):
         logits = rows["logits"]
         at = np.arange(len(logits))
         top = np.argsort(-logits, axis=1, kind="stable")[:, : self.alpha]
-        known, unknown = logits.copy(), np.zeros(len(logits))
+        revised, unknown = logits.copy(), np.zeros(len(logits))
         for i, of in enumerate(top.T):
             model = Weibull(self.start[of], self.shape[of], self.log_scale[of])
             weight = (1 - i / self.alpha) * model(np.linalg.norm(logits - self.means[of], axis=1))
             moved = logits[at, of] * weight
-            known[at, of] -= moved
+            revised[at, of] -= moved
             unknown += moved
-        return -probability(unknown - log_partition(known))
+        return -probability(unknown - log_partition(revised))
 
 
 class _Correct:

@@ -1,4 +1,4 @@
-"""ReAct: the energy after activations are cut off where few training activations are."""
+"""ReAct: the energy after activations are clipped at a high percentile of the training activations."""
 
 from collections.abc import Mapping
 

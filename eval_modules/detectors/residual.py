@@ -1,4 +1,4 @@
-"""Residual: the length of the part of the features that the training set hardly uses."""
+"""Residual: the norm of the features in the subspace that training features hardly use."""
 
 from collections.abc import Mapping
 

@@ -91,20 +91,20 @@ class BoxRowsState:
 
             drawn = draw_replicates(measure_rows, {"row": np.arange(n)}, sampling)
             shown = int(np.any([ranking.true > 0 for ranking in rankings], axis=0).sum())
-            found = [
+            estimates = [
                 _estimate(numbers, value, n, shown, sampling) for value, numbers in zip(values, drawn.T, strict=True)
             ]
         else:
-            found = [Estimate(np.nan, n=n, method="none", reason="no image has a true box") for _ in values]
-        return dict(zip(self.keys, found, strict=True)) if self.keys else found[0]
+            estimates = [Estimate(np.nan, n=n, method="none", reason="no image has a true box") for _ in values]
+        return dict(zip(self.keys, estimates, strict=True)) if self.keys else estimates[0]
 
     @classmethod
     def estimate_columns(
         cls, columns: Mapping[str, Array], sampling: Sampling, object_size: ObjectSize = "all"
     ) -> Estimate | dict[str, Estimate]:
         """`estimate` of columns, for `MetricFacts.interval`."""
-        found: Estimate | dict[str, Estimate] = cls._of(columns, object_size).estimate(sampling)
-        return found
+        result: Estimate | dict[str, Estimate] = cls._of(columns, object_size).estimate(sampling)
+        return result
 
     @classmethod
     def count_columns(
@@ -137,16 +137,16 @@ def measure_precision(rankings: Sequence[BoxRanking], times: Array) -> Array:
         rankings: The ranked boxes of each class.
         times: How often each image is there (n,).
     """
-    found = [ranking.measure_precision(times) for ranking in rankings if times @ ranking.true]
-    return np.mean(found, axis=0) if found else np.full(len(IOUS), np.nan)
+    precisions = [ranking.measure_precision(times) for ranking in rankings if times @ ranking.true]
+    return np.mean(precisions, axis=0) if precisions else np.full(len(IOUS), np.nan)
 
 
 def _estimate(drawn: Array, value: float, n: int, shown: int, sampling: Sampling) -> Estimate:
     """The interval of one number; `shown` images have a true box."""
     unit = "images" if sampling.cluster is None else sampling.unit
-    found = replicate_interval(drawn, float(value), n, sampling, unit=unit)
-    if shown < FEW_ROWS and not np.isnan(found.low):
+    estimate = replicate_interval(drawn, float(value), n, sampling, unit=unit)
+    if shown < FEW_ROWS and not np.isnan(estimate.low):
         few = f"only {shown} images have a true box: the interval may be too narrow"
-        reason = "; ".join(filter(None, [found.reason, few]))
-        found = Estimate.from_dict({**found.to_dict(), "reason": reason})
-    return drop_no_width(found)
+        reason = "; ".join(filter(None, [estimate.reason, few]))
+        estimate = Estimate.from_dict({**estimate.to_dict(), "reason": reason})
+    return drop_no_width(estimate)

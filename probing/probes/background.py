@@ -1,4 +1,4 @@
-"""How much of a model's answer is the object, and how much its background (`oochub audit --probe background`).
+"""How much a prediction depends on the object and on the background (`oochub audit --probe background`).
 
 The model is opened as its predictions were made, to answer for other images.
 """
@@ -64,11 +64,11 @@ class Background:
         seed: Random seed for drawing the rows and backgrounds.
 
     Raises:
-        OochubError: Two ways to say where the object is, a folder or a model that is not there, no rows.
+        OochubError: The object is located in two ways, a folder or a model that is not there, no rows.
 
     >>> Background(masks="here", boxes="there")
     Traceback (most recent call last):
-    oochub.errors.OochubError: masks= and boxes= both say where the object is. Give one of them.
+    oochub.errors.OochubError: masks= and boxes= both locate the object. Pass one of them.
     """
 
     masks: str | Path | None = None
@@ -85,11 +85,11 @@ class Background:
             names = choose_wording(
                 " and ".join(f"{name}=" for name in given), " and ".join(f"--{name}" for name in given)
             )
-            raise OochubError(f"{names} both say where the object is. Give one of them.")
+            raise OochubError(f"{names} both locate the object. Pass one of them.")
         if self.label_map is not None and self.segmenter is None:
             raise OochubError(
-                "label_map says which classes of a segmentation model are yours. Give segmenter as well, or leave "
-                "label_map out."
+                "label_map says which classes of a segmentation model are yours. Pass segmenter as well, or remove "
+                "label_map."
             )
         if self.rows < 1 or self.seed < 0:
             raise OochubError(f"rows must be at least 1 and seed at least 0, got {self.rows} and {self.seed}.")
@@ -252,13 +252,13 @@ def _check_answers(predictions: Predictions) -> None:
     """Refuses answers of another kind than one right class per row."""
     if predictions.also_right is not None and len(predictions.also_right.rows):
         raise OochubError(
-            f"The probe needs one right class per row, but some rows have several (column {ALSO_RIGHT}). Leave out "
+            f"The probe needs one right class per row, but some rows have several (column {ALSO_RIGHT}). Remove "
             "--probe background."
         )
     if predictions.metadata.kind != "classes":
         raise OochubError(
             f"The probe compares logits of one class per row, but this model gives {predictions.metadata.kind}. "
-            "Leave out probe= (--probe)."
+            "Remove probe= (--probe)."
         )
 
 

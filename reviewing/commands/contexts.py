@@ -33,29 +33,37 @@ PANEL = "Audit a model"
 def contexts(
     source: Source,
     data: Annotated[DataSettings, shown(but=("context", "group", "usual"))],
-    asked: Annotated[ContextSettings, shown(contexts="The method that finds them: one of `oochub list context`.")],
+    asked: Annotated[ContextSettings, shown(contexts="Method that finds contexts; see `oochub list context`.")],
     measurement: MeasurementSettings,
     out: Annotated[
         Path | None,
         typer.Option(
             callback=writes(REPOSITORY),
-            help="Folder for the repository: new, empty, or one with contexts to replace.",
+            help="Output folder for the data: new, empty, or with contexts to replace.",
         ),
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Write the page on which people judge contexts: OUT_check.html, or --page.")
+        bool,
+        typer.Option(
+            "--check", help="Write an HTML page for reviewing the contexts (OUT_check.html, or the path in --page)."
+        ),
     ] = False,
     checked: Annotated[
         list[Path] | None,
-        typer.Option(help="A file that the page saved: SOURCE, a folder of contexts, keeps its answers; repeatable."),
+        typer.Option(
+            help="File saved by the review page; its answers are stored in SOURCE, a folder of contexts. Can be "
+            "repeated."
+        ),
     ] = None,
     page: Annotated[
         Path | None,
-        typer.Option(callback=writes(PAGE), rich_help_panel=MORE, help="Write the page here, one HTML file."),
+        typer.Option(callback=writes(PAGE), rich_help_panel=MORE, help="Write the review page to this HTML file."),
     ] = None,
     rows: Annotated[
         int,
-        typer.Option(rich_help_panel=MORE, help="Rows of each context on the page, half of them without it.", min=2),
+        typer.Option(
+            rich_help_panel=MORE, help="Number of rows on the page for each context, half of them without it.", min=2
+        ),
     ] = 20,
     by: Annotated[
         str | None, typer.Option(hidden=True, is_eager=True, callback=renamed("--by", "--contexts"))
@@ -72,16 +80,16 @@ def contexts(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Finds contexts that nobody labeled, writes the data with them, and has people check them.
+    """Find unlabeled contexts in images, save the data with them, and have people review them.
 
-    `oochub contexts SOURCE --contexts METHOD --out FOLDER` finds them; with --check it also writes the page for people.
-    `oochub contexts FOLDER --check` writes the page of contexts that were found before, and `oochub contexts FOLDER
-    --checked contexts.csv` takes the answers.
+    `oochub contexts SOURCE --contexts METHOD --out FOLDER` finds contexts; with --check it also writes the review page.
+    `oochub contexts FOLDER --check` writes the review page for contexts that were found earlier, and
+    `oochub contexts FOLDER --checked contexts.csv` stores the answers.
     """
     check = check or page is not None
     if checked and (check or asked.contexts is not None or out is not None):
         raise OochubError(
-            "--checked stores answers in a folder of contexts: leave out --check, --page, --contexts and --out."
+            "--checked stores answers in a folder of contexts: remove --check, --page, --contexts and --out."
         )
     if checked:
         from oochub.reviewing.context_page import store_answers
@@ -90,15 +98,15 @@ def contexts(
         _show_checks(store_answers(folder, checked), folder, as_json)
     elif asked.contexts is not None:
         if out is None:
-            raise OochubError("Contexts are written with the data: give --out FOLDER.")
+            raise OochubError("Contexts are written with the data: pass --out FOLDER.")
         _find(source, data, asked, measurement, out=out, page=_page_of(out, page) if check else None, rows=rows,
               as_json=as_json)  # fmt: skip
     elif check and out is None:
         _write_check(source, measurement.seed, page=_page_of(Path(source), page), rows=rows, as_json=as_json)
     else:
         raise OochubError(
-            "Name the method that finds contexts, such as --contexts properties; `oochub list context` shows all. "
-            "--check alone writes the page of contexts that were found, and --checked FILE takes its answers."
+            "Name the method that finds contexts, such as --contexts properties; run `oochub list context` to list "
+            "all. --check alone writes the page of contexts that were found, and --checked FILE takes its answers."
         )
 
 
@@ -142,7 +150,7 @@ def _find(
         out_console.print(table if facts.names else "No context was found.")
         for note in record.notes if record and not facts.names else ():
             out_console.print(f"Note: {note}", markup=False)
-        out_console.print(f"By {facts.way}, chosen on {facts.chosen_rows:,} rows; not checked by people.")
+        out_console.print(f"Found with {facts.way}, chosen on {facts.chosen_rows:,} rows; not reviewed by people.")
     page = page if facts.names else None  # of nothing found nothing is checked
     if page is not None:
         _write_page(found, page, rows=rows, seed=measurement.seed, folder=out, as_json=as_json)

@@ -49,8 +49,8 @@ _OLD_NAMES = {
 
 _MODEL_FILE = "--model-file"
 _WHAT_TO_NAME = (
-    "Name a model and what it is asked about: `oochub {0} MODEL SOURCE`, or `oochub {0} SOURCE --model-file "
-    "FILE.py:NAME` for a model that your own Python file makes, not both. `oochub {0} --help` says what they are."
+    "Missing argument. Use `oochub {0} MODEL SOURCE`, or `oochub {0} SOURCE --model-file FILE.py:NAME` for a model "
+    "created by your own Python file, but not both. See `oochub {0} --help`."
 )
 
 
@@ -64,7 +64,7 @@ class _Commands(typer.core.TyperGroup):
         for before, word in zip(["oochub", *words], words, strict=False):
             if not word or (word.startswith("--") and word.endswith("=")):
                 place = f"after {before}" if not word else f"in {word}"
-                raise OochubError(f"An empty text stands {place}. Give a value, or leave it out; is a variable unset?")
+                raise OochubError(f"Empty value {place}. Pass a value or remove the option. Is a shell variable unset?")
         parsed: list[str] = super().parse_args(context, words)
         return parsed
 
@@ -87,7 +87,9 @@ class _Commands(typer.core.TyperGroup):
         written = " or ".join(f"`oochub {name}`" for name in near)
         question = f" Did you mean {written}?" if near else ""
         more = f"oochub {group} --help" if group else "oochub --help"
-        raise OochubError(f"There is no command `oochub {f'{group} {typed}'.strip()}`.{question} `{more}` lists all.")
+        raise OochubError(
+            f"No such command: `oochub {f'{group} {typed}'.strip()}`.{question} Run `{more}` to list all commands."
+        )
 
 
 def _near_commands(typed: str, group: str) -> list[str]:
@@ -146,11 +148,11 @@ def _is_more(parameter: Any) -> bool:
 app = typer.Typer(
     name="oochub",
     cls=_Commands,
-    help="Out-of-context benchmarks: build, train, predict, evaluate, report.",
+    help="Measure whether vision models rely on context: build benchmarks, train, predict, evaluate and report.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
-    epilog="First steps:  oochub example toy  |  oochub demo  |  oochub list  |  oochub show models",
+    epilog="Get started:  oochub example toy  |  oochub demo  |  oochub list  |  oochub show models",
 )
 
 

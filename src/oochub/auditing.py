@@ -171,7 +171,7 @@ def _check_task(data: DataSource) -> None:
     declared = find_data_declaration(data.splits)
     if declared and declared.task and "labels" in (data.first.column_names or ()):
         task = choose_wording("oochub.audit(model, 'nooch/ce_car')", "oochub audit MODEL nooch/ce_car")
-        raise OochubError(f"{declared.name} holds many tasks at once. Audit one of them: {task}.")
+        raise OochubError(f"{declared.name} contains several tasks. Audit one task at a time: {task}.")
 
 
 def _evaluate(predictions: Predictions, source: Predictions | Path, intervals: IntervalSettings) -> Report:

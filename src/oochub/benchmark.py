@@ -257,10 +257,10 @@ class Benchmark:
             own = [config for config, declared in self.configs.items() if declared.toy_world]
             if own:
                 raise OochubError(
-                    f'Each data set of {self.name} has a toy world of its own: get("benchmark", "{self.name}")'
-                    f'.of("{own[0]}").render_toy_world(...).'
+                    f'Each dataset of {self.name} has a toy world of its own: get("benchmark", '
+                    f'"{self.name}").of("{own[0]}").render_toy_world(...).'
                 )
-            raise OochubError(f"{self.name} has no toy world. Name one in its declaration: toy_world=.")
+            raise OochubError(f"{self.name} has no toy world. Choose one in its declaration: toy_world=.")
         place, _, function = self.toy_world.rpartition(":")
         module = import_module(place or f"oochub.builders.toy_worlds.{function}")
         return Path(getattr(module, function)(folder, size=size, seed=seed))
@@ -312,24 +312,27 @@ def find_data_folder(benchmark: Benchmark, data_dir: str | None) -> Path:
     root = os.environ.get("OOCHUB_DATA")
     if data_dir is None and root is None:
         raise OochubError(
-            f"{benchmark.title} needs its raw files. Give {choose_wording('data_dir=FOLDER')}, "
-            f"or set OOCHUB_DATA to a folder that holds {benchmark.name}/. The folder must look like this:\n"
-            f"{benchmark.tree()}\n`oochub show benchmark {benchmark.name}` says where to get each file."
+            f"{benchmark.title} requires its raw files. Pass {choose_wording('data_dir=FOLDER')}, or set OOCHUB_DATA "
+            f"to a folder that contains {benchmark.name}/. Expected folder structure:\n"
+            f"{benchmark.tree()}\n"
+            f"`oochub show benchmark {benchmark.name}` lists where to download each file."
         )
     folder = Path(data_dir).expanduser() if data_dir is not None else Path(str(root)) / benchmark.name
     if not folder.is_dir():
         source = "data_dir" if data_dir is not None else f"$OOCHUB_DATA/{benchmark.name}"
         raise OochubError(
-            f"{source} is not a folder: {folder}.{_suggest_folder(benchmark, folder)} It must look like "
-            f"this:\n{benchmark.tree()}\n`oochub show benchmark {benchmark.name}` says where to get each file."
+            f"{source} is not a folder: {folder}.{_suggest_folder(benchmark, folder)} It must look like this:\n"
+            f"{benchmark.tree()}\n"
+            f"`oochub show benchmark {benchmark.name}` lists where to download each file."
         )
     missing = benchmark.missing(folder)
     if missing:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
         raise OochubError(
-            f"{folder} is not a {benchmark.title} folder: it lacks {', '.join(missing[:3])}{more}."
-            f"{_suggest_folder(benchmark, folder)} Expected, with what was found:\n{benchmark.tree(folder)}\n"
-            f"`oochub show benchmark {benchmark.name}` says where to get each file."
+            f"{folder} is not a {benchmark.title} folder: it lacks "
+            f"{', '.join(missing[:3])}{more}.{_suggest_folder(benchmark, folder)} Expected, with what was found:\n"
+            f"{benchmark.tree(folder)}\n"
+            f"`oochub show benchmark {benchmark.name}` lists where to download each file."
         )
     return folder
 
@@ -341,4 +344,4 @@ def _suggest_folder(benchmark: Benchmark, folder: Path) -> str:
         whole = [place for place in (*folder.absolute().parents[:2], *below) if not benchmark.missing(place)]
     except OSError:  # no permission to look around is no reason to say less
         return ""
-    return f" Did you mean {whole[0]}? There is a {benchmark.title} folder: give data_dir={whole[0]}." if whole else ""
+    return f" Did you mean {whole[0]}? There is a {benchmark.title} folder: pass data_dir={whole[0]}." if whole else ""

@@ -118,12 +118,12 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         if name is None:
             shown = ", ".join(allowed[:12]) + (f", ... ({len(allowed)} in all)" if len(allowed) > 12 else "")
             raise OochubError(
-                f"Config name is missing: {benchmark} has several configs. Pick one, for example "
+                f"Missing config name: {benchmark} has several configs. Choose one, for example "
                 + choose_wording(f'load_dataset("{benchmark}", "{allowed[0]}")', f"{benchmark}/{allowed[0]}")
                 + f". Allowed: {shown}."
             )
         if name not in allowed:
-            hint = f"`oochub show benchmark {benchmark}` says what they are."
+            hint = f"`oochub show benchmark {benchmark}` describes them."
             raise unknown_name(f"config of {benchmark}", name, allowed, hint)
         return name
 
@@ -231,8 +231,8 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         if empty := [split for split, count in counts.items() if not count]:
             raise OochubError(
                 f"{self.BENCHMARK.name}/{self.config.name} has no row in {', '.join(empty)}, of "
-                f"{sum(counts.values()):,} in all: nothing of it was found in {root}. Fetch it again, or take a larger "
-                f"part; `oochub show benchmark {self.BENCHMARK.name}` says what the folder holds."
+                f"{sum(counts.values()):,} in all: nothing of it was found in {root}. Download it again, or take a "
+                f"larger part; `oochub show benchmark {self.BENCHMARK.name}` describes the folder."
             )
 
     @staticmethod
@@ -272,9 +272,9 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             for cause in list_causes(error):
                 if isinstance(cause, OSError):
                     raise OochubError(
-                        f"{self.BENCHMARK.name} could not be built in {self._output_dir}: {cause}. Nothing is half-"
-                        f"written. Make room, or choose another place with {choose_wording('cache_dir= or ', '')}"
-                        "HF_DATASETS_CACHE."
+                        f"{self.BENCHMARK.name} could not be built in {self._output_dir}: {cause}. No partial files "
+                        "were left behind. Free disk space, or choose another location with "
+                        f"{choose_wording('cache_dir= or ', '')}HF_DATASETS_CACHE."
                     ) from error
             raise
         splits = self.info.splits or {}

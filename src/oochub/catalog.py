@@ -87,7 +87,7 @@ def module_name(kind: str, name: str) -> str:
     'oochub.eval_modules.metrics.ece.ece'
     """
     if name not in names(kind):
-        raise unknown_name(kind, name, names(kind), f"`oochub list {kind}` shows what each one is.")
+        raise unknown_name(kind, name, names(kind), f"Run `oochub list {kind}` for descriptions.")
     plugin = _find_plugins(kind).get(name)
     if plugin is not None:
         return plugin.module

@@ -28,7 +28,7 @@ _TOGETHER = 1 << 22  # numbers looked at together
 _HINTS = {
     "features": "predict(..., features=True) (--features) stores them.",
     "logits": "Every Predictions has them.",
-    "label": "Give the class of each training row, int (n,).",
+    "label": "Pass the class of each training row, int (n,).",
     "weight": "It is the last layer's, (classes, d); predict(..., features=True) stores the head.",
     "bias": "It is the last layer's, (classes,); a layer without one has zeros.",
     "odin_logits": "predict(..., odin=0.0014) stores the logits of the perturbed images.",
@@ -83,7 +83,7 @@ def _check_array(values: Any, *, name: str) -> Array:
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:  # ragged lists; bfloat16, CUDA or grad tensors
-        raise OochubError(f"{name} cannot become a numpy array: {error}. Give a numpy array.") from error
+        raise OochubError(f"{name} cannot become a numpy array: {error}. Pass a numpy array.") from error
     least = 2 if "logits" in name else 1
     fits = array.ndim == (1 if name == "bias" else 2) and array.size and array.shape[-1] >= least
     if not fits or array.dtype.kind not in "fiu":
@@ -99,7 +99,7 @@ def _check_array(values: Any, *, name: str) -> Array:
     if bad.any():
         raise OochubError(
             f"{name} must be finite, got NaN or infinity in {int(bad.sum())} of {len(array)} rows, the first at row "
-            f"{int(np.argmax(bad))}. Find out why the model gave them, or leave these rows out."
+            f"{int(np.argmax(bad))}. Find out why the model gave them, or remove these rows."
         )
     return array
 
@@ -403,7 +403,7 @@ class Detector:
         except OochubError as error:
             raise OochubError(f"The detector saved in {folder} cannot be used. {error}") from error
         if not isinstance(detector, cls):
-            raise OochubError(f"{folder} holds {_format_call(detector)}, not {cls.__name__}. Use Detector.load.")
+            raise OochubError(f"{folder} contains {_format_call(detector)}, not {cls.__name__}. Use Detector.load.")
         detector._columns, detector.is_fitted = dict(card.columns), True
         return detector
 
@@ -445,7 +445,7 @@ class Detector:
 
     def _keep_head(self, weight: Array, bias: Array) -> None:
         if len(bias) != len(weight):
-            raise OochubError(f"weight is for {len(weight)} classes but bias for {len(bias)}. Give those of one layer.")
+            raise OochubError(f"weight is for {len(weight)} classes but bias for {len(bias)}. Pass those of one layer.")
         if self._head and not all(map(np.array_equal, self._head, (weight, bias))):
             raise OochubError("weight and bias differ from those of an earlier batch. A detector is of one model.")
         self._keep_width("features", weight.shape[1])

@@ -234,7 +234,7 @@ def find_input_kinds(dataset: Any) -> list[type[Input]]:
     if not present:
         names = ", ".join(f"{kind.column!r} ({kind.words()})" for kind in kinds)
         raise OochubError(
-            f"The data set has no column for any kind of input: {names}; only "
+            f"The dataset has no column for any kind of input: {names}; only "
             f"{', '.join(dataset.column_names or ())}. Rename a column with dataset.rename_column."
         )
     return sorted(present, key=lambda kind: kind.rank)
@@ -270,13 +270,13 @@ def check_config(inputs: Input, config: Any) -> None:
     >>> arrays = catalog.get("input", "arrays")(ArrayProcessor(column="array", shape=(8, 4, 4)))
     >>> check_config(arrays, ResNetConfig())
     Traceback (most recent call last):
-    oochub.errors.OochubError: The model's config says num_channels=3, but the arrays of the data set need 8.
+    oochub.errors.OochubError: The model's config says num_channels=3, but the arrays of the dataset need 8.
     """
     for name, value in inputs.config(inputs.processor).items():
         own = getattr(config, name, value)
         if own != value:
             raise OochubError(
-                f"The model's config says {name}={own}, but the {inputs.words()} of the data set need {value}."
+                f"The model's config says {name}={own}, but the {inputs.words()} of the dataset need {value}."
             )
 
 
@@ -292,10 +292,10 @@ def check_changes(kind: type[Input], **settings: Any) -> None:
 
     >>> check_changes(catalog.get("input", "texts"), augment="none", zoom=1.2)
     Traceback (most recent call last):
-    oochub.errors.OochubError: zoom=1.2 is for images. Leave it out for texts.
+    oochub.errors.OochubError: zoom=1.2 is for images. Omit it for texts.
     """
     for name, value in settings.items():
         if value not in (None, "none") and name not in kind.changes:
             names = [each for each in catalog.names("input") if name in catalog.get("input", each).changes]
             known = ["images" if each == "pictures" else each for each in names]
-            raise OochubError(f"{name}={value!r} is for {' and '.join(known)}. Leave it out for {kind.words()}.")
+            raise OochubError(f"{name}={value!r} is for {' and '.join(known)}. Omit it for {kind.words()}.")

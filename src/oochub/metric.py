@@ -214,7 +214,7 @@ class MetricShell(metaclass=_JoinsEvaluate):
             if arrays:
                 self.add_batch(**inputs)
             if self._pending is None:
-                raise OochubError(f"{self.name} has no rows yet. Give the arrays, or call add_batch first.")
+                raise OochubError(f"{self.name} has no rows yet. Pass the arrays, or call add_batch first.")
             self._check_options_agree(options)
             value = self._pending.compute()
         finally:
@@ -264,7 +264,7 @@ def _sort_names(state: Any, names: tuple[str, ...]) -> tuple[tuple[tuple[str, st
     of_arrays = tuple((name, meaning) for name, meaning in meanings.items() if meaning in arrays)
     twice = [name for name, meaning in of_arrays if name != meaning and meaning in names]
     if twice:
-        raise OochubError(f"{twice[0]} and {aliases[twice[0]]} are the same array of this metric. Give one of them.")
+        raise OochubError(f"{twice[0]} and {aliases[twice[0]]} are the same array of this metric. Pass one of them.")
     return of_arrays, tuple(set(names) & set(options))
 
 

@@ -113,7 +113,7 @@ def _wrap_for_folders(function: Callable[..., Any]) -> Callable[..., Any]:
         path, config = call.arguments["path"], call.arguments.get("name")
         if call.arguments.get("data_dir") is None and _is_folder(path, config):
             warnings.warn(
-                f"./{path} holds data files, so load_dataset({path!r}) reads that folder. The benchmark {path}: "
+                f"./{path} contains data files, so load_dataset({path!r}) reads that folder. The benchmark {path}: "
                 f"load_dataset({path!r}, {_list_configs(path)[0]!r}, data_dir=<its raw folder>), or set OOCHUB_DATA. "
                 f"The folder without this warning: load_dataset('./{path}').",
                 OochubWarning,

@@ -86,7 +86,7 @@ def repair(
     asked: Annotated[PredictionSettings, listing()],
     **prediction: Any,
 ) -> Repair:
-    """Fits a model's last layer anew so that it relies less on context, and proves what that changes.
+    """Retrain a model's last layer so that it relies less on context, and test the result on held-out rows.
 
     Args:
         model: Folder or Hub id of a classifier, or the model itself with `image_processor=`; with
@@ -294,8 +294,7 @@ def _check_asked(asked: PredictionSettings) -> None:
         if name in asked.given():
             flag = f"--{name.replace('_', '-')}"
             raise OochubError(
-                f"A repair needs the features before the last layer, and nothing else: leave out "
-                f"{choose_wording(f'{name}=', flag)}."
+                f"Repair always uses the features before the last layer. Remove {choose_wording(f'{name}=', flag)}."
             )
 
 
@@ -314,7 +313,9 @@ def _check_processes(asked: PredictionSettings) -> None:
 def _check_no_stream(splits: Mapping[str, Any]) -> datasets.DatasetDict:
     """The splits, whose rows are read again by their number."""
     if not all(isinstance(part, datasets.Dataset) for part in splits.values()):
-        raise OochubError("A repair reads some rows twice, and a stream has each once: load without streaming=True.")
+        raise OochubError(
+            "Repair reads some rows twice, which a stream does not allow. Load the data without streaming=True."
+        )
     return datasets.DatasetDict(splits)
 
 

@@ -192,7 +192,7 @@ def sections() -> tuple[Section[Any], ...]:
     """Every section of the catalog, in the order of their places.
 
     >>> [section.title for section in sections()][:3]
-    ['Chosen rows', 'Both sides', 'What to do next']
+    ['Chosen rows', 'Both sides', 'Next steps']
     """
     every = [catalog.get("section", name)() for name in catalog.names("section")]
     return tuple(sorted(every, key=lambda section: section.place))

@@ -97,7 +97,7 @@ def _train(
     known = column in train.column_names
     if not known and (environments or method.needs_environments):
         named = choose_wording("context= or group=", "--context-column or --group-column")
-        hint = "" if declared else f"The groups of own data are its environments: give {named}."
+        hint = "" if declared else f"The groups of your own data are its environments: pass {named}."
         raise unknown_name(f"column of {source}", column, train.column_names, hint)
     environment_column = column if known else None
     can_change = "augment" in kind.changes and find_output_of_features(train.features) != "boxes"
@@ -159,7 +159,7 @@ def _check_splits(splits: Mapping[str, Any], validation: str, source: str, *, is
         names = choose_wording("label=", "--label-column")
         raise OochubError(
             f"{source} has no column label, which training needs, only {', '.join(train.column_names)}. Name the one "
-            f"that holds it with {names}."
+            f"that contains it with {names}."
         )
 
 
@@ -190,7 +190,5 @@ def _make_arguments(out: str | Path, given: Mapping[str, Any], overwrite: bool) 
 
     for name, option in (("output_dir", "out"), ("overwrite_output_dir", "overwrite")):
         if name in given:
-            raise OochubError(
-                f"{name} is given by {choose_wording(f'{option}=', f'--{option}')}. Leave the argument out."
-            )
+            raise OochubError(f"{name} is given by {choose_wording(f'{option}=', f'--{option}')}. Remove the argument.")
     return RobustTrainingArguments(output_dir=out, overwrite_output_dir=overwrite, **given)

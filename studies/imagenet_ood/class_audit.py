@@ -59,7 +59,7 @@ def class_audit(
     tree = load_wordnet_facts() if wordnet is None else read_wordnet(wordnet)
     unknown = [wnid for wnid in wnids if wnid not in tree]
     if unknown:
-        hint = "Give wordnet=, the folder of WordNet 3.0 (--wordnet)." if wordnet is None else "Remove them."
+        hint = "Pass wordnet=, the folder of WordNet 3.0 (--wordnet)." if wordnet is None else "Remove them."
         where = "the facts that come with oochub" if wordnet is None else f"WordNet in {wordnet}"
         raise OochubError(f"{len(unknown):,} candidates are not in {where}, first {unknown[0]}. {hint}")
     classes = ClassPool(tree, LABELS, frozenset(wnids))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from oochub.prediction.predictions import Predictions
 from oochub.reviewing.decisions import Decisions, check_known
 
-WHERE = "in these predictions. Give the predictions of the data that were reviewed"
+WHERE = "in these predictions. Pass the predictions of the data that were reviewed"
 """The end of a message about decisions on images that are not there."""
 
 

@@ -93,18 +93,23 @@ def scores_of(
     """
     training = None if reference is None else Predictions.load(reference)
     part = Predictions.load(files[sets[0]])
-    known = [each for each in (training, part) if each is not None]
-    made = fit_detectors({key: make_detector(key) for key in detectors}, training, find_head(known))
+    parts = [each for each in (training, part) if each is not None]
+    fitted_detectors = fit_detectors({key: make_detector(key) for key in detectors}, training, find_head(parts))
     if not Ranks.here().is_first:  # the first process goes on alone
         return {}, {}
     fitted: dict[str, Any] = {}
     scores: dict[str, Any] = {}
-    unfit = {key: str(each) for key, each in made.items() if isinstance(each, OochubError)}
+    unfit = {key: str(each) for key, each in fitted_detectors.items() if isinstance(each, OochubError)}
     for key in follow(
-        [key for key in made if key not in unfit], desc="Scoring", unit="detector", leave=False, disable=None, delay=2
+        [key for key in fitted_detectors if key not in unfit],
+        desc="Scoring",
+        unit="detector",
+        leave=False,
+        disable=None,
+        delay=2,
     ):
         try:
-            (scored,) = score_sets([part], [made[key]], reference=training, classes=classes)
+            (scored,) = score_sets([part], [fitted_detectors[key]], reference=training, classes=classes)
         except OochubError as error:
             unfit[key] = str(error)
             continue
@@ -162,7 +167,7 @@ def trained_measures(sets: Mapping[str, ScoredSet], pairs: Sequence[Pair], class
     ]
     for pair in pairs:
         scores, is_ood, correct, cluster = join_pair(sets[pair[0]], sets[pair[1]])
-        for key in (each for each in scores if each != BASELINE and BASELINE in scores):
+        for key in (score for score in scores if score != BASELINE and BASELINE in scores):
             differences = compare_auroc(scores[key], scores[BASELINE], is_ood, correct, cluster=cluster)
             rows.extend(_make_row(key, pair, f"{name}{DIFFERENCE}", each) for name, each in differences.items())
             share = gain_from_incorrect(scores[key], scores[BASELINE], is_ood, correct)

@@ -64,7 +64,7 @@ def read_models(models: str | Path | Iterable[str | Path]) -> list[StudiedModel]
         return _parse_models(names, f"{path}: ")
     named = [("", str(model)) for model in models]
     if not named:
-        raise OochubError("There are no models. Give model folders or Hub ids.")
+        raise OochubError("There are no models. Pass model folders or Hub ids.")
     return _parse_models(named)
 
 
@@ -123,7 +123,7 @@ def _parse_models(lines: Iterable[tuple[str, str]], file: str = "") -> list[Stud
 def _refuse(wrong: list[str], file: str = "") -> None:
     if wrong:
         faults = "; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else "")
-        raise OochubError(f"{file}{faults}. Nothing was started; correct or leave out what is named.")
+        raise OochubError(f"{file}{faults}. Nothing was started; correct or remove what is named.")
 
 
 def _find_fault(line: str) -> str | None:

@@ -171,9 +171,11 @@ def make_plan(
         )
     if sets is not None and pairs is not None:
         named, left_out = choose_wording("pairs=", "--pair"), choose_wording("sets=", "--image-set")
-        raise OochubError(f"{named} names its sets: leave out {left_out}.")
+        raise OochubError(f"{named} names its sets: remove {left_out}.")
     keys = (
-        None if detectors is None else list(dict.fromkeys(make_detector_key(make_detector(each)) for each in detectors))
+        None
+        if detectors is None
+        else list(dict.fromkeys(make_detector_key(make_detector(detector)) for detector in detectors))
     )
     set_names = None if sets is None else list(dict.fromkeys(sets))
     own_pairs = None if pairs is None else [(inside, outside) for inside, outside in dict.fromkeys(pairs)]
@@ -240,7 +242,7 @@ def _check_sets(named: Iterable[str], id_set: str) -> None:
             raise unknown_name("config of imagenet_ood", name, ImagenetOod.builder_configs)
     if _shift(id_set) == "semantic":
         raise OochubError(
-            f"{id_set} has classes that no model knows, so it is not in distribution. Give --id imagenet_1k."
+            f"{id_set} has classes that no model knows, so it is not in distribution. Pass --id imagenet_1k."
         )
 
 
@@ -249,8 +251,8 @@ def _check_pairs(pairs: Iterable[Pair]) -> None:
         for name, wanted in ((inside, False), (outside, True)):
             if name in ImagenetOod.builder_configs and (_shift(name) == "semantic") is not wanted:
                 side = "out of distribution: its classes" if wanted else "in distribution: its classes"
-                known = "are those of ImageNet-1K" if wanted else "are not of ImageNet-1K"
-                raise OochubError(f"In the pair {inside}:{outside}, {name} is not {side} {known}. Write IN:OUT.")
+                which = "are those of ImageNet-1K" if wanted else "are not of ImageNet-1K"
+                raise OochubError(f"In the pair {inside}:{outside}, {name} is not {side} {which}. Write IN:OUT.")
 
 
 def _check_odin(plan: Plan) -> None:

@@ -61,7 +61,7 @@ def review_queue(ood: Predictions, reference: Predictions, *, top: int = 1000) -
         raise OochubError("These predictions come from two models. Predict both sets with the same one.")
     if (reference.label < 0).any():
         raise OochubError(
-            f"{(reference.label < 0).sum():,} of the ID images are outside the label set. Give the OOD predictions "
+            f"{(reference.label < 0).sum():,} of the ID images are outside the label set. Pass the OOD predictions "
             "first, and those of the ID images second."
         )
     features = [_read_features(predictions, what) for predictions, what in ((ood, "OOD"), (reference, "ID"))]
@@ -130,7 +130,7 @@ def pairs_page(
         )
         for row in queue.to_dict("records")
     ]
-    shown, known = ood[0].metadata, reference[0].metadata
+    shown, reference_metadata = ood[0].metadata, reference[0].metadata
     name = f"{wording.name(shown.benchmark or 'custom')}/{wording.name(shown.config or 'default')}"
     store = (shown.benchmark, shown.config, shown.version, shown.fingerprint)
     return make_review_page(
@@ -138,7 +138,7 @@ def pairs_page(
         QUESTION,
         title=f"Review of {name}",
         about=f"{name}, the {len(cards):,} of {len(ood[0]):,} images nearest to {len(reference[0]):,} of "
-        f"{wording.name(known.config or '')}, by features of {wording.name(shown.model.id or 'a model')}",
+        f"{wording.name(reference_metadata.config or '')}, by features of {wording.name(shown.model.id or 'a model')}",
         store=" ".join(["oochub review", *(part or "" for part in store)]),
         decisions=decisions,
     )

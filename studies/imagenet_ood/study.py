@@ -102,7 +102,7 @@ def study(
 
     >>> study([], "nowhere")
     Traceback (most recent call last):
-    oochub.errors.OochubError: There are no models. Give model folders or Hub ids.
+    oochub.errors.OochubError: There are no models. Pass model folders or Hub ids.
     """
     plan = make_plan(
         id_set=id_set, sets=sets, pairs=pairs, detectors=detectors, tables=tables, random=random, classes=classes
@@ -117,7 +117,7 @@ def study(
         for key, k in largest.items():
             if k > rows:
                 raise StudyStopped(
-                    f"{key} needs more training rows than the {rows} there are. Give --detector knn:k=50."
+                    f"{key} needs more training rows than the {rows} there are. Pass --detector knn:k=50."
                 )
 
     is_first = Ranks.here().is_first
@@ -199,10 +199,12 @@ def _find_given_reference(
     if len(listed) > 1 or plan.random or rows is not None:
         raise OochubError(
             "A file of predictions belongs to one model. For several models or random copies, or to draw rows, give "
-            "--reference BENCHMARK/CONFIG, or leave it out: the training images of ImageNet."
+            "--reference BENCHMARK/CONFIG, or remove it: the training images of ImageNet."
         )
     if not Path(reference).exists():
-        raise OochubError(f"No predictions at {reference}. `oochub predict ... --split train --features` makes them.")
+        raise OochubError(
+            f"No predictions at {reference}. Run `oochub predict ... --split train --features` to create them."
+        )
     return Path(reference)
 
 

@@ -52,10 +52,10 @@ def suite_selection(
     if size < 1 or minimum < 0:
         raise OochubError(f"size must be at least 1 and minimum at least 0, got {size} and {minimum}.")
     ranking = _rank_models([losses] if isinstance(losses, pd.DataFrame) else list(losses))
-    known = set(ranking["task"])
+    tasks_of_ranking = set(ranking["task"])
     for name in (name for pair in similar for name in pair if similar is not SIMILAR):
-        if name not in known:
-            raise unknown_name("task with a context", name, known)
+        if name not in tasks_of_ranking:
+            raise unknown_name("task with a context", name, tasks_of_ranking)
     alike: dict[str, set[str]] = {}
     for first, other in similar:
         alike.setdefault(first, set()).add(other)

@@ -79,7 +79,7 @@ def construct_waterbirds(
     }
     rows = waterbird_rows(images, files, seed=seed, species=species)
     counts = Counter(f"{_SPLITS[row.split]}/{_BIRDS[row.y]}/{_PLACES[row.place]}" for row in rows)
-    made = Construction(seed=seed, species=species, categories=CATEGORIES, rows=dict(sorted(counts.items())))
+    construction = Construction(seed=seed, species=species, categories=CATEGORIES, rows=dict(sorted(counts.items())))
     with lock_target(out), write_whole_folder(out, kind=WATERBIRDS) as draft:
         for image, row in zip(follow(images, desc="Waterbirds", unit="image", disable=None), rows, strict=True):
             target = draft / row.img_filename
@@ -93,8 +93,8 @@ def construct_waterbirds(
                 raise OochubError(f"{bird}: {error}") from None
         with (draft / "metadata.csv").open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows([WaterbirdRow._fields, *rows])
-        (draft / "construction.json").write_text(json.dumps(to_json(made), indent=1) + "\n", "utf-8")
-    return made
+        (draft / "construction.json").write_text(json.dumps(to_json(construction), indent=1) + "\n", "utf-8")
+    return construction
 
 
 def _check_folder(given: str | Path, what: str) -> Path:
@@ -106,22 +106,22 @@ def _check_folder(given: str | Path, what: str) -> Path:
 
 def _find_birds(cub: Path) -> Path:
     """The folder that holds the lists."""
-    found = [path for path in (cub, cub / "CUB_200_2011") if (path / "images.txt").is_file()]
-    if not found:
-        raise OochubError(f"There is no images.txt in {cub}. Give the folder CUB_200_2011 of the unpacked archive.")
-    return found[0]
+    folders = [path for path in (cub, cub / "CUB_200_2011") if (path / "images.txt").is_file()]
+    if not folders:
+        raise OochubError(f"There is no images.txt in {cub}. Pass the folder CUB_200_2011 of the unpacked archive.")
+    return folders[0]
 
 
 def _find_masks(birds: Path, given: str | Path | None) -> Path:
     if given is not None:
         return _check_folder(given, "CUB's segmentations")
-    found = [path for path in (birds / "segmentations", birds.parent / "segmentations") if path.is_dir()]
-    if not found:
+    folders = [path for path in (birds / "segmentations", birds.parent / "segmentations") if path.is_dir()]
+    if not folders:
         raise OochubError(
             f"The segmentations of CUB are neither in {birds} nor beside it. Unpack segmentations.tgz there; "
             "it is an archive of its own."
         )
-    return found[0]
+    return folders[0]
 
 
 def _find_scenes(places: Path) -> Path:
@@ -147,4 +147,4 @@ def _read(file: Path, mode: str) -> Image.Image:
     try:
         return picture.convert(mode)
     except (OSError, SyntaxError, ValueError, struct.error) as error:
-        raise OochubError(f"{file}: the image cannot be read ({error}). Fetch the file again.") from error
+        raise OochubError(f"{file}: the image cannot be read ({error}). Download the file again.") from error

@@ -28,7 +28,7 @@ def pasted_bird(bird: Image.Image, mask: Image.Image, place: Image.Image) -> Ima
     (40, 0, 80)
     """
     if mask.size != bird.size:
-        raise OochubError(f"the mask has {mask.size} pixels, but the image has {bird.size}. Fetch both again.")
+        raise OochubError(f"the mask has {mask.size} pixels, but the image has {bird.size}. Download both again.")
     share = np.asarray(mask, np.float64)[..., None] / 255
     behind = np.asarray(_cut(place, bird.size), np.float64)
     both = np.around(np.asarray(bird, np.float64) * share) + np.around(behind * (1 - share))

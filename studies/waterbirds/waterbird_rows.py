@@ -86,7 +86,7 @@ def waterbird_rows(
         if len(before) > len(places[name]):
             raise OochubError(
                 f"{len(before):,} birds stand in front of {name}, but there are {len(places[name]):,} images of it. "
-                "Fetch more of its categories of Places365."
+                "Download more of its categories of Places365."
             )
         files[before] = rng.permutation(np.array(places[name], dtype=object))[: len(before)]
     return [

@@ -45,9 +45,9 @@ def best_constant(predictions: Any, declared: Benchmark) -> float:
     if kind == "labels":
         return float(metric(label=label, score=np.zeros_like(label, dtype=float)))
     if kind == "tokens":
-        given = {name: values[rows] for name, values in predictions.output.arrays(predictions).items()}
+        arrays = {name: values[rows] for name, values in predictions.output.arrays(predictions).items()}
         answers = (np.full_like(label, token) for token in np.unique(label[label >= 0]))
-        return max(float(metric(label=label, prediction=answer, kind=given["kind"])) for answer in answers)
+        return max(float(metric(label=label, prediction=answer, kind=arrays["kind"])) for answer in answers)
     by_group = "group" in signature(metric).parameters
     group = {"group": predictions.column(declared.group_column)[rows]} if by_group else {}
     if kind == "boxes":
@@ -63,7 +63,7 @@ def best_constant(predictions: Any, declared: Benchmark) -> float:
             for answer in np.unique(label)
         )
     numbers = [metric(label=label, prediction=np.full_like(label, answer), **group) for answer in np.unique(label)]
-    return max(float(next(iter(each.values())) if isinstance(each, dict) else each) for each in numbers)
+    return max(float(next(iter(number.values())) if isinstance(number, dict) else number) for number in numbers)
 
 
 def _find_best_boxes(metric: Any, label: NDArray[Any], group: dict[str, Any]) -> float:

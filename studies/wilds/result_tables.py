@@ -89,8 +89,8 @@ def result_tables(reports: Sequence[Report], *, partial: bool = True) -> tuple[B
         Koh et al. 2021, Tables 1 and 2.
     """
     if not reports:
-        raise OochubError("There are no reports of WILDS. Give paths of report.json.")
-    found = _group_by_run(reports)
+        raise OochubError("There are no reports of WILDS. Pass paths of report.json.")
+    reports_by_run = _group_by_run(reports)
     content: _File = from_json(
         _File, json.loads(catalog.reported_files()["wilds"].read_text("utf-8")), what="reported numbers of WILDS"
     )
@@ -99,11 +99,11 @@ def result_tables(reports: Sequence[Report], *, partial: bool = True) -> tuple[B
     records: dict[int, list[dict[str, Any]]] = {1: [], 2: []}
     for name in names:
         inside, outside, table = (content.tables[key] for key in (f"1 {name} in", f"1 {name} out", f"2 {name}"))
-        measured = [_make_measured_row(found, each, "erm") for each in (inside, outside)]
+        measured = [_make_measured_row(reports_by_run, each, "erm") for each in (inside, outside)]
         printed = [each.cell("erm") for each in (inside, outside)]
         words = [_format_number(number, inside.metric) for number in (*measured, *printed)]
         first.append((name, inside.metric, outside.metric, inside.comparison, *words))
-        of_methods = {method: _make_measured_row(found, table, method) for method in METHODS}
+        of_methods = {method: _make_measured_row(reports_by_run, table, method) for method in METHODS}
         theirs = [table.cell(method) for method in METHODS]
         second.append((name, *(_format_number(number, table.metric) for number in (*of_methods.values(), *theirs))))
         wanted = official_replicates(name)
@@ -120,7 +120,7 @@ def result_tables(reports: Sequence[Report], *, partial: bool = True) -> tuple[B
             f"Replicates are missing: {'; '.join(lacking)}. `oochub sweep wilds` trains them all; "
             + choose_wording("partial=True makes the tables without them.")
         )
-    said = (
+    remark = (
         "Values are × 100, except for a correlation. Mean over replicates, with the standard deviation (ddof 1) in "
         "brackets; a single replicate has none.",
         *([f"Fewer or more replicates than the paper's: {'; '.join(few)}."] if few else []),
@@ -132,24 +132,24 @@ def result_tables(reports: Sequence[Report], *, partial: bool = True) -> tuple[B
             table=Table(
                 title="Table 1: in and out of distribution, ERM",
                 heads=(
-                    *("Data set", "Metric in", "Metric out", "Comparison", "In distribution", "Out of distribution"),
+                    *("Dataset", "Metric in", "Metric out", "Comparison", "In distribution", "Out of distribution"),
                     *("In (reported)", "Out (reported)"),
                 ),
                 rows=tuple(first),
                 records=tuple(records[1]),
                 reported=2,
             ),
-            below=(*said, *content.notes),
+            below=(*remark, *content.notes),
         ),
         Block(
             table=Table(
                 title="Table 2: methods out of distribution",
-                heads=("Data set", *heads, *(f"{head} (reported)" for head in heads)),
+                heads=("Dataset", *heads, *(f"{head} (reported)" for head in heads)),
                 rows=tuple(second),
                 records=tuple(records[2]),
                 reported=len(heads),
             ),
-            below=said,
+            below=remark,
         ),
     )
 
@@ -173,24 +173,24 @@ def _record(
 
 def _group_by_run(reports: Sequence[Report]) -> Mapping[tuple[str, str], Mapping[tuple[int, ...], Report]]:
     """The reports by config and objective, then by seed."""
-    found: dict[tuple[str, str], dict[tuple[int, ...], Report]] = {}
+    groups: dict[tuple[str, str], dict[tuple[int, ...], Report]] = {}
     for number, report in enumerate(reports, 1):
         name, objective = report.benchmark.name, report.model.objective
         if name != "wilds":
-            raise OochubError(f"Report {number} is on {name}, but these tables are for wilds. Leave it out.")
+            raise OochubError(f"Report {number} is on {name}, but these tables are for wilds. Remove it.")
         if not objective:
             raise OochubError(
                 f"Report {number} does not say how its model was trained, but these tables compare methods. Train "
                 "with `oochub train`, or compare it with others with `oochub compare`."
             )
-        of_seeds = found.setdefault((report.benchmark.config, objective), {})
+        of_seeds = groups.setdefault((report.benchmark.config, objective), {})
         if report.model.seeds in of_seeds:
             raise OochubError(
                 f"Two reports are on {objective} on {report.benchmark.config} with seed "
-                f"{', '.join(map(str, report.model.seeds)) or 'none'}. Leave one out."
+                f"{', '.join(map(str, report.model.seeds)) or 'none'}. Remove one."
             )
         of_seeds[report.model.seeds] = report
-    return found
+    return groups
 
 
 def _make_measured_row(

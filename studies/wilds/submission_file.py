@@ -77,7 +77,7 @@ class SubmissionFile:
         file = cls(path=path, data_set=match["data_set"], split=match["split"], replicate=match["replicate"])
         if file.config not in known:
             names = sorted({each.partition("_fold_")[0].replace("_", "-") for each in known})
-            raise unknown_name("data set of WILDS", file.data_set, names, hint=f"{path.name} is named after it.")
+            raise unknown_name("dataset of WILDS", file.data_set, names, hint=f"{path.name} is named after it.")
         return file
 
     @property
@@ -144,8 +144,8 @@ class SubmissionFile:
     def _name_line(self, lines: list[tuple[int, str]], ids: Sequence[str], width: int) -> NoReturn:
         """Says which line is not a row of `width` finite numbers."""
         for (number, line), each in zip(lines, ids, strict=True):
-            found = [parse_plain_number(part) for part in line.translate(_BRACKETS).split(",")]
-            if len(found) != width or not np.isfinite(found).all():
+            numbers = [parse_plain_number(part) for part in line.translate(_BRACKETS).split(",")]
+            if len(numbers) != width or not np.isfinite(numbers).all():
                 wanted = "one finite number" if width == 1 else f"{width} finite numbers with commas between"
                 shown = line if len(line) <= 40 else f"{line[:40]}..."
                 raise OochubError(
@@ -183,9 +183,10 @@ class SubmissionFile:
                 if not {type(number) for number in numbers} <= {int, float}:
                     raise TypeError("texts, true and false are not numbers")
             except (TypeError, KeyError, OochubError) as error:
-                said = str(error).replace(", at row 0", "").replace(" at row 0", "")
+                problem = str(error).replace(", at row 0", "").replace(" at row 0", "")
                 raise OochubError(
-                    f"{place}: it must be {{'boxes': a list of [x1, y1, x2, y2], 'scores': one number each}} ({said})."
+                    f"{place}: it must be {{'boxes': a list of [x1, y1, x2, y2], 'scores': one number each}} "
+                    f"({problem})."
                 ) from error
             box = np.array(content["boxes"], np.float32).reshape(-1, 4)
             score = np.array(content["scores"], np.float32)

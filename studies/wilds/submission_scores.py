@@ -87,11 +87,11 @@ def _find_files(folder: Path) -> list[SubmissionFile]:
     if not best:
         other = f", only of other epochs, first {found[0].name}" if found else ""
         raise OochubError(
-            f"{folder} holds no prediction file *_epoch:best_pred.csv{other}. Give the folder that WILDS' train.py or "
-            "oochub wilds submission wrote."
+            f"{folder} contains no prediction file *_epoch:best_pred.csv{other}. Pass the folder that WILDS' "
+            "train.py or oochub wilds submission wrote."
         )
-    known = list(catalog.get("benchmark", "wilds").configs)
-    files = [SubmissionFile.of(path, known) for path in best]
+    config_names = list(catalog.get("benchmark", "wilds").configs)
+    files = [SubmissionFile.of(path, config_names) for path in best]
     seen: dict[tuple[str, str, str], Path] = {}
     for file in files:
         key = (file.data_set, file.split, file.replicate)
@@ -194,10 +194,10 @@ def _build_table(numbers: Mapping[SubmissionFile, Sequence[_Number]]) -> Table:
                 "official_replicates": official_replicates(data_set),
             }
         )
-    shown = [each for each in records if (each["data_set"], each["metric"]) in headlines]
+    shown = [record for record in records if (record["data_set"], record["metric"]) in headlines]
     few = sorted({str(each["data_set"]) for each in shown if each["replicates"] != each["official_replicates"]})
     return Table(
-        heads=("Data set", "Split", "Metric", "Mean", "SD", "By WILDS' code", "Replicates"),
+        heads=("Dataset", "Split", "Metric", "Mean", "SD", "By WILDS' code", "Replicates"),
         rows=tuple(
             (
                 *(str(each[name]) for name in ("data_set", "split", "metric")),

@@ -85,7 +85,7 @@ def _make_tokenizer(texts: Iterable[str]) -> Any:
 
     counts = Counter(word for text in texts for word in re.findall(r"\w+|[^\w\s]+", text))
     words = ["[PAD]", "[UNK]", *(word for word, _ in counts.most_common(_WORDS))]
-    known = Tokenizer(WordLevel({word: number for number, word in enumerate(words)}, unk_token="[UNK]"))  # noqa: S106
-    known.pre_tokenizer = Whitespace()
+    tokenizer = Tokenizer(WordLevel({word: number for number, word in enumerate(words)}, unk_token="[UNK]"))  # noqa: S106
+    tokenizer.pre_tokenizer = Whitespace()
     special = {"pad_token": "[PAD]", "unk_token": "[UNK]"}
-    return PreTrainedTokenizerFast(tokenizer_object=known, model_max_length=_TOKENS, **special)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=_TOKENS, **special)

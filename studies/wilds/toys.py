@@ -109,7 +109,9 @@ def toy_result(config: str, folder: Path, *, seed: int = 0) -> ToyResult:
 
 def main(
     out: Annotated[Path, typer.Option(help="The folder of toy folders, runs and reports.")] = Path("wilds"),
-    only: Annotated[list[str] | None, typer.Option(help="A config; repeatable. Default one of each data set.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Config (default: one of each dataset). Can be repeated.")
+    ] = None,
     seed: int = 0,
 ) -> None:
     """Every data set of WILDS on its toy folder; ends with the table and the page over all.
@@ -135,7 +137,7 @@ def main(
         except OochubError as error:
             failed[config] = str(error)
             printer.print(f"    {error}", markup=False)
-    heads = ("data set", "headline", "in context", "out of context (95%)", "n", "best constant", "seconds")
+    heads = ("dataset", "headline", "in context", "out of context (95%)", "n", "best constant", "seconds")
     table = Table(*heads, box=None)
     for config, result in results.items():
         metric, out_of = result.report.benchmark.primary_metric, result.headline

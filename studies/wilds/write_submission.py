@@ -35,7 +35,7 @@ def write_submission(
     if not re.fullmatch(r"seed:[0-9]{1,9}", replicate):
         name = choose_wording("replicate=")
         raise OochubError(f"{name} must be seed:0, seed:1, ..., got {replicate!r}.")
-    checked = [(each, *_check_predictions(each, replicate)) for each in predictions]
+    checked = [(prediction, *_check_predictions(prediction, replicate)) for prediction in predictions]
     written = []
     with lock_target(folder, kind=SUBMISSION):
         for each, data_set, run in checked:

@@ -223,7 +223,7 @@ def test_wrong_masks_are_said(world, tmp_path):
     wrong = {
         file.getvalue(): "is 5 x 4 pixels, its image 48 x 48",
         b"text": "no image",
-        file.getvalue()[:42]: "Fetch the file again",
+        file.getvalue()[:42]: "Download the file again",
     }
     for content, words in wrong.items():
         for row in data["test"].select_columns(["example_id"]):
@@ -252,7 +252,7 @@ def test_masks_of_coco_are_those_of_all_annotations(tmp_path):
     masks.check(["7", "8"])
     assert (masks.mask("7", (12, 10)) == expected).all()
     assert masks.mask("8", (12, 10)).shape == (10, 12) and not masks.mask("8", (12, 10)).any()
-    with pytest.raises(OochubError, match="are not a task of nooch, so nothing says which object"):
+    with pytest.raises(OochubError, match="are not a task of nooch, so it is not known which object"):
         ObjectMasks(tmp_path).check(["7"])
     with pytest.raises(OochubError, match="ids, which are numbers, but one id is '0/snow/corgi/1'"):
         masks.check(["0/snow/corgi/1"])

@@ -451,7 +451,7 @@ def test_an_archive_cut_between_reading_and_listing(tmp_path):
     (stored,) = imagenet_pictures(tmp_path)
     assert stored.read(tmp_path) == _jpeg()
     archive.write_bytes(archive.read_bytes()[: stored.offset + 9])
-    with pytest.raises(oochub.OochubError, match=r"n02725872_1.JPEG in .*n02725872.tar is cut off"):
+    with pytest.raises(oochub.OochubError, match=r"n02725872_1.JPEG in .*n02725872.tar is truncated"):
         stored.read(tmp_path)
 
 

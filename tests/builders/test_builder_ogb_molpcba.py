@@ -147,7 +147,7 @@ def test_a_file_that_is_cut_off_or_no_gzip_is_named(own):
     whole = file.read_bytes()
     for content in (whole[:-20], b"0,1\n", whole[:2]):
         file.write_bytes(content)
-        with pytest.raises(oochub.OochubError, match=r"edge\.csv\.gz: .* Fetch it again"):
+        with pytest.raises(oochub.OochubError, match=r"edge\.csv\.gz: .* Download it again"):
             load_dataset("wilds", "ogb_molpcba", data_dir=str(own))
     file.write_bytes(whole)
     scaffolds = own / "raw/scaffold_group.npy"

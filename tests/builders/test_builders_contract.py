@@ -327,7 +327,7 @@ def test_wrong_names_and_folders(tried, folder, tmp_path):
     benchmark, config = tried
     declaration = oochub.get("benchmark", benchmark).of(config)
     if len(get_dataset_config_names(benchmark)) > 1:
-        with pytest.raises(oochub.OochubError, match="Config name is missing"):
+        with pytest.raises(oochub.OochubError, match="Missing config name"):
             load_dataset(benchmark, data_dir=folder)
     else:
         assert load_dataset_builder(benchmark, data_dir=folder).config.name == config
@@ -341,13 +341,13 @@ def test_wrong_names_and_folders(tried, folder, tmp_path):
     with pytest.raises(oochub.OochubError, match="Did you mean") as error:
         load_dataset(benchmark, config, data_dir=tmp_path / "above")
     assert "missing  " in str(error.value)
-    assert f"folder: give data_dir={tmp_path / 'above' / benchmark}." in str(error.value)
+    assert f"folder: pass data_dir={tmp_path / 'above' / benchmark}." in str(error.value)
     below = [path for path in sorted(folder.iterdir()) if path.is_dir() and declaration.missing(path)][:1]
     lower = [low for path in below for low in (path, path / "toy")]
     for low in (*lower, next(path for path in folder.iterdir() if path.is_file())):
         with pytest.raises(oochub.OochubError, match="Did you mean") as error:
             load_dataset(benchmark, config, data_dir=low)
-        assert f"folder: give data_dir={folder}." in str(error.value), low
+        assert f"folder: pass data_dir={folder}." in str(error.value), low
     with pytest.raises(oochub.OochubError, match="OOCHUB_DATA"):
         load_dataset(benchmark, config)
     with pytest.raises(oochub.OochubError, match="data_dir= instead of data_files="):

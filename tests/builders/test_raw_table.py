@@ -37,13 +37,13 @@ def test_texts_stay_texts(size, tmp_path, monkeypatch):
     assert kept["text"] == [rows[number][1] for number in kept["row"]]
     with pytest.raises(OochubError, match=r"row 50 \(counted from 0\): value must be a number in 0\.\.7, got '7\.14"):
         list(RawTable.of_csv_parts(file, {"value": RawColumn(kind="number", lowest=0, highest=7)}))
-    with pytest.raises(OochubError, match=rf"row {kept['row'][0]} \(counted from 0\): wrong\. Fetch"):
+    with pytest.raises(OochubError, match=rf"row {kept['row'][0]} \(counted from 0\): wrong\. Download"):
         kept.require(np.zeros(len(kept)), "wrong")
 
 
 _NONE = [
     (b"", "Empty CSV file", "lacks the column text. It needs text, value; its first line names none."),
-    (b"text,value\n", "has no rows below", "has no rows below its header"),
+    (b"text,value\n", "has a header but no rows", "has a header but no rows"),
     (b"text,text,value\na,b,1\n", *["has twice the column text. It needs text, value"] * 2),
     (b"text\na\n", *["lacks the column value. It needs text, value; its first line names text."] * 2),
     (b"text,value\na,1\nb\n", "row 1 (counted from 0): not valid CSV ('Expected 2 columns", "line 3: 1 fields, but 2"),

@@ -123,7 +123,7 @@ def test_an_archive_of_one_challenge_names_what_it_lacks(folder, tmp_path):
     with tarfile.open(tmp_path / "spawrious224__o2o_easy.tar", "w") as archive:
         archive.add(folder / "spawrious224" / "0" / "desert", "spawrious224/0/desert")
     with pytest.raises(
-        oochub.OochubError, match=r"may be cut off, or hold only one challenge: get .*entire_dataset"
+        oochub.OochubError, match=r"may be truncated, or hold only one challenge: get .*entire_dataset"
     ) as error:
         load_dataset("spawrious", "o2o_easy", data_dir=tmp_path)
     assert "1/snow/corgi has 0" in str(error.value) and "Most hold 10" in str(error.value)

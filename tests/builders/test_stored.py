@@ -87,12 +87,12 @@ BROKEN = {
     "a damaged header in the middle": (_damaged(_shard(), _header(61), b"x"), "member number 61, at byte 62464"),
     "a header of zeros": (
         _damaged(_shard(), _header(5), bytes(BLOCK)),
-        "is damaged: after 'n02725872_4",
+        "is corrupted: after 'n02725872_4",
     ),
     "a damaged first header": (_damaged(_shard(), 0, b"\xff" * 9), "not a complete plain tar"),
     "cut within an image": (_shard()[: _header(5) + BLOCK + 9], "not a complete plain tar archive"),
-    "cut within a header": (_shard()[: _header(5) + 99], "is (damaged|cut off)"),
-    "cut between two members": (_shard()[: _header(5)], "is cut off: at byte 5120"),
+    "cut within a header": (_shard()[: _header(5) + 99], "is (corrupted|truncated)"),
+    "cut between two members": (_shard()[: _header(5)], "is truncated: at byte 5120"),
     "another archive after its end": (_shard(2) + _shard(2), "there is neither a member nor the end"),
     "no bytes": (b"", "not a complete plain tar"),
     "HTML": (b"<html>404</html>" * 99, "not a complete plain tar"),
@@ -177,9 +177,9 @@ REFUSED = {
     "an absolute path": (("/{}_9.png", PNG), None, "points outside the archive"),
     "a path of Windows": (("..\\{}_9.png", PNG), None, "points outside the archive"),
     "a compressed archive in it": (("{}.tar.gz", b"x"), None, r"tar\.gz in .*\.tar is compressed. Decompress it"),
-    "without its end": (("{}_9.png", PNG), -len(END), "is cut off"),
+    "without its end": (("{}_9.png", PNG), -len(END), "is truncated"),
     "cut in its last image": (("{}_9.png", PNG), -len(END) - BLOCK, "not a complete plain tar"),
-    "cut in its last header": (("{}_9.png", PNG), -len(END) - 2 * BLOCK + 9, "is damaged|is cut off"),
+    "cut in its last header": (("{}_9.png", PNG), -len(END) - 2 * BLOCK + 9, "is corrupted|is truncated"),
 }
 
 

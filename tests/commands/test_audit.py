@@ -94,5 +94,5 @@ def test_a_second_audit_runs_no_model_unless_something_changed(run, tmp_path, mo
     monkeypatch.setattr(prediction, "run_model", lambda *a, **k: passes.append(a) or run_model(*a, **k))
     code, _, err = run(*words)
     assert code == 0 and len(passes) == (change != "nothing")
-    assert ("No model was run" in err) == (change == "nothing")
+    assert ("Reusing " in err) == (change == "nothing")
     assert change != "nothing" or (tmp_path / "audit/report.json").read_bytes() == report

@@ -42,7 +42,7 @@ def test_the_list_says_size_age_and_place(files):
     assert row["cache"] == "predictions" and row["entries"] == 2 and row["oldest_days"] == pytest.approx(10, abs=0.01)
     assert row["bytes"] == sum(file.stat().st_size for file in files)
     shown = _said().splitlines()
-    assert shown[0].split() == ["cache", "holds", "entries", "MB", "oldest,", "days", "path"]
+    assert shown[0].split() == ["cache", "contents", "entries", "MB", "oldest", "(days)", "path"]
     assert shown[1].split()[0] == "predictions" and shown[1].split()[-3:] == ["0.0", "10.0", str(files[0].parent)]
 
 
@@ -67,8 +67,8 @@ def test_the_old_ones_are_cleared(files):
     [
         (["clean"], "No action named 'clean'. Did you mean 'clear'"),
         (["clear", "pixel"], "No cache named 'pixel'. Did you mean 'pixels'"),
-        (["--dry-run"], "--dry-run needs clear: oochub cache clear --dry-run"),
-        (["--older-than", "3"], "--older-than needs clear"),
+        (["--dry-run"], "--dry-run requires the action clear: oochub cache clear --dry-run"),
+        (["--older-than", "3"], "--older-than requires the action clear"),
     ],
 )
 def test_wrong_words_are_said(words, message):
@@ -97,7 +97,10 @@ def test_a_prediction_from_the_shell_says_that_no_model_ran(spawrious, tmp_path)
         done = CliRunner().invoke(app, [*words, "--out", str(out), *more], catch_exceptions=False)
         made[name] = (oochub.Predictions.load(out), done.stderr, json.loads(done.stdout)["cached"])
     assert made["second"][0].table.equals(made["first"][0].table)
-    assert "No model was run" in made["second"][1] and "No model was run" not in made["first"][1] + made["third"][1]
+    assert (
+        "Reusing cached predictions" in made["second"][1]
+        and "Reusing cached predictions" not in made["first"][1] + made["third"][1]
+    )
     assert [cached for _, _, cached in made.values()] == [False, True, False]
 
 

@@ -78,7 +78,7 @@ def test_a_thing_is_shown_by_its_name_alone(run):
     ):
         assert run("show", name) == run("show", kind, name)
     _, _, errors = run("show", "saliency")
-    assert "2 things are called saliency" in errors
+    assert "2 items are named saliency" in errors
     assert "oochub show figure saliency, oochub show command saliency" in errors
     _, _, errors = run("show", "noch")
     assert "Did you mean 'nooch'" in errors
@@ -119,7 +119,7 @@ def test_show_benchmark_has_every_data_set_of_a_collection(run):
     declared = oochub.get("benchmark", "wilds")
     official = ["amazon", "camelyon17", "civilcomments", "fmow", "globalwheat", "iwildcam", "ogb_molpcba"]
     official += ["poverty_fold_a", "py150", "rxrx1"]
-    assert f"data sets       {', '.join(official)}\n" in output and len(parts) == 10
+    assert f"datasets       {', '.join(official)}\n" in output and len(parts) == 10
     for part, first in zip(parts, official, strict=True):
         own = declared.of(first)
         assert own.tree() in part and part.startswith(own.title)
@@ -134,7 +134,7 @@ def test_show_benchmark_has_every_data_set_of_a_collection(run):
 def test_a_collection_without_a_config_names_its_data_sets(run):
     """`oochub build wilds` names the official configs first; planted: twelve splits of Amazon."""
     _, _, errors = run("build", "wilds", "--out", "OUT")
-    assert "Config name is missing" in errors and "camelyon17, civilcomments, fmow, globalwheat" in errors
+    assert "Missing config name" in errors and "camelyon17, civilcomments, fmow, globalwheat" in errors
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_collection_without_a_config_names_its_data_sets(run):
         (("list", "metrics"), "Did you mean 'metric'"),
         (("show", "metric", "eec"), "Did you mean 'ece'"),
         (("build", "noch/ce_car", "--out", "OUT"), "Did you mean 'nooch/ce_car'"),
-        (("build", "nooch", "--data-dir", "COCO", "--out", "OUT"), "Config name is missing"),
+        (("build", "nooch", "--data-dir", "COCO", "--out", "OUT"), "Missing config name"),
         (("build", "nooch/ce_cra", "--data-dir", "COCO", "--out", "OUT"), "Did you mean 'ce_cat' or 'ce_car'"),
         (("build", "nooch/ce_car", "--data-dir", "COCO", "--out", "OUT", "--option", "contxts=x"), "'contexts'"),
         (("build", "nooch/ce_car", "--data-dir", "COCO", "--out", "OUT", "--option", "contexts"), "key=value"),
@@ -158,10 +158,10 @@ def test_a_collection_without_a_config_names_its_data_sets(run):
         (("train", "nooch/ce_car", "--data-dir", "COCO", "--model", "/no/such", "--out", "OUT"), "/no/such"),
         (("predict", "/no/model", "nooch/ce_car", "--data-dir", "COCO", "--out", "OUT.parquet"), "No model at"),
         (("predict", "m", "nooch/ce_car", "--data-dir", "COCO", "--out", "FILE/x.parquet"), "is a file, not a folder"),
-        (("evaluate", "/no/preds.parquet", "--out", "OUT.json"), "No predictions at"),
+        (("evaluate", "/no/preds.parquet", "--out", "OUT.json"), "Prediction file not found"),
         (("evaluate", "FILE", "--out", "OUT.json"), "not a Parquet file"),
         (("evaluate", "FILE", "--out", "FILE/x.json"), "is a file, not a folder"),
-        (("report", "/no/report.json"), "No report at"),
+        (("report", "/no/report.json"), "Report not found"),
         (("report", "FILE", "--html", "OUT.html"), "is not a report"),
     ],
 )
@@ -183,7 +183,7 @@ def test_interrupted_by_the_user(run, monkeypatch, tmp_path):
 
     monkeypatch.setattr(oochub.evaluation.evaluate, "evaluate", stopped)
     code, _, err = run("evaluate", "p.parquet", "--out", tmp_path / "r.json")
-    assert code == 130 and "Nothing is half-written" in err and "Traceback" not in err
+    assert code == 130 and "No partial files were left behind" in err and "Traceback" not in err
 
 
 @pytest.mark.slow

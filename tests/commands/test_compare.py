@@ -112,7 +112,7 @@ def test_what_is_not_compared(run, files, tmp_path):
         ((erm, files / "reports"), "reports with reports"),
         ((erm,), "A single file of predictions has nothing to be compared with"),
         ((erm, dro, erm, "--slice", "outside"), "No slice of these predictions named 'outside'"),
-        ((erm, tmp_path / "no.parquet"), "No predictions at"),
+        ((erm, tmp_path / "no.parquet"), "Prediction file not found"),
         ((erm, dro, "--slice", "hard"), "--slice does not apply to two predictions"),
         ((erm, dro, "--rows", "methods"), "--reported, --table and --rows apply to reports"),
         ((files / "reports", "--task", "ce_car"), "--task applies to predictions"),

@@ -136,12 +136,12 @@ def test_a_mistyped_name_is_answered_with_near_ones(run, typed, near):
     """Also of commands inside groups. Planted fault: near names of the top alone."""
     code, out, error = run(*typed.split())
     assert code == 2 and not out and error.count("\n") == 1
-    assert f"There is no command `oochub {typed}`. Did you mean " in error and near in error
+    assert f"No such command: `oochub {typed}`. Did you mean " in error and near in error
 
 
 def test_a_name_like_no_other_has_no_near_ones(run):
     code, _, error = run("zzzzzz")
-    assert code == 2 and error == "Error: There is no command `oochub zzzzzz`. `oochub --help` lists all.\n"
+    assert code == 2 and error == "Error: No such command: `oochub zzzzzz`. Run `oochub --help` to list all commands.\n"
 
 
 def test_help_is_light():

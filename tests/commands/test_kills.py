@@ -117,7 +117,7 @@ def _outcome(end: End, number: signal.Signals, case: str) -> str:
     if end.code == -number:
         return "killed" if number == signal.SIGKILL else "stopped after its work"
     assert end.code == 128 + number, case
-    assert "Traceback" not in end.message and "Nothing is half-written" in end.message, case
+    assert "Traceback" not in end.message and "No partial files were left behind" in end.message, case
     return f"exit {end.code}"
 
 

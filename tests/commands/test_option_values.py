@@ -98,7 +98,7 @@ def test_a_choice_is_refused_in_plain_words(refused, option, allowed):
 def test_an_empty_text_is_refused(refused, words):
     """As an unset variable of the shell leaves it."""
     error = refused("predict", "runs/x", "spawrious/o2o_easy", "--out", "p.parquet", *words)
-    assert f"An empty text stands {'in' if len(words) == 1 else 'after'} {words[0]}" in error
+    assert f"Empty value {'in' if len(words) == 1 else 'after'} {words[0]}" in error
 
 
 @pytest.mark.parametrize(

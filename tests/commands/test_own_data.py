@@ -78,8 +78,8 @@ def test_training_takes_environments_from_the_groups(run, tmp_path):
         (("predict", "MODEL", "mine", "--label-column", "speces", "--out", "p.parquet"), "Did you mean 'species'? "),
         (("predict", "MODEL", "mine", *COLUMNS, "--usual", "dog", "--out", "p.parquet"), "CLASS=CONTEXT,CONTEXT"),
         (("predict", "MODEL", "mine", *COLUMNS, "--usual", "dgo=a", "--out", "p.parquet"), "Did you mean 'dog'"),
-        (("predict", "MODEL", "nooch/ce_car", "--label-column", "x", "--out", "p.parquet"), "leave out --label-column"),
-        (("build", "spawrious/o2o_easy", "--context-column", "x", "--out", "repo"), "leave out the column options"),
+        (("predict", "MODEL", "nooch/ce_car", "--label-column", "x", "--out", "p.parquet"), "Remove --label-column"),
+        (("build", "spawrious/o2o_easy", "--context-column", "x", "--out", "repo"), "remove the column options"),
         (("challenge", "mine", "--criterion", "mismatch", *COLUMNS, "--out", "set"), "name that column with --context"),
     ],
 )
@@ -97,4 +97,4 @@ def test_training_says_how_to_name_what_it_lacks(run, tmp_path):
     code, error = run("train", "mine", "--out", "run")
     assert code == 2 and "no column label" in error and "--label-column" in error, error
     code, error = run("train", "mine", "--label-column", "species", "--objective", "group_dro", "--out", "run")
-    assert code == 2 and "give --context-column or --group-column" in error, error
+    assert code == 2 and "pass --context-column or --group-column" in error, error

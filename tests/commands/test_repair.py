@@ -98,7 +98,7 @@ def test_rows_to_collect_are_named_and_unlabeled_images_are_ranked(run: Run, who
     (tmp_path / "pool" / "broken.png").write_bytes(b"nothing")
     words = (whole.model, whole.pictures, *COLUMNS, "--draws", 1, "--out", tmp_path / "out")
     code, _, err = run(*words, "--unlabeled", tmp_path / "pool")
-    assert code == 2 and "--unlabeled says what is collected: give --collect too" in err
+    assert code == 2 and "--unlabeled says what is collected: pass --collect too" in err
     code, _, err = run(*words, "--collect", "--unlabeled", tmp_path / "nowhere")
     assert code == 2 and "nowhere" in err and not (tmp_path / "out").exists()
     code, _, err = run(*words, "--collect", "--unlabeled", tmp_path / "pool")

@@ -18,7 +18,9 @@ from writing_commands import COMMANDS, Inputs
 from oochub.storage.ownership import MANIFEST
 
 _FREE = (0, 8192, 131072)
-_WORDS = re.compile("No space left on device|Not enough disk space|MB left. Make room|runs failed")  # or in the table
+_WORDS = re.compile(
+    "No space left on device|Not enough disk space|MB left. Free disk space|runs failed"
+)  # or in the table
 _COUNTS: Counter[str] = Counter()
 
 

@@ -75,7 +75,7 @@ def _ended(code: str, *words: object) -> tuple[int, str]:
 def _check(end: tuple[int, str], number: signal.Signals) -> None:
     code, message = end
     assert code == 128 + number, end
-    assert "Nothing is half-written" in message and message.count("\n") == 1, message
+    assert "No partial files were left behind" in message and message.count("\n") == 1, message
 
 
 @pytest.mark.slow

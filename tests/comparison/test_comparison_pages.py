@@ -138,7 +138,7 @@ def test_a_model_against_itself_has_a_page():
 def test_many_models_are_on_the_page_of_their_reports():
     given = [*models(), made("model 1", 0.8, 0.9, config="ce_cow")]
     words = ParsedPage(comparison(given).to_html()).words
-    assert "6 models on 2 data sets" in words and "The line is fitted to 6 models." in words
+    assert "6 models on 2 datasets" in words and "The line is fitted to 6 models." in words
     assert "−14.0−17.0 to −11.0n 800" in words and "–" in words
 
 
@@ -154,7 +154,7 @@ def test_one_table_holds_the_data_sets_of_several_benchmarks():
     seeds = [made("m", 0.99, 0.85, seeds=[seed]) for seed in range(2)]
     assert "The gap of" not in comparison([*seeds, other]).to_markdown()
     words = ParsedPage(comparison([here, other]).to_html()).words
-    assert "1 model on 2 data sets" in words and "−14.0−17.0 to −11.0n 800" in words
+    assert "1 model on 2 datasets" in words and "−14.0−17.0 to −11.0n 800" in words
 
 
 def test_reports_without_sides_are_a_page_without_charts():
@@ -177,7 +177,11 @@ def test_each_form_shows_each_finding_or_names_it(more):
     forms |= {"markdown": report.to_markdown(), "latex": report.to_latex("full")}
     for name, text in forms.items():
         left_out = next((line for line in text.splitlines() if "Not shown here:" in line), "")
-        assert ("Examples that flip" in text) if name == "notebook" else "examples that flip" in left_out, name
+        assert (
+            ("Examples on which the models disagree" in text)
+            if name == "notebook"
+            else "examples on which the models disagree" in left_out
+        ), name
         for metric, about in report.metrics.items():
             assert about.title in text or f"{wording.put_in_sentence(about.title)} on each slice" in left_out, (
                 name,
@@ -185,7 +189,7 @@ def test_each_form_shows_each_finding_or_names_it(more):
             )
         assert ("on each group" in text) == bool(more), name
     assert "each slice" not in next(line for line in forms["markdown"].splitlines() if "Not shown here:" in line)
-    assert report.to_pandas().attrs["left_out"] == ["the examples that flip"]
+    assert report.to_pandas().attrs["left_out"] == ["the examples on which the models disagree"]
     nothing = replace(report, flips=())
     assert "Not shown here" not in nothing.to_markdown() + nothing.to_latex("full")
 

@@ -139,7 +139,7 @@ def test_both_sides_of_a_single_model_stand_before_its_gap():
     given = [made("m", 0.99, 0.85), made("m", 0.8, 0.9, config="ce_cow")]
     layout = lay_out_matrix(make_gap_matrix(given))
     numbers = [[cell.estimate.value for cell in cells] for _, cells in layout.rows]
-    assert (layout.corner, [head for head, _ in layout.heads]) == ("Data set", ["in context", "out of context", "gap"])
+    assert (layout.corner, [head for head, _ in layout.heads]) == ("Dataset", ["in context", "out of context", "gap"])
     assert numbers == [pytest.approx([0.99, 0.85, -0.14]), pytest.approx([0.8, 0.9, 0.1])]
     table = format_matrix(make_gap_matrix(given))
     assert table.title == "The gap of m" and table.rows[0][0] == "nooch/ce_car, AUC"
@@ -154,7 +154,7 @@ def test_what_there_is_more_of_stands_below_each_other():
     two = [*models()[:2], *models(config="ce_cow")[:2]]
     assert lay_out_matrix(make_gap_matrix(two)).corner == "Model"
     layout = lay_out_matrix(make_gap_matrix([*two, made("model 1", 0.8, 0.9, config="ce_bus")]))
-    assert layout.corner == "Data set" and [head for head, _ in layout.heads] == ["model 0", "model 1"]
+    assert layout.corner == "Dataset" and [head for head, _ in layout.heads] == ["model 0", "model 1"]
     (first, second) = layout.rows[2][1]
     assert first is None and second.estimate == pytest.approx(0.1)
 

@@ -66,7 +66,7 @@ def test_a_broken_picture_is_named_or_skipped(name, tmp_path, capsys, monkeypatc
     (source / "cat/05.png").write_bytes(content)
     code, _, message = run(capsys, monkeypatch, source, tmp_path / "found")
     message = " ".join(message.split())
-    assert code == 2 and words in message and "cat/05.png" in message and "Fetch the file again" in message
+    assert code == 2 and words in message and "cat/05.png" in message and "Download the file again" in message
     assert not (tmp_path / "found").exists()
     code, _, message = run(capsys, monkeypatch, source, tmp_path / "found", "--skip-broken")
     assert code == 0, message
@@ -154,7 +154,7 @@ def test_pictures_that_are_all_equal_have_no_contexts(tmp_path, capsys, monkeypa
         file.write_bytes(ODD["transparent"])
     code, said, message = run(capsys, monkeypatch, source, tmp_path / "found")
     assert code == 0, message
-    assert "By properties, chosen on" in said
+    assert "Found with properties, chosen on" in said
     found = oochub.load(tmp_path / "found")
     assert facts(found).names == () and found["train"]["contexts"][:] == [[]] * 24
 
@@ -162,12 +162,14 @@ def test_pictures_that_are_all_equal_have_no_contexts(tmp_path, capsys, monkeypa
 def test_rows_and_splits_that_are_not_there(tmp_path, capsys, monkeypatch):
     full, none = pictures(), pictures().select([])
     for splits in ({"train": full, "test": none}, {"test": none}):
-        with pytest.raises(OochubError, match=r"Split test has no rows\. Leave it out\."):
+        with pytest.raises(OochubError, match=r"Split test has no rows\. Remove it\."):
             oochub.contexts(datasets.DatasetDict(splits), by="properties")
-    with pytest.raises(OochubError, match=r"need at least 6 images to be chosen on, got \d\. Give more images\."):
+    with pytest.raises(OochubError, match=r"need at least 6 images to be chosen on, got \d\. Use more images\."):
         oochub.contexts(pictures(rows=8, gray=range(8)), by="properties")
     text = datasets.Dataset.from_dict({"text": ["a"] * 24, "label": [0, 1] * 12})
-    with pytest.raises(OochubError, match="found in images, but the data only have text, label"):
+    with pytest.raises(
+        OochubError, match="Finding contexts requires images, but the data only has the columns text, label"
+    ):
         oochub.contexts(text, by="properties")
     text.to_csv(tmp_path / "texts.csv")
     code, _, message = run(capsys, monkeypatch, tmp_path / "texts.csv", tmp_path / "found")

@@ -291,7 +291,7 @@ def test_nothing_found_is_said(model, encoder, tmp_path):
     done = CliRunner().invoke(app, [*words, "--context-option", f"encoder={encoder}", "--check", "--rows", "4"])
     assert done.exit_code == 0 and not (tmp_path / "found_check.html").exists()
     said = " ".join(done.stdout.split())
-    assert "No context was found. Note: fewer than 20 rows to choose on, so no gist: a, b By captions" in said
+    assert "No context was found. Note: fewer than 20 rows to choose on, so no gist: a, b Found with captions" in said
     with pytest.raises(OochubError, match="No contexts were found in these data, so there is nothing to check"):
         context_page(oochub.load(found), rows=4)
 

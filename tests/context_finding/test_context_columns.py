@@ -187,7 +187,7 @@ def test_what_cannot_be_done_is_said_first(tmp_path):
         make_way("properties", {"model": "x"})
     with pytest.raises(OochubError, match="model= is an option of a method given by name"):
         oochub.contexts(data, by=Bright(), model="x")
-    with pytest.raises(OochubError, match="the data only have example_id, label"):
+    with pytest.raises(OochubError, match="the data only has the columns example_id, label"):
         oochub.contexts(data.remove_columns("image"), by=Bright())
     with pytest.raises(OochubError, match="already have a column 'contexts'"):
         oochub.contexts(data.add_column("contexts", [0, 0]), by=Bright())

@@ -296,7 +296,7 @@ def test_a_first_file_declares_what_would_follow_anyway(tmp_path):
     file.write_text(text, "utf-8")
     after = oochub.load(folder)["train"]
     assert after.remove_columns("image")[:] == before.remove_columns("image")[:]
-    with pytest.raises(OochubError, match="is there already"):
+    with pytest.raises(OochubError, match="already exists"):
         describe_data(str(folder), file)
     with pytest.raises(OochubError, match=r"benchmark.toml, got mine.toml"):
         describe_data(str(folder), folder / "mine.toml")

@@ -348,7 +348,7 @@ def test_other_sources(run, birds, spawrious, tmp_path):
     code, again, err = run(tmp_path / "repo", "--option", "name=o2o_hard", *words, "--out", tmp_path / "d", "--json")
     assert code == 0 and json.loads(again)["counts"] == json.loads(output)["counts"], err
     code, _, err = run(tmp_path / "repo", *words, "--out", tmp_path / "e")
-    assert code == 2 and "Config name is missing" in err
+    assert code == 2 and "Missing config name" in err
     source = datasets.load_dataset("spawrious", "o2o_hard", data_dir=str(spawrious))
     for result in (oochub.load(tmp_path / name) for name in ("c", "d")):
         for split, part in result.items():
@@ -397,7 +397,7 @@ def test_parameters_of_other_criteria(run, tmp_path, monkeypatch):
         (("CSV", "--criterion", "gist", "--tau", "high"), "--tau must be a number"),
         (("CSV", "--criterion", "mismatch", "--context", "yer"), "Did you mean 'year'"),
         (("CSV", "--criterion", "mismatch", "--context", "year", "--option", "sepp=;"), "sepp"),
-        (("NONE.csv", "--criterion", "mismatch"), "there is no such file or folder"),
+        (("NONE.csv", "--criterion", "mismatch"), "file or folder not found"),
         (("nobody/nothing", "--criterion", "mismatch"), "No dataset at nobody/nothing"),
         (("spawrious/o2o_hrad", "--criterion", "mismatch"), "Did you mean 'o2o_hard'"),
         (("spawrious/o2o_hard", "--criterion", "mismatch", "--option", "varient=paper"), "'variant'"),
@@ -448,10 +448,10 @@ def test_the_same_command_replaces_its_own_repository_and_nothing_else(run, tmp_
         assert counts == hard and names == [MANIFEST, "README.md", "build.json", "croissant.json", "data"]
     (out / "data" / "notes.txt").write_text("mine")
     assert run(*words, 5)[0] == 0 and (out / "data" / "notes.txt").read_text() == "mine"
-    (out / "README.md").write_text("# Another data set\n")
+    (out / "README.md").write_text("# Another dataset\n")
     code, _, err = run(*words, 0)
     assert code == 2 and "README.md: it was changed after oochub wrote it" in err, err
-    assert (out / "README.md").read_text() == "# Another data set\n"
+    assert (out / "README.md").read_text() == "# Another dataset\n"
     counts = datasets.load_dataset(str(out / "data"))["train"].to_pandas()["challenge"].ne(0).sum()
     assert counts == 1  # the rows are those of before too
 
@@ -470,5 +470,5 @@ def test_a_damaged_repository_is_no_source(run, birds, tmp_path):
     again = ("--criterion", "mismatch", "--context", "background", "--replace", "--out", tmp_path / "again")
     for source in (made, file):
         code, _, err = run(source, *again)
-        assert code == 2 and "was damaged" in " ".join(err.split()), err
+        assert code == 2 and "is corrupted" in " ".join(err.split()), err
     assert not (tmp_path / "again").exists()

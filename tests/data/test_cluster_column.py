@@ -81,7 +81,7 @@ def test_odd_columns_are_refused(cluster, words, tmp_path):
             "time",
             "pair= names the column 'time', which holds the label. Name a column of what rows share, such",
         ),
-        ("waterbirds", "place", "leave out pair=, which is for your own data"),
+        ("waterbirds", "place", "Remove pair=; it only applies to custom data"),
     ],
 )
 def test_odd_columns_of_pairs_are_refused(source, pair, words, tmp_path):

@@ -102,7 +102,7 @@ def test_another_separator_is_named(separator, word, tmp_path):
     ):
         oochub.load(tmp_path / "pets")
     (tmp_path / "rows.csv").write_text(text.replace("file_name", "place"))
-    with pytest.raises(OochubError, match=rf"rows\.csv is separated by {word}, .*Give options="):
+    with pytest.raises(OochubError, match=rf"rows\.csv is separated by {word}, .*Pass options="):
         oochub.load(tmp_path / "rows.csv")
     data = oochub.load(tmp_path / "rows.csv", options={"sep": separator})["train"]
     assert data.num_rows == 1 and data.features["label"].names == ["a"]

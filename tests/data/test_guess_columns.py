@@ -49,7 +49,7 @@ def notes(data):
 @pytest.mark.parametrize("form", [table, images])
 def test_one_candidate_is_the_label(tmp_path, form):
     """Beside ids and a constant; its own column stays. Planted faults seen: ids counted; the column taken away."""
-    with pytest.warns(OochubWarning, match="The label is read from the column 'breed', the only one"):
+    with pytest.warns(OochubWarning, match="Using column 'breed' as the label, because"):
         data = oochub.load(form(tmp_path / "one", breed=BREED, name=IDS, farm=CONSTANT))
     part = data["train"]
     assert classes(part, "label") == BREED == part["breed"][:]
@@ -61,7 +61,7 @@ def test_one_candidate_is_the_label(tmp_path, form):
 def test_one_candidate_is_the_context(tmp_path, form):
     """The rows are those of the named column, besides the column itself. Planted fault: the note left out."""
     folder = form(tmp_path / "one", breed=BREED, ground=GROUND, name=IDS, farm=CONSTANT)
-    with pytest.warns(OochubWarning, match="The context is read from the column 'ground', the only one"):
+    with pytest.warns(OochubWarning, match="Using column 'ground' as the context, because"):
         data = oochub.load(folder, label="breed")
     named = oochub.load(folder, label="breed", context="ground")
     assert (
@@ -84,10 +84,10 @@ def test_two_candidates_are_not_guessed(tmp_path):
         assert not {"label", "context"} & set(oochub.load(two)["train"].features)
         assert "context" not in oochub.load(three)["train"].features
     with pytest.raises(
-        OochubError, match=r"may hold the label or the context: breed and ground\. Name them with label"
+        OochubError, match=r"may hold the label or the context: breed and ground\. Pass them with label"
     ):
         oochub.audit(tmp_path, two)
-    with pytest.raises(OochubError, match=r"It may be ground or weather: name the one that holds it with context="):
+    with pytest.raises(OochubError, match=r"It may be ground or weather: pass it with context="):
         oochub.audit(tmp_path, three)
 
 
@@ -154,7 +154,7 @@ def test_contexts_guesses_the_label_and_says_so_in_one_line(tmp_path, monkeypatc
         warnings.simplefilter("always", OochubWarning)
         main()
     assert not stopped.value.code
-    line = "The label is read from the column 'breed', the only one that can hold it. Name another with --label-column."
-    assert [str(each.message) for each in said if "read from" in str(each.message)] == [line]
+    line = "Using column 'breed' as the label, because it is the only candidate. Pass --label-column to choose another."
+    assert [str(each.message) for each in said if "Using column" in str(each.message)] == [line]
     found = oochub.load(tmp_path / "found")["train"]
     assert classes(found, "label") == BREED * 3 and "context" not in found.features

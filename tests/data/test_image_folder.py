@@ -398,7 +398,7 @@ def test_zip_archives_of_class_folders(tmp_path):
     content = (tmp_path / "plain.zip").read_bytes()
     place = content.index(b"IDAT") + 6
     (tmp_path / "torn.zip").write_bytes(content[:place] + b"?" + content[place + 1 :])
-    with pytest.raises(OochubError, match="is damaged"):
+    with pytest.raises(OochubError, match="is corrupted"):
         oochub.load(tmp_path / "torn.zip")
 
 

@@ -183,7 +183,7 @@ def test_given_contexts_replace_those_that_are_counted(tmp_path):
         oochub.load(folder, label="species", context="place", usual={"dgo": ["grass"]})
     with pytest.raises(OochubError, match=r"named 'gras'. Did you mean 'grass'"):
         oochub.load(folder, label="species", context="place", usual={"dog": ["gras"]})
-    with pytest.raises(OochubError, match="needs a label and a context"):
+    with pytest.raises(OochubError, match="requires a label column and a context column"):
         oochub.load(of_rows(tmp_path / "two", train=[("dog", "grass"), ("cat", "sofa")]), label="y", usual={"dog": "a"})
 
 
@@ -204,7 +204,9 @@ def test_labels_alone(tmp_path):
     data = oochub.load(class_folder(tmp_path / "mine"))
     assert data["train"].column_names == ["example_id", "image", "label"]
     assert data["train"].features["label"].names == ["cat", "dog"]
-    with pytest.raises(OochubError, match=r"no column context, group or challenge, only example_id, image, label") as e:
+    with pytest.raises(
+        OochubError, match=r"no column named context, group or challenge, only example_id, image, label"
+    ) as e:
         DataSource(given=data, rows=data).check_context()
     assert "file_name,label,context\n  1.jpg,dog,grass" in str(e.value)
     data = oochub.load(class_folder(tmp_path / "more", context=True), context="place")
@@ -263,7 +265,7 @@ def test_what_was_loaded_loads_again(tmp_path):
     again = oochub.load(tmp_path / "kept")
     assert record(again) == record(data) and again["train"].features == data["train"].features
     assert again["train"].remove_columns("image")[:] == data["train"].remove_columns("image")[:]
-    with pytest.raises(OochubError, match="already have a column challenge, by their own criterion: leave out usual="):
+    with pytest.raises(OochubError, match="already have a column challenge, by their own criterion: remove usual="):
         oochub.load(tmp_path / "kept", usual={"dog": ["grass"]})
 
 
@@ -281,7 +283,7 @@ def test_a_context_of_a_benchmark(spawrious):
     assert {name: kept[name][:] for name in kept.column_names} == {
         name: plain["test"][name][:] for name in kept.column_names
     }
-    with pytest.raises(OochubError, match=r"spawrious/o2o_easy has its own label: leave out label="):
+    with pytest.raises(OochubError, match=r"spawrious/o2o_easy defines its own label. Remove label="):
         oochub.load("spawrious/o2o_easy", data_dir=str(spawrious), label="breed")
     with pytest.raises(OochubError, match=r"column named 'backgrund'. Did you mean 'background'"):
         oochub.load("spawrious/o2o_easy", data_dir=str(spawrious), context="backgrund")
@@ -352,8 +354,8 @@ def test_wrong_places_are_said(tmp_path):
         (folder, r"broken/metadata\.csv cannot be read as CSV"),
         (other, "file_name"),
         (lost, "The image 'image' of row 5, split train, has no file at"),
-        (tmp_path / "no.tar", r"no\.tar is damaged or no tar archive: at byte 0"),
-        ("", "No data set is named"),
+        (tmp_path / "no.tar", r"no\.tar is corrupted or not a tar archive: at byte 0"),
+        ("", "No dataset is named"),
         (tmp_path / "torn.parquet", "torn.parquet"),
     ):
         with pytest.raises(OochubError, match=words):

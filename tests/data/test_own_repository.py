@@ -92,7 +92,7 @@ def _names(part, column):
 @pytest.mark.parametrize(
     ("stored", "words"),
     [
-        ("oochub_builds: 3\n", "oochub_builds must hold a record for each configuration"),
+        ("oochub_builds: 3\n", "oochub_builds must contain a record for each config"),
         ("oochub_builds:\n  default: {benchmark: custom}\n", "the build record in .*config"),
         ("oochub_builds:\n  default: {benchmark: 1, config: a, version: b}\n", "the build record in .*benchmark"),
         ("oochub_builds: [\n", "Could not load|no YAML"),

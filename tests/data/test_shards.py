@@ -68,7 +68,7 @@ def test_a_shard_that_changed_after_it_was_opened(shards):
     row = _undecoded(open_data(str(shards), DataSettings(), in_place=True).splits)["train"][-1]
     member = TarMember.of(row["image"]["path"])
     os.truncate(member.archive, member.offset + 1)
-    with pytest.raises(OochubError, match=r"train-00007-.*\.tar is cut short"):
+    with pytest.raises(OochubError, match=r"train-00007-.*\.tar is truncated"):
         read_picture_bytes(row["image"], "row 7")
     Path(member.archive).unlink()
     with pytest.raises(OochubError, match=r"Cannot read .*train-00007-.*\.tar"):
@@ -88,13 +88,13 @@ def test_shards_that_are_not_those_of_the_index(shards, in_place):
     changed = bytearray(content)
     changed[600] ^= 1
     first.write_bytes(changed)
-    with pytest.raises(OochubError, match=f"The shard .*{first.name} was damaged, or is of another build"):
+    with pytest.raises(OochubError, match=f"The shard .*{first.name} is corrupted, or belongs to another build"):
         read()
     first.write_bytes(second.read_bytes())
-    with pytest.raises(OochubError, match=f"The shard .*{first.name} (was damaged|has)"):
+    with pytest.raises(OochubError, match=f"The shard .*{first.name} (is corrupted|has)"):
         read()
     first.write_bytes(content[:512])
-    with pytest.raises(OochubError, match=f"The shard .*{first.name} has 512 bytes.*cut short"):
+    with pytest.raises(OochubError, match=f"The shard .*{first.name} has 512 bytes.*truncated"):
         read()
     first.unlink()
     with pytest.raises(OochubError, match=f"The shard .*{first.name} is missing"):
@@ -109,7 +109,7 @@ def test_several_processes_read_the_shards(shards):
     content = bytearray(path.read_bytes())
     content[600] ^= 1
     path.write_bytes(content)
-    with pytest.raises(OochubError, match=f"^The shard .*{path.name} was damaged"):
+    with pytest.raises(OochubError, match=f"^The shard .*{path.name} is corrupted"):
         oochub.load(shards, num_proc=2)
 
 
@@ -120,7 +120,7 @@ def test_configurations_are_named(shards, tmp_path):
         index = both / name / "index.json"
         index.write_text(index.read_text().replace('"default"', f'"{name}"'))
     assert find_shard_folder(both, "two") == both / "two" == find_shard_folder(both / "two", None)
-    with pytest.raises(OochubError, match=r"several configurations: one, two\. Name one with config="):
+    with pytest.raises(OochubError, match=r"several configs: one, two\. Choose one with config="):
         oochub.load(both)
     with pytest.raises(OochubError, match=r"No configuration of .* named 'tow'\. Did you mean 'two'"):
         oochub.load(both, config="tow")

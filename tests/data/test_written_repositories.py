@@ -24,7 +24,7 @@ from oochub.repository.write_repository import write_challenge_repository, write
 from oochub.settings.data_settings import DataSettings
 
 _COLUMNS = DataSettings(label="species", context="place")
-_CHANGED = r"{name} (was damaged|has [\d,]+ bytes).*build\.json.*Copy it again, or build it again"
+_CHANGED = r"{name} (is corrupted|has [\d,]+ bytes).*build\.json.*Copy it again, or build it again"
 
 
 def _built(folder: Path, form: str) -> Path:

@@ -111,7 +111,7 @@ def test_no_spread_within_classes_is_refused() -> None:
 
 
 def test_a_label_of_no_class_is_refused() -> None:
-    with pytest.raises(OochubError, match="leave those rows out"):
+    with pytest.raises(OochubError, match="remove those rows"):
         Mahalanobis().fit(features=np.eye(3), label=[0, -1, 1])
 
 

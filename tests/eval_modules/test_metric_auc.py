@@ -75,7 +75,7 @@ def test_many_pairs_do_not_overflow() -> None:
 @pytest.mark.parametrize(
     ("label", "score", "message"),
     [
-        ([0, 1, 1], [0.1, np.nan, np.nan], "score holds NaN in 2 of 3 rows, the first at row 1"),
+        ([0, 1, 1], [0.1, np.nan, np.nan], "score contains NaN in 2 of 3 rows, the first at row 1"),
         ([0, 2], [0.1, 0.2], "label must be one of 0..1, got 2 at row 1"),
         ([0, -1], [0.1, 0.2], "label must be 0 or larger, got -1 at row 1"),
         ([0.0, 1.0], [0.1, 0.2], "label must hold whole numbers"),

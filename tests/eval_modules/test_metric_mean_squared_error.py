@@ -45,7 +45,7 @@ def test_perfect_answers_have_no_interval() -> None:
 
 
 def test_messages() -> None:
-    with pytest.raises(OochubError, match="prediction holds NaN in 1 of 2 rows, the first at row 0"):
+    with pytest.raises(OochubError, match="prediction contains NaN in 1 of 2 rows, the first at row 0"):
         mean_squared_error(label=[1, 2], prediction=[np.nan, 2])
     with pytest.raises(OochubError, match="label must hold finite numbers, got -inf at row 1"):
         mean_squared_error(label=[1, -np.inf], prediction=[1, 2])

@@ -118,7 +118,7 @@ def test_many_rows_have_the_ends_of_the_bootstrap_and_cover(kind: str) -> None:
 def test_rows_on_a_line_have_no_interval(n: int) -> None:
     number = estimate(pearson, {"label": np.arange(n) / 7, "prediction": 3 - np.arange(n) / 3})
     assert number == pytest.approx(-1) and np.isnan([number.low, number.high]).all()
-    assert number.reason == "all rows lie on one line: this says nothing about further rows"
+    assert number.reason == "all rows are on one line: no interval can be estimated"
 
 
 @pytest.mark.parametrize("cluster", [None, np.array([0, 0, 1, 2, 2, 2, 3, 4, 4, 0])])
@@ -150,7 +150,7 @@ def test_few_rows_that_decide_are_said() -> None:
 
 
 def test_messages() -> None:
-    with pytest.raises(OochubError, match="label holds NaN in 1 of 2 rows"):
+    with pytest.raises(OochubError, match="label contains NaN in 1 of 2 rows"):
         pearson(label=[1, np.nan], prediction=[1, 2])
     with pytest.raises(OochubError, match="prediction must hold finite numbers, got inf at row 0"):
         pearson(label=[1, 2], prediction=[np.inf, 2])

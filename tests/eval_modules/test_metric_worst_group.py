@@ -116,8 +116,8 @@ def test_ties_name_the_larger_group_then_the_first() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"group": [0.0, np.nan]}, "group holds NaN"),
-        ({"group": np.array([0.0, np.nan])}, "group holds NaN in 1 of 2 rows"),
+        ({"group": [0.0, np.nan]}, "group contains NaN"),
+        ({"group": np.array([0.0, np.nan])}, "group contains NaN in 1 of 2 rows"),
         ({"group": [[0], [1]]}, "group must hold hashable names"),
         ({"group": np.zeros((2, 2), int)}, r"group must have shape \(n,\)"),
         ({"group": [0]}, "same number of rows"),

@@ -202,7 +202,10 @@ def test_a_report_keeps_its_findings(tmp_path):
     report = oochub.evaluate(predictions_of(rows()), resamples=100)
     again = oochub.Report.load(report.save(tmp_path / "report.json"))
     assert again.contexts == report.contexts
-    assert "What goes with each class" in report.to_markdown() and "What goes with each class" in report.to_html()
+    assert (
+        "Contexts associated with each class" in report.to_markdown()
+        and "Contexts associated with each class" in report.to_html()
+    )
     assert report["context/grass"] == again.contexts.contexts[0].gap
 
 

@@ -120,7 +120,9 @@ def test_a_sweep_selects_on_the_rows_that_chose(trained):
 
 def test_hold_out_where_no_row_of_the_report_chooses(tmp_path, capsys, monkeypatch):
     """NOOCH's rows in context are of test: said before any data are looked for."""
-    with pytest.raises(OochubError, match=r"The report of nooch/ce_car covers test and none of those rows: leave hold"):
+    with pytest.raises(
+        OochubError, match=r"The report of nooch/ce_car covers test and none of those rows: remove hold"
+    ):
         oochub.train("nooch/ce_car", tmp_path / "run", data_dir=str(tmp_path / "nowhere"), hold_out=True)
     words = ["oochub", "train", "nooch/ce_car", "--data-dir", str(tmp_path), "--out", str(tmp_path / "run")]
     monkeypatch.setattr("sys.argv", [*words, "--hold-out"])

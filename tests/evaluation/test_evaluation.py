@@ -305,4 +305,4 @@ def test_rows_outside_the_label_set_are_left_out_and_said(predictions):
     table = predictions.table.set_column(2, "label", pa.array(label))
     report = oochub.evaluate(Predictions(table, predictions.metadata))
     assert report["accuracy"].n == 1995
-    assert "5 rows outside the label set are left out" in to_json(report)["notes"]
+    assert "5 rows outside the label set are skipped" in to_json(report)["notes"]

@@ -163,10 +163,10 @@ def test_answers_to_data_of_ones_own(tmp_path, run, capsys):
     report = Report.load(tmp_path / "r.json")
     assert (report["in_context/accuracy"], report["out_of_context/accuracy"]) == (1.0, 0.0)
     assert run("evaluate", tmp_path / "mine.csv", *options[2:], "--out", tmp_path / "r.json") == 2
-    assert "--label-column needs --benchmark" in capsys.readouterr().err
+    assert "--label-column requires --benchmark" in capsys.readouterr().err
     for flag in ("--cluster-column", "--pair-column"):
         assert run("evaluate", tmp_path / "mine.csv", flag, "bird", "--out", tmp_path / "r.json") == 2
-        assert f"{flag} needs --benchmark" in capsys.readouterr().err
+        assert f"{flag} requires --benchmark" in capsys.readouterr().err
 
 
 def test_a_probability_of_the_second_class_gives_the_numbers_of_scikit_learn(coco, tmp_path):
@@ -391,7 +391,7 @@ def test_what_is_no_file_of_answers(own, tmp_path):
         "deep.npz": r"must be an array \(n,\) or \(n, c\)",
         "text.npz": "not a complete NPZ file",
         "empty.csv": "not a CSV file with one table",
-        "head.csv": "holds no row",
+        "head.csv": "contains no row",
         "ragged.csv": "Expected 2 columns, got 3",
         "twice.csv": "'score' twice",
         "latin.csv": "not UTF-8 text",
@@ -401,9 +401,9 @@ def test_what_is_no_file_of_answers(own, tmp_path):
     }.items():
         with pytest.raises(OochubError, match=words):
             oochub.evaluate(tmp_path / name, benchmark=own)
-    with pytest.raises(OochubError, match="Leave out benchmark="):
+    with pytest.raises(OochubError, match="Remove benchmark="):
         oochub.evaluate(Predictions.load(tmp_path / "ours.parquet"), benchmark=own)
-    with pytest.raises(OochubError, match="model_name= needs benchmark="):
+    with pytest.raises(OochubError, match="model_name= requires benchmark="):
         oochub.evaluate(tmp_path / "ours.parquet", model_name="mine")
 
 

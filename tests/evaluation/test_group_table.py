@@ -98,4 +98,4 @@ def test_the_command_writes_them(monkeypatch, tmp_path, capsys):
     Predictions.from_arrays(logits=[[1.0, 0.0]] * 4, label=[0, 0, 1, 1]).save(plain)
     assert _run(monkeypatch, "evaluate", plain, "--out", other, "--groups", groups) == 2 and not other.exists()
     assert _run(monkeypatch, "evaluate", file, "--task", "ce_car", "--groups", groups) == 2
-    assert "leave out --task" in capsys.readouterr().err
+    assert "remove --task" in capsys.readouterr().err

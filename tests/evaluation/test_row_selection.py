@@ -78,7 +78,7 @@ def test_every_form_says_that_the_rows_were_chosen(reports, tmp_path):
         return [*texts, report._repr_html_(), report.to_html()]
 
     for text in forms(some):
-        assert "were chosen after looking" in text or "chosen after looking at the answers" in text, text[:500]
+        assert "selected after looking at the predictions" in text, text[:500]
     for text in forms(some)[:4] + forms(some)[5:]:
         assert re.search(rf"{n} of 900 rows", text) and some.chosen_rows.digest in text
     assert not any("chosen after" in text for text in forms(whole))
@@ -92,7 +92,7 @@ def test_the_verdict_judges_no_model_by_chosen_rows(reports):
     whole, some, tested = (verdict(each) for each in reports)
     assert "chosen" not in whole.sentence
     assert some.sentence == (
-        "These rows were chosen after looking at the answers. Their numbers say nothing about other rows."
+        "These rows were selected after looking at the predictions. Their numbers do not generalize to other rows."
     )
     assert tested.headline == "The model is right less often where the rule holds."
     assert not some.is_shown and not tested.is_shown
@@ -230,7 +230,7 @@ def test_rows_that_were_kept_back_cannot_have_been_chosen(rows, tmp_path):
 
 def test_options_that_do_not_go_together_are_refused(rows, tmp_path):
     file = _write(tmp_path, "0-1")
-    with pytest.raises(oochub.OochubError, match="Name the file with rows="):
+    with pytest.raises(oochub.OochubError, match="Pass the file with rows="):
         oochub.evaluate(rows, unseen=True)
     with pytest.raises(oochub.OochubError, match="Detectors compare whole sets"):
         oochub.evaluate(rows, detectors=["msp"], rows=file)

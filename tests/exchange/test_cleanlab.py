@@ -112,7 +112,7 @@ def test_issues_of_other_rows_are_refused(tmp_path):
 
 
 def test_issues_alone_are_not_evaluated(tmp_path):
-    with pytest.raises(OochubError, match="Give a file of predictions as well"):
+    with pytest.raises(OochubError, match="Pass a file of predictions as well"):
         oochub.evaluate([issues(tmp_path)])
     with pytest.raises(OochubError, match="beside predictions"):
         oochub.evaluate([issues(tmp_path)], benchmark="spawrious/o2o_hard")

@@ -170,7 +170,7 @@ def test_an_export_needs_sizes_and_names_of_files(tmp_path):
 _FAULTS = {
     "cut off": ('[{"image_id": 7, "category', "is not complete JSON"),
     "an object": ({"annotations": []}, "a JSON list of COCO's results; .* is none of these"),
-    "empty": ([], "holds no box"),
+    "empty": ([], "contains no box"),
     "a number": ([3], "entry 1 of 1 must be an object"),
     "no score": ([_GOOD, {k: v for k, v in _GOOD.items() if k != "score"}], "entry 2 of 2 has no score"),
     "masks": ([{"image_id": 7, "category_id": 0, "segmentation": {}, "score": 1}], "has no bbox: masks are not read"),
@@ -221,7 +221,7 @@ def test_a_fault_of_coco_results_is_named(name, data, tmp_path):
         ("0 0.5 0.5 0.1 1e309 0.9", "a box that is not finite"),
         ("0 20 10 4 4 0.9", "1 box does not lie in the image"),
         ("3 0.5 0.5 0.1 0.1 0.9", "a class that is none of 2"),
-        ("", "holds no box"),
+        ("", "contains no box"),
     ],
 )
 def test_a_fault_of_yolo_labels_is_named(line, words, data, tmp_path):
@@ -235,7 +235,7 @@ def test_what_does_not_fit_these_data_says_what_does(data, tmp_path):
     with pytest.raises(OochubError, match=r"fractions of images.*columns width and height"):
         open_parts([tmp_path], benchmark=data.remove_columns(["width", "height"]))
     plain = data.remove_columns(["boxes"])
-    with pytest.raises(OochubError, match=r"results.json holds boxes, but there is no column boxes .*nooch/boxes_"):
+    with pytest.raises(OochubError, match=r"results.json contains boxes, but there is no column boxes .*nooch/boxes_"):
         open_parts([_write(tmp_path, [_GOOD])], benchmark=plain)
     for path in (tmp_path / "results.json", tmp_path):
         with pytest.raises(OochubError, match="holds answers, but does not say which data they are for"):

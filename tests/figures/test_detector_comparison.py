@@ -244,7 +244,7 @@ def test_clusters_are_those_of_paired_delong() -> None:
 def test_messages() -> None:
     arguments = columns(20, 0)
     for run in (compare_auroc, rank_comparison, gain_from_incorrect):
-        with pytest.raises(OochubError, match="baseline holds NaN in 1 of 20 rows"):
+        with pytest.raises(OochubError, match="baseline contains NaN in 1 of 20 rows"):
             run(**arguments | {"baseline": np.append(arguments["baseline"][1:], np.nan)})
         with pytest.raises(OochubError, match="same number of rows, got score 20, baseline 19"):
             run(**arguments | {"baseline": arguments["baseline"][1:]})

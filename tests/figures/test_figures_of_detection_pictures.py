@@ -140,12 +140,12 @@ def test_pictures_fill_given_axes_and_cover_nothing(name):
         (
             "percentile_pictures",
             {"datasets": {}},
-            "There is no data set for new, whose images are to be shown; given: none",
+            "There is no dataset for new, whose images are to be shown; given: none",
         ),
         ("disagreement_pictures", {"detector": "msp"}, "got msp twice"),
         ("disagreement_pictures", {"columns": 0}, "columns must be a whole number, 1 or more"),
         ("disagreement_pictures", {"against": "vim"}, "No detector in these scores named 'vim'"),
-        ("disagreement_pictures", {"datasets": {}}, "There is no data set for known"),
+        ("disagreement_pictures", {"datasets": {}}, "There is no dataset for known"),
     ],
 )
 def test_what_cannot_be_shown_is_said(name, options, message):
@@ -158,7 +158,7 @@ def test_a_missing_picture_is_named():
     sets = scored_sets()
     whole = datasets_of([scored.predictions for scored in sets])
     short = whole["known"].filter(lambda row: int(row["example_id"].removeprefix("known")) > 80)
-    with pytest.raises(OochubError, match=r"of the .* examples to show are not in the data set, first known"):
+    with pytest.raises(OochubError, match=r"of the .* examples to show are not in the dataset, first known"):
         drawn("disagreement_pictures", sets, datasets=whole | {"known": short})
 
 

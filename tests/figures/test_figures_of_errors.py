@@ -130,9 +130,9 @@ def test_a_context_that_training_lacks_is_said():
         ({}, {"label": "labrador"}, "no wrong prediction of class labrador"),
         ({}, {"split": "tset"}, "Did you mean 'test'"),
         ({}, {"columns": 0}, "columns must be at least 1, got 0"),
-        ({}, {"datasets": {}}, "no data set for o2o_hard"),
+        ({}, {"datasets": {}}, "no dataset for o2o_hard"),
         ({}, {"datasets": {"o2o_hard": {"test": data()["test"]}}}, "has no split train"),
-        ({"config": "own"}, {}, "no data set for own"),
+        ({"config": "own"}, {}, "no dataset for own"),
         ({"benchmark": None}, {}, "lack a column 'context'"),
     ],
 )

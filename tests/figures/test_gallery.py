@@ -358,9 +358,9 @@ def test_only_shown_pictures_are_decoded(cars):
 def test_wrong_turns_of_the_figure(cars, tmp_path):
     erm = predicted(cars)
     first = choose_examples(erm, most=1)["example_id"][0]
-    with pytest.raises(OochubError, match=f"examples to show are not in the data set, first {first}"):
+    with pytest.raises(OochubError, match=f"examples to show are not in the dataset, first {first}"):
         gallery(erm, cars["validation"], columns=1)
-    with pytest.raises(OochubError, match="No split of the data set named 'test'"):
+    with pytest.raises(OochubError, match="No split of the dataset named 'test'"):
         gallery(erm, {"validation": cars["validation"]})
     with pytest.raises(OochubError, match="no column 'image'"):
         gallery(erm, cars["test"].remove_columns("image"))
@@ -460,7 +460,7 @@ def test_the_command_takes_a_task_of_all(run, coco, tmp_path):
 
 def test_the_command_stops_before_slow_steps(run, cars, coco, tmp_path, monkeypatch):
     """What is wrong with the predictions, the options and the outputs is said before the data set is loaded."""
-    monkeypatch.setattr("oochub.data.load.load", lambda *_, **__: pytest.fail("the data set was loaded"))
+    monkeypatch.setattr("oochub.data.load.load", lambda *_, **__: pytest.fail("the dataset was loaded"))
     erm = predicted(cars)
     erm.save(tmp_path / "erm.parquet")
     (tmp_path / "file.parquet").write_text("")

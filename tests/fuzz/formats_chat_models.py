@@ -60,5 +60,5 @@ def _count(folder: Path) -> dict[str, bool]:
     return {"agree": bool(np.allclose(np.reshape(scores, (-1, len(NAMES))), _found[folder], atol=_TOLERANCE))}
 
 
-_THINGS = ("processor", "Processor", "chat template", "config", "tokenizer", "words", "model", "class of the data set")
+_THINGS = ("processor", "Processor", "chat template", "config", "tokenizer", "words", "model", "class of the dataset")
 CHAT = Format(name="chat models", make=_make, use=_use, names=_THINGS, count=_count)

@@ -16,7 +16,7 @@ _MODEL = ["tabby", "Siamese", "beagle", "pug", "goldfish"]
 _CLASSES = ["cat", "dog"]
 _MAP = {"cat": ["tabby", 1], "dog": ["beagle", "pug"]}
 _TEXTS = {"cat": ["a photo of a cat.", "a cat on a road."], "dog": "a photo of a dog."}
-_NAMES = ("label_map", "The label map", "The prompts", "prompts must", "templates must", "class of the data set")
+_NAMES = ("label_map", "The label map", "The prompts", "prompts must", "templates must", "class of the dataset")
 
 
 def _labels(file: str) -> Callable[[Path, Path], Used]:

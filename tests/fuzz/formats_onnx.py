@@ -119,7 +119,7 @@ def _count(folder: Path) -> dict[str, bool]:
     return {"agree": bool(np.allclose(right, _found[folder], rtol=1e-3, atol=1e-3))}
 
 
-_THINGS = ("image processor", "processor", "model", "ImageProcessor", "class_names", "class of the data set")
+_THINGS = ("image processor", "processor", "model", "ImageProcessor", "class_names", "class of the dataset")
 NETS = Format(name="ONNX files", make=_make, use=_use, names=_THINGS, count=_count)
 METADATA = Format(name="ONNX metadata", make=_make_with_metadata, use=_use, names=_THINGS, count=_count)
 EXTERNAL = Format(name="ONNX external data", make=_make_external, use=_use, names=_THINGS, count=_count)

@@ -285,7 +285,7 @@ _REASONS = (
     r"(?P<unequal>\d+)(?: to \d+)? clusters count as (?P<equal>\d+)(?: to \d+)? of equal size: the interval may be too"
     r" narrow",
     r"one cluster only: nothing is known about differences between clusters",
-    r"all rows lie on one line: this says nothing about further rows",
+    r"all rows are on one line: no interval can be estimated",
     r"without one row or cluster all labels or all predictions are equal",
     r"a few values make most of the spread: the interval may be too narrow",
     r"only (?P<few>\d+)(?: to (?P<many>\d+))? rows: the interval may be too narrow",
@@ -412,8 +412,8 @@ def _(c: Counts) -> str:
 
 
 @rule(
-    r"This data set names no context, so there is nothing to compare\. "
-    r"A column named “group” or “challenge” would supply one\."
+    r"This dataset does not define a context, so there is nothing to compare\. "
+    r"Add a column named “group” or “challenge” to define one\."
 )
 def _(c: Counts) -> str:
     if names_contexts(c):
@@ -515,10 +515,10 @@ def _(c: Counts, metric: str) -> str:
     return f"they are {known}" if known or metric.lower() != c.metric.lower() else ""
 
 
-# How much, on what, how sure.
+# The size of the gap, where it is, and how certain it is.
 
 
-@rule(r"(?:How much: )?<gap:N> points of <metric:METRIC> <inner:BRACKET>, <n:K> examples <here:SIDE> against <m:K>(?: \+ (?P<more>\d+))? <there:SIDE>\.")  # fmt: skip  # noqa: E501
+@rule(r"(?:Size of the gap: )?<gap:N> points of <metric:METRIC> <inner:BRACKET>, <n:K> examples <here:SIDE> against <m:K>(?: \+ (?P<more>\d+))? <there:SIDE>\.")  # fmt: skip  # noqa: E501
 def _(c: Counts, gap: str, metric: str, inner: str, n: str, here: str, m: str, there: str, more: str = "0") -> str:
     size = int(c.named(there).sum())
     tied = {int(mask.sum()) for mask in c.groups(c.all).values()} if there == "in the worst group" else {size}
@@ -527,23 +527,23 @@ def _(c: Counts, gap: str, metric: str, inner: str, n: str, here: str, m: str, t
     return first(differs(gap, c.gap), bracket(c, inner, c.gap), "" if metric == c.metric else f"it is {c.metric}")
 
 
-@rule(r"(?:How much: )?n/a: (?P<why>[^.]*(?:\.(?=\d)[^.]*)*)\.")
+@rule(r"(?:Size of the gap: )?n/a: (?P<why>[^.]*(?:\.(?=\d)[^.]*)*)\.")
 def _(c: Counts, why: str) -> str:
     return reasons(c, why) or ("" if math.isnan(c.gap) else f"it is {c.gap}")
 
 
-@rule(r"(?:On what: )?Groups were not measured\.")
+@rule(r"(?:Where: )?Groups were not measured\.")
 def _(c: Counts) -> str:
     return "" if not c.groups(c.pair[1]) or c.challenge is None else f"there are {list(c.groups(c.pair[1]))}"
 
 
-@rule(r"(?:On what: )?No single group stands out\.")
+@rule(r"(?:Where: )?No single group stands out\.")
 def _(c: Counts) -> str:
     clear = [name for name, (drop, is_clear) in c.drops.items() if is_clear and drop < 0]
     return f"{clear} do" if clear or not c.drops else ""
 
 
-@rule(r"(?:On what: )?Most for (?P<named>[^.]*(?:\.\d[^.]*)*), in points of accuracy compared with the same class <side:SIDE>(?:; least for <least:GROUP> \(<by:N>\))?\.")  # fmt: skip  # noqa: E501
+@rule(r"(?:Where: )?Most for (?P<named>[^.]*(?:\.\d[^.]*)*), in points of accuracy compared with the same class <side:SIDE>(?:; least for <least:GROUP> \(<by:N>\))?\.")  # fmt: skip  # noqa: E501
 def _(c: Counts, named: str, side: str, least: str = "", by: str = "") -> str:
     said = re.findall(rf"({_SHORT['GROUP']}) \(({_NUMBER})\)", named)
     clear = sorted(drop for drop, is_clear in c.drops.values() if is_clear and drop < 0)[:3]
@@ -572,7 +572,7 @@ def worst_said(c: Counts, group: str, error: str, inner: str, mask: np.ndarray |
     )
 
 
-@rule(r"(?:On what: )?Highest error for <group:GROUP>: error <error:N>% <inner:BRACKET>\.")
+@rule(r"(?:Where: )?Highest error for <group:GROUP>: error <error:N>% <inner:BRACKET>\.")
 def _(c: Counts, group: str, error: str, inner: str) -> str:
     """Of all groups, or of those out of context, if there are any."""
     is_over_all = "simultaneous" in inner or "no interval" in inner or not c.groups(c.pair[1])
@@ -584,7 +584,7 @@ def _(c: Counts, group: str, error: str, inner: str) -> str:
     return worst_said(c, group, error, inner)
 
 
-@rule(r"(?:On what: )?No group has an error <inner:BRACKET>\.")
+@rule(r"(?:Where: )?No group has an error <inner:BRACKET>\.")
 def _(c: Counts, inner: str) -> str:
     errors = {name: 1 - c.accuracy(of) for name, of in c.groups(c.all).items()}
     return first(f"the errors are {errors}" if any(errors.values()) else "", bracket(c, inner, 0.0))
@@ -603,35 +603,35 @@ def _(c: Counts, named: str) -> str:
     return ""
 
 
-@rule(r"(?:How sure: )?<n:K> examples <side:SIDE>(?P<part> in the smaller set)?; at least 50 are needed\.")
+@rule(r"(?:Certainty: )?<n:K> examples <side:SIDE>(?P<part> in the smaller set)?; at least 50 are needed\.")
 def _(c: Counts, n: str, side: str, part: str = "") -> str:
     sizes = {int(m.sum()) for m in c.groups(c.all).values()} if side == "in the worst group" else {smallest_out(c)}
     return "" if int(n) in sizes | ({0} if not sizes else set()) and int(n) < 50 else f"there are {sizes}"
 
 
-@rule(r"(?:How sure: )?<side:SIDE> the interval is <low:N> to <high:N>(?P<why> \([^()]*\))?; chance is <chance:N>\.".replace("<side:SIDE>", f"(?P<side>{_SHORT['SIDE']}|{'|'.join(w[0].upper() + w[1:] for w in ('in usual contexts', 'in unusual contexts', 'on easy rows', 'on hard rows', 'over all rows', 'in the worst group'))})"))  # fmt: skip  # noqa: E501
+@rule(r"(?:Certainty: )?<side:SIDE> the interval is <low:N> to <high:N>(?P<why> \([^()]*\))?; chance is <chance:N>\.".replace("<side:SIDE>", f"(?P<side>{_SHORT['SIDE']}|{'|'.join(w[0].upper() + w[1:] for w in ('in usual contexts', 'in unusual contexts', 'on easy rows', 'on hard rows', 'over all rows', 'in the worst group'))})"))  # fmt: skip  # noqa: E501
 def _(c: Counts, side: str, low: str, high: str, chance: str, why: str = "") -> str:
     value = c.value(c.named(side[0].lower() + side[1:]))
     inside = read(low) - 0.06 <= 100 * value <= read(high) + 0.06
     return first("" if inside else f"it is {value}", differs(chance, c.chance), reasons(c, why.strip(" ()")))
 
 
-@rule(r"(?:How sure: )?There is nothing to compare\.")
+@rule(r"(?:Certainty: )?There is nothing to compare\.")
 def _(c: Counts) -> str:
     return "" if c.challenge is None and c.rows.group is None else "there are sides"
 
 
-@rule(r"(?:How sure: )?Cannot be computed: (?P<why>(?:[^.]|\.(?=\d))*)\.")
+@rule(r"(?:Certainty: )?Cannot be computed: (?P<why>(?:[^.]|\.(?=\d))*)\.")
 def _(c: Counts, why: str) -> str:
     return reasons(c, why)
 
 
-@rule(r"(?:How sure: )?The interval (?P<what>includes|excludes) zero\.")
+@rule(r"(?:Certainty: )?The interval (?P<what>includes|excludes) zero\.")
 def _(c: Counts, what: str) -> str:
     return "the gap is 0" if what == "excludes" and c.judged == 0 else ""
 
 
-@rule(r"(?:How sure: )?The interval lies between \u22122 and \+2 points\.")
+@rule(r"(?:Certainty: )?The interval lies between \u22122 and \+2 points\.")
 def _(c: Counts) -> str:
     return "" if abs(c.judged) < 0.02 else f"the gap is {c.judged}"
 
@@ -642,7 +642,7 @@ def _(c: Counts, k: str, m: str) -> str:
     return "" if (int(k), int(m)) == (clear, len(c.drops)) else f"it is {clear} of {len(c.drops)}"
 
 
-@rule(r"(?:How sure: )?One model: the interval covers test examples, not training\.")
+@rule(r"(?:Certainty: )?One model: the interval covers variation over test examples, not over training runs\.")
 def _(c: Counts) -> str:
     return ""
 
@@ -677,7 +677,7 @@ def _(c: Counts, share: str, **_: str) -> str:
 # Errors by context, confidence, mistakes.
 
 
-@rule(r"(?P<what>It is not clear whether errors follow the context|(?:More|Fewer) errors than by chance go to a class (?:that has the same context in training|whose usual context it is))\. <hits:K> of <n:K> (?:errors do|go to a class (?:that has the same context in training|whose usual context it is)): <share:N>% <inner:BRACKET>\. By chance it would be <even:N>% \(spread evenly over the other classes\) or <of:N>% \(as often as each is answered\)\.(?: <left:K> more errors are left out: their context belongs to no other class, or to every other class\.)?")  # fmt: skip  # noqa: E501
+@rule(r"(?P<what>It is not clear whether errors follow the context|Errors go to a class (?:that has the same context in training|whose usual context it is) (?:more|less) often than by chance)\. <hits:K> of <n:K> (?:errors do|go to a class (?:that has the same context in training|whose usual context it is)): <share:N>% <inner:BRACKET>\. By chance it would be <even:N>% \(spread evenly over the other classes\) or <of:N>% \(as often as each is answered\)\.(?: <left:K> more errors are left out: their context belongs to no other class, or to every other class\.)?")  # fmt: skip  # noqa: E501
 def _(c: Counts, what: str, hits: str, n: str, share: str, inner: str, even: str, of: str, left: str = "0") -> str:
     found = c.hits()
     if found is None:
@@ -687,7 +687,7 @@ def _(c: Counts, what: str, hits: str, n: str, share: str, inner: str, even: str
         return f"{hit.sum()} of {len(hit)}, {wrong.sum()} errors"
     above = hit.mean() > max(by_even.mean(), by_answers.mean())
     below = hit.mean() < min(by_even.mean(), by_answers.mean())
-    is_wrong = (what.startswith("More") and not above) or (what.startswith("Fewer") and not below)
+    is_wrong = ("more often" in what and not above) or ("less often" in what and not below)
     return first(
         "the share lies elsewhere" if is_wrong else "",
         differs(share, hit.mean()),
@@ -715,13 +715,13 @@ def confidence(c: Counts, mask: np.ndarray) -> np.ndarray:
     return (p / p.sum(1, keepdims=True)).max(1)
 
 
-@rule(r"(?P<side>In usual contexts|In unusual contexts|On easy rows|On hard rows|Over all rows) <right:N>% of answers are right at a mean confidence of <mean:N>%\.")  # fmt: skip  # noqa: E501
+@rule(r"(?P<side>In usual contexts|In unusual contexts|On easy rows|On hard rows|Over all rows) <right:N>% of predictions are correct, at a mean confidence of <mean:N>%\.")  # fmt: skip  # noqa: E501
 def _(c: Counts, side: str, right: str, mean: str) -> str:
     mask = c.named(side[0].lower() + side[1:])
     return first(differs(right, c.accuracy(mask)), differs(mean, confidence(c, mask).mean()))
 
 
-@rule(r"In (?P<named>(?:[a-z]+(?:, | in )[a-z]+ \(\d+ rows?\)(?: and )?)+), (?P<each>each )?chosen as the worst group on the other half of the rows, <right:N>% of answers are right at a mean confidence of <mean:N>%\.")  # fmt: skip  # noqa: E501
+@rule(r"In (?P<named>(?:[a-z]+(?:, | in )[a-z]+ \(\d+ rows?\)(?: and )?)+), (?P<each>each )?chosen as the worst group on the other half of the rows, <right:N>% of predictions are correct, at a mean confidence of <mean:N>%\.")  # fmt: skip  # noqa: E501
 def _(c: Counts, named: str, right: str, mean: str, each: str = "") -> str:
     """So many rows of one group or of two, together: some that can be so right and so sure on average."""
     said = re.findall(r"(\w+(?:, | in )\w+) \((\d+) rows?\)", named)
@@ -787,7 +787,7 @@ def _(c: Counts, n: str, column: str, sides: str = "") -> str:
     return "" if int(n) == missing else f"there are {missing}"
 
 
-@rule(r"(?:Note: |About these data: )?<n:K> rows outside the label set are left out[;.]?")
+@rule(r"(?:Note: |About these data: )?<n:K> rows outside the label set are skipped[;.]?")
 def _(c: Counts, n: str) -> str:
     return "" if int(n) == (~c.known).sum() else f"there are {(~c.known).sum()}"
 
@@ -894,7 +894,7 @@ def _(c: Counts, n: str) -> str:
     return "" if int(n) == missing else f"there are {missing}"
 
 
-@rule(r"(?:How sure: )?The interval excludes zero, and so does that of the gap for the same class and context\.")
+@rule(r"(?:Certainty: )?The interval excludes zero, and so does that of the gap for the same class and context\.")
 def _(c: Counts) -> str:
     return "the gap is 0" if c.judged == 0 else ""
 
@@ -936,7 +936,7 @@ def _(c: Counts, group: str) -> str:
     return "" if best in every[c.group_named(group)[0]] else f"the errors are {every}"
 
 
-# What to do next. That a step is worth its place is the ranking's own test; here each number is that of the rows.
+# Next steps. That a step is worth its place is the ranking's own test; here each number is that of the rows.
 
 _LEVEL = r"<metric:METRIC> is <value:N> of 100 <here:SIDE> <inner:BRACKET>, n = <n:K>"
 _WHY_ONCE = ": an audit repeated until it decides errs more often than its intervals say\\."
@@ -966,18 +966,18 @@ def is_near(said: str, true: float) -> bool:
     return 0.93 * true - 1 <= read(said) <= 1.2 * true + 2
 
 
-@rule(r"What to do next|[123]\.")
+@rule(r"Next steps|[123]\.")
 def _(c: Counts) -> str:
     return ""
 
 
-@rule(rf"{_LEVEL}, and chance is <chance:N>\. A gap tells something only once the task is learned\.")
+@rule(rf"{_LEVEL}, and chance is <chance:N>\. A gap is only meaningful once the task is learned\.")
 def _(c: Counts, chance: str, **said: str) -> str:
     near = c.value(c.pair[0]) <= c.chance + _NEAR * (1 - c.chance)
     return first(level(c, **said), "" if near else "it is not near chance", "" if abs(read(chance) - 100 * c.chance) < 0.06 else f"chance is {c.chance}")  # fmt: skip  # noqa: E501
 
 
-@rule(rf"{_LEVEL}, which leaves open whether it is above chance, <chance:N>\.(?: If it is what it seems, about <rows:W> examples in all would tell\. {_ONCE})?")  # fmt: skip  # noqa: E501
+@rule(rf"{_LEVEL}, which leaves open whether it is above chance, <chance:N>\.(?: If the estimate is right, about <rows:W> examples would be enough to tell\. {_ONCE})?")  # fmt: skip  # noqa: E501
 def _(c: Counts, chance: str, rows: str = "", **said: str) -> str:
     away = 100 * (c.value(c.pair[0]) - c.chance)
     is_known = away > 0 and not re.search("no interval|cluster", said["inner"])
@@ -988,21 +988,21 @@ def _(c: Counts, chance: str, rows: str = "", **said: str) -> str:
     return first(level(c, **said), "" if is_right else f"chance is {c.chance}, {needed} are needed")
 
 
-@rule(rf"{_LEVEL}\. Rules made of this report hold a later model to its numbers\.")
+@rule(rf"{_LEVEL}\. Rules derived from this report check later models against its numbers\.")
 def _(c: Counts, **said: str) -> str:
     return level(c, **said)
 
 
 @rule(
-    r"This data set names no context, so its <n:W> examples are not compared by context\. "
-    r"A column can name one\."
+    r"This dataset does not define a context, so its <n:W> examples are not compared by context\. "
+    r"You can add a context column\."
 )
 def _(c: Counts, n: str) -> str:
     is_named = c.challenge is not None or c.rows.group is not None or names_contexts(c)
     return "it does" if is_named else differs(n, c.all.sum(), by=1)
 
 
-@rule(r"The gap is <gap:N> points <inner:BRACKET>, n = <n:K>\. So many examples find a gap of <found:N> points four times in five; one of <wanted:N> points, (?P<why>the smallest that matters|as it seems to be), takes about <one:W> examples <here:SIDE> and <other:W> examples <there:SIDE> in all\. " + _ONCE)  # fmt: skip  # noqa: E501
+@rule(r"The gap is <gap:N> points <inner:BRACKET>, n = <n:K>\. With this many examples, a gap of <found:N> points is detected four times out of five; detecting one of <wanted:N> points, (?P<why>the smallest that matters|the current estimate), takes about <one:W> examples <here:SIDE> and <other:W> examples <there:SIDE> in total\. " + _ONCE)  # fmt: skip  # noqa: E501
 def _(c: Counts, gap: str, inner: str, n: str, found: str, wanted: str, why: str, one: str, here: str, other: str, there: str) -> str:  # fmt: skip  # noqa: E501
     inside, outside = (int(mask.sum()) for mask in c.pair)
     true = found_by(inner)
@@ -1028,14 +1028,14 @@ def _(c: Counts, n: str, more: str, side: str = "") -> str:
     return "" if int(n) in true | ({0} if not true else set()) and int(n) + int(more) == 50 else f"n is {true}"
 
 
-@rule(r"The gap is <gap:N> points <inner:BRACKET>, n = <n:K>\. A last layer that is fitted anew may narrow it\. The repair tests that on rows of its own, and says which rows to collect\.")  # fmt: skip  # noqa: E501
+@rule(r"The gap is <gap:N> points <inner:BRACKET>, n = <n:K>\. Retraining the last layer may narrow it\. The repair tests this on held-out rows and suggests which rows to collect\.")  # fmt: skip  # noqa: E501
 def _(c: Counts, gap: str, inner: str, n: str) -> str:
     most = sum(int(mask.sum()) for mask in c.pair)
     wrong = "" if c.judged < 0 and 0 < int(n) <= most else f"the gap is {c.judged}, on {most}"
     return first(wrong, differs(gap, c.judged), bracket(c, inner, c.judged))
 
 
-@rule(r"The error of <group:GROUP> is <error:N>% <inner:BRACKET>, n = <n:K>\. No group (?:<side:SIDE> )?has a wider interval\. With about <rows:W> examples in all, it would reach 5 points to either side\. " + _ONCE)  # fmt: skip  # noqa: E501
+@rule(r"The error of <group:GROUP> is <error:N>% <inner:BRACKET>, n = <n:K>\. No group (?:<side:SIDE> )?has a wider interval\. With about <rows:W> examples in total, the interval would narrow to 5 points to either side\. " + _ONCE)  # fmt: skip  # noqa: E501
 def _(c: Counts, group: str, error: str, inner: str, n: str, rows: str, side: str = "") -> str:
     mask = c.groups(c.named(side) if side else c.all)[c.group_named(group)[0]]
     half = found_by(inner) / (1 + _POWER / _Z)
@@ -1045,7 +1045,7 @@ def _(c: Counts, group: str, error: str, inner: str, n: str, rows: str, side: st
 
 
 @rule(
-    r"This report holds <shown:W> of <wrong:W> wrong answers\. "
+    r"This report contains <shown:W> of <wrong:W> wrong answers\. "
     r"A page of all rows shows the others by class, context and confidence\."
 )
 def _(c: Counts, shown: str, wrong: str) -> str:
@@ -1053,11 +1053,11 @@ def _(c: Counts, shown: str, wrong: str) -> str:
     return "" if read(wrong) == true > read(shown) else f"there are {true}"
 
 
-@rule(r"One report does not say whether another model is better\. If it answers the same <n:W> rows, paired tests tell smaller differences than the intervals here\.")  # fmt: skip  # noqa: E501
+@rule(r"A single report cannot show whether another model is better\. With its predictions on the same <n:W> rows, paired tests can detect smaller differences than the intervals here\.")  # fmt: skip  # noqa: E501
 def _(c: Counts, n: str) -> str:
     return differs(n, len(c.rows.label), by=1)
 
 
-@rule(r"Put your own in place of (?P<names>[^.]*)\.")
+@rule(r"Replace (?P<names>.*) with your own\.")
 def _(c: Counts, names: str) -> str:
     return "" if re.findall(r"[A-Z]+(?= \()", names) else "nothing is named"

@@ -98,7 +98,7 @@ def test_private_data_need_a_token_and_their_absence_is_said(hub, pushed, built,
 
 def test_a_name_that_was_missing_is_found_when_it_is_there(hub, built):
     """In the same process: what is not there is asked for again."""
-    with pytest.raises(OochubError, match="no dataset of that name"):
+    with pytest.raises(OochubError, match="there is no dataset user/mine on the Hub"):
         oochub.load("user/mine")
     HfApi().create_repo(**_DATA)
     HfApi().upload_folder(folder_path=built, **_DATA)

@@ -208,7 +208,7 @@ def test_every_lie_ends_right_or_in_words(hostile, tmp_path, monkeypatch, reader
     assert len(ended) == len(LIES) and any(end != "right" for end in ended.values())
     for name in ("an etag above", "an etag from the root", "a file's commit above"):
         assert "leads out of the cache" in ended[name] or reader == "push", name
-    assert "damaged" in ended["other bytes"] or reader in ("data", "push", "results")
+    assert "corrupted" in ended["other bytes"] or reader in ("data", "push", "results")
     _forgotten(home)
     assert read(tmp_path / "data")
 

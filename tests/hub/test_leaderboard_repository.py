@@ -52,7 +52,7 @@ def test_an_entry_is_a_pull_request(hub, results, report):
 
 def test_without_a_token_nothing_is_read(hub, monkeypatch, tmp_path):
     monkeypatch.delenv("HF_TOKEN", raising=False)
-    with pytest.raises(OochubError, match="No token of the Hub"):
+    with pytest.raises(OochubError, match="Not logged in to the Hub"):
         push_entry(tmp_path / "absent.json", "user/results", **SAID)
 
 
@@ -137,8 +137,8 @@ def test_it_is_typed(report, tmp_path, monkeypatch, capsys):
     assert LeaderboardEntry.load(folder).who == "a, b" and LeaderboardEntry.load(folder).model == "1e3"
     for wrong, said in (
         (["--entry", "track"], "--entry is written key=text"),
-        ([], "An entry must state its track, selection, supervision, but nothing says it. Give --entry track="),
-        (["--to", "user/x"], "leave out --to"),
+        ([], "An entry must state its track, selection, supervision, but none is given. Pass --entry track="),
+        (["--to", "user/x"], "remove --to"),
     ):
         monkeypatch.setattr(sys, "argv", ["oochub", "push", str(report), "--leaderboard", "results", *wrong])
         with pytest.raises(SystemExit) as stopped:
@@ -151,14 +151,14 @@ def test_a_site_is_pushed_by_its_folder(hub, report, tmp_path):
     Site.write(tmp_path / "results", tmp_path / "site")
     pushed = oochub.push(tmp_path / "site", "user/board")
     assert pushed.url == f"{hub.endpoint}/spaces/user/board" and "index.html" in pushed.added
-    with pytest.raises(OochubError, match="Nothing says where to push to"):
+    with pytest.raises(OochubError, match="No target repository"):
         oochub.push(tmp_path / "site")
 
 
 def test_a_folder_of_something_else_is_no_site(hub, tmp_path):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "me.jpg").write_bytes(b"\xff\xd8")
-    with pytest.raises(OochubError, match="holds no leaderboard site"):
+    with pytest.raises(OochubError, match="contains no leaderboard site"):
         push_site(tmp_path / "photos", "user/board")
     assert hub.requests == []
 
@@ -167,4 +167,4 @@ def test_results_that_are_nowhere_are_said(hub, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["oochub", "leaderboard", "user/nope", "--out", str(tmp_path / "site")])
     with pytest.raises(SystemExit) as stopped:
         main()
-    assert stopped.value.code == 2 and "the Hub has no dataset of that name" in capsys.readouterr().err
+    assert stopped.value.code == 2 and "there is no dataset user/nope on the Hub" in capsys.readouterr().err

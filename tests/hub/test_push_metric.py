@@ -95,7 +95,7 @@ def test_what_is_no_space_of_a_metric_is_said(hub):
 
 def test_no_token_is_said(hub, monkeypatch):
     monkeypatch.delenv("HF_TOKEN")
-    with pytest.raises(OochubError, match="No token"):
+    with pytest.raises(OochubError, match="Not logged in"):
         push_metric("auc", "user/auc")
     assert not hub.requests
     assert push_metric("auc", "user/auc", dry_run=True).added.keys() >= {"auc.py", "README.md", "index.html"}

@@ -63,12 +63,12 @@ def test_fewer_files_of_weights(hub, run):
 def test_what_is_no_finished_model(hub, run, tmp_path):
     """Planted fault: an unfinished run is pushed without its weights."""
     (tmp_path / "run" / "checkpoints").mkdir(parents=True)
-    with pytest.raises(OochubError, match="holds no finished model"):
+    with pytest.raises(OochubError, match="does not contain a finished model"):
         oochub.push(tmp_path / "run", HERE)
     (tmp_path / "secret").write_text("{}")
     (run / "tokenizer.json").symlink_to(tmp_path / "secret")
     with pytest.raises(OochubError, match=r"tokenizer.json leads out of"):
         oochub.push(run, HERE)
-    with pytest.raises(OochubError, match="is a model: leave out without_images="):
+    with pytest.raises(OochubError, match="is a model: remove without_images="):
         oochub.push(run, HERE, without_images=True)
     assert not hub.requests

@@ -197,7 +197,7 @@ def test_what_is_no_repository(hub, tmp_path, raw):
         oochub.push("nooc", "user/data")
     with pytest.raises(OochubError, match="No config of nooch named 'ce_czr'"):
         oochub.push("nooch/ce_czr", "user/data")
-    with pytest.raises(OochubError, match="is not a benchmark: leave out data_dir="):
+    with pytest.raises(OochubError, match="is not a benchmark: remove data_dir="):
         oochub.push(tmp_path / "some", "user/data", data_dir=".")
     assert not hub.requests
 

@@ -188,7 +188,7 @@ def test_what_is_left_out_is_said(hub, model, report):
 def test_no_token_is_said_before_anything_is_read(hub, tmp_path, monkeypatch):
     """Planted fault: the report loaded first, which would speak of a missing file."""
     monkeypatch.delenv("HF_TOKEN")
-    with pytest.raises(OochubError, match="No token"):
+    with pytest.raises(OochubError, match="Not logged in"):
         push(tmp_path / "nope.json")
     assert not hub.requests
 
@@ -206,12 +206,12 @@ def _of_nothing(content):
 
 
 WRONG = {
-    "no report": (lambda content: None, {"report": "nope.json"}, "No report at"),
-    "no data set": (lambda content: None, {"dataset": None}, r"does not say which data set.* Give dataset= user/name"),
+    "no report": (lambda content: None, {"report": "nope.json"}, "Report not found"),
+    "no dataset": (lambda content: None, {"dataset": None}, r"does not name its dataset.* Pass dataset= user/name"),
     "a name that is none": (lambda content: None, {"dataset": "nooch"}, "named user/name, got 'nooch'"),
     "no model": (lambda content: None, {"to": "user/none"}, "no model user/none that you may read"),
     "nothing that ranks": (_of_nothing, {}, r"Nothing in .* can be shown on the Hub: ce_car_nll, ce_car_ece \(lower"),
-    "an empty folder": (lambda content: None, {"report": "."}, "holds no report"),
+    "an empty folder": (lambda content: None, {"report": "."}, "contains no report"),
 }
 
 
@@ -233,7 +233,7 @@ def test_what_cannot_be_pushed_is_said_in_words(case, hub, model, report, tmp_pa
 def test_a_file_that_is_no_list_of_results_is_not_replaced(hub, model, report, text):
     """Planted fault: what cannot be read taken for nothing."""
     HfApi().upload_file(path_or_fileobj=text, path_in_repo=FILE, repo_id=MODEL)
-    with pytest.raises(OochubError, match=r"nooch.yaml of user/net.*(Correct|remove) it"):
+    with pytest.raises(OochubError, match=r"nooch.yaml of user/net.*(Fix|remove) it"):
         push(report)
     assert hub.content(MODEL, FILE) == text
 
@@ -252,7 +252,7 @@ def test_numbers_of_other_weights_are_refused(hub, model, report):
         report.write_text(json.dumps(content))
         return push(report, dry_run=True)
 
-    with pytest.raises(OochubError, match=r"for the model runs/x with weights 0000.*, but user/net holds others"):
+    with pytest.raises(OochubError, match=r"for the model runs/x with weights 0000.*, but user/net contains others"):
         push_of("runs/x", "0" * 40)
     for name, revision in [("runs/x", hashlib.sha256(weights).hexdigest()[:40]), (MODEL, "0" * 40), ("runs/x", None)]:
         assert push_of(name, revision).added
@@ -282,10 +282,10 @@ def test_the_command_pushes_results_and_metrics(hub, model, report, monkeypatch,
     code, out, _ = command(monkeypatch, capsys, "metric:auc", "--to", "user/auc", "--private")
     assert code == 0 and "auc.py" in hub.files("spaces/user/auc") and hub.repository("spaces/user/auc").private
     for given, said in [
-        ([report, "--to", MODEL], "Give --dataset user/name"),
-        ([*words, "--private"], "is a report: leave out --private"),
-        ([*words, "--config", "ce_car"], "is not a benchmark: leave out --config"),
-        (["metric:auc", "--to", "user/auc", "--dataset", "user/nooch"], "is no report: leave out --dataset"),
+        ([report, "--to", MODEL], "Pass --dataset user/name"),
+        ([*words, "--private"], "is a report: remove --private"),
+        ([*words, "--config", "ce_car"], "is not a benchmark: remove --config"),
+        (["metric:auc", "--to", "user/auc", "--dataset", "user/nooch"], "is not a report: remove --dataset"),
         (["metric:auk", "--to", "user/auk"], "Did you mean 'auc'"),
     ]:
         code, _, err = command(monkeypatch, capsys, *given)

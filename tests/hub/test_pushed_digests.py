@@ -80,7 +80,7 @@ def test_a_changed_shard_on_the_hub_is_refused(hub, built):
     path = _shard(built).relative_to(built).as_posix()
     _flipped(_shard(built))
     HfApi().upload_file(path_or_fileobj=_shard(built), path_in_repo=path, **_DATA)
-    with pytest.raises(OochubError, match=rf"{_shard(built).name} (was damaged|has [\d,]+ bytes).*build\.json"):
+    with pytest.raises(OochubError, match=rf"{_shard(built).name} (is corrupted|has [\d,]+ bytes).*build\.json"):
         oochub.load("user/data")
 
 
@@ -102,7 +102,7 @@ def test_names_that_were_swapped_on_the_hub_change_no_label(hub, built, raw):
 def test_a_changed_shard_is_not_pushed(hub, built):
     """Planted fault: what the card names is sent as it is."""
     _flipped(_shard(built))
-    with pytest.raises(OochubError, match=rf"{_shard(built).name} (was damaged|has [\d,]+ bytes).*build\.json"):
+    with pytest.raises(OochubError, match=rf"{_shard(built).name} (is corrupted|has [\d,]+ bytes).*build\.json"):
         oochub.push(built, "user/data")
     assert "datasets/user/data" not in hub.store.repositories
 

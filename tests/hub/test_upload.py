@@ -102,7 +102,7 @@ def test_somebody_elses_content_is_not_replaced(hub, folder):
     (folder.parent / "other").mkdir()
     (folder.parent / "other" / "README.md").write_text("of somebody")
     push(folder.parent / "other", delete=[])
-    with pytest.raises(OochubError, match=r"holds something else: it has no build.json, and README.md would be"):
+    with pytest.raises(OochubError, match=r"was not created by oochub .no build.json., and README.md would be"):
         push(folder, known_by="build.json")
     assert hub.content(HERE, "README.md") == b"of somebody"
     assert push(folder, known_by="build.json", overwrite=True).changed

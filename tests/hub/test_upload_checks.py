@@ -29,9 +29,11 @@ def test_a_name_that_is_none(online, name):
 
 def test_no_token(online, tmp_path):
     """Before the folder is looked at. Planted fault: the client made after the files are listed."""
-    with pytest.raises(OochubError, match=r"No token of the Hub.*`hf auth login`, or set HF_TOKEN.*dry_run=True needs"):
+    with pytest.raises(
+        OochubError, match=r"Not logged in to the Hub.*`hf auth login`, or set HF_TOKEN.*dry_run=True needs"
+    ):
         upload(tmp_path / "none", "user/nooch", repo_type="dataset", message="m")
-    with word_for_shell(), pytest.raises(OochubError, match="--dry-run needs none"):
+    with word_for_shell(), pytest.raises(OochubError, match="--dry-run needs no token"):
         upload(tmp_path / "none", "user/nooch", repo_type="dataset", message="m")
 
 
@@ -54,9 +56,9 @@ def test_nothing_to_push(online, monkeypatch, tmp_path):
     """Planted fault: a folder of a lock alone is taken for content."""
     monkeypatch.setenv("HF_TOKEN", "hf_some")
     (tmp_path / ".README.md.lock").touch()
-    with pytest.raises(OochubError, match="holds no files to push"):
+    with pytest.raises(OochubError, match="contains no files to push"):
         upload(tmp_path, "user/nooch", repo_type="dataset", message="m")
-    with pytest.raises(OochubError, match="is no folder"):
+    with pytest.raises(OochubError, match="is not a folder"):
         upload(tmp_path / "none", "user/nooch", repo_type="dataset", message="m")
 
 

@@ -206,7 +206,7 @@ def test_a_draft_is_what_the_decoder_shrinks_and_its_error_is_measured():
 
 
 def test_a_draft_is_not_zoomed_into():
-    with pytest.raises(OochubError, match="looks into whole images, which a draft has not"):
+    with pytest.raises(OochubError, match="needs full-resolution images, which draft preprocessing does not decode"):
         predicted(CROPPED, "draft", zoom=1.2)
     with pytest.raises(OochubError, match='preprocessing="processor"'):
         padded = transformers.ViTImageProcessorPil(size={"height": 32, "width": 32}, do_pad=True, pad_size=None)

@@ -16,12 +16,12 @@ from oochub.inputs.pictures.image_threads import map_images
 FEATURES = Features({"image": ImageFeature(), "example_id": Value("string")})
 
 
-def rows(count: int, *, form: str = "data set") -> Any:
+def rows(count: int, *, form: str = "dataset") -> Any:
     """The bytes of an image are its number."""
     images = [{"bytes": str(row).encode(), "path": None} for row in range(count)]
     data = Dataset.from_dict({"image": images, "example_id": [f"id{row}" for row in range(count)]}, FEATURES)
     return {
-        "data set": lambda: data,
+        "dataset": lambda: data,
         "chosen rows": lambda: datasets.concatenate_datasets([data, data]).select([*range(count, 2 * count)]),
         "stream": lambda: data.to_iterable_dataset(num_shards=1),
         "stream of shards": lambda: data.to_iterable_dataset(num_shards=3),
@@ -34,7 +34,7 @@ def slow_first(data: bytes, where: str) -> int:
     return int(data)
 
 
-@pytest.mark.parametrize("form", ["data set", "chosen rows", "stream", "stream of shards"])
+@pytest.mark.parametrize("form", ["dataset", "chosen rows", "stream", "stream of shards"])
 @pytest.mark.parametrize(("workers", "batch_size"), [(0, 7), (1, 20), (5, 1), (5, 300), (None, 7)])
 def test_rows_are_in_order(form: str, workers: int | None, batch_size: int) -> None:
     """Reference: counting. Planted fault seen: tasks taken as they end."""
@@ -55,7 +55,7 @@ def refusing(data: bytes, where: str) -> int:
     return int(data)
 
 
-@pytest.mark.parametrize("form", ["data set", "stream"])
+@pytest.mark.parametrize("form", ["dataset", "stream"])
 @pytest.mark.parametrize("workers", [0, 4])
 def test_the_first_error_is_that_of_the_first_row(form: str, workers: int) -> None:
     """Though it comes last; or all are left out, in order. Planted: the error that comes first is raised."""

@@ -91,5 +91,5 @@ def test_changes_of_pictures_are_refused_by_others(name: str) -> None:
         if name == "pictures":
             check_changes(kind, **change)
         else:
-            with pytest.raises(OochubError, match=f"is for images. Leave it out for {name}"):
+            with pytest.raises(OochubError, match=f"is for images. Omit it for {name}"):
                 check_changes(kind, **change)

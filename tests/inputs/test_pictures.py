@@ -259,7 +259,7 @@ def test_batches_are_in_order_and_whole(pictures: list[bytes], workers: int, str
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_broken_picture_among_many_is_named_without_a_worker_traceback(pictures: list[bytes], workers: int) -> None:
     broken = [*pictures[:9], pictures[9][:600], pictures[10]]
-    with pytest.raises(OochubError, match=r"^example id9: the image cannot be read"):
+    with pytest.raises(OochubError, match=r"^example id9: cannot read the image"):
         list(read_batches(dataset_of(broken), PREPROCESSING, batch_size=4, num_workers=workers))
 
 

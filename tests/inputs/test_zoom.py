@@ -106,7 +106,7 @@ def test_both_in_one_batch_and_a_broken_picture_is_named():
     broken = data.cast_column("image", Image(decode=False)).map(
         lambda row: {"image": {"bytes": row["image"]["bytes"][:90], "path": None}}, features=None
     )
-    with pytest.raises(oochub.OochubError, match="example 0: the image cannot be read"):
+    with pytest.raises(oochub.OochubError, match="example 0: cannot read the image"):
         oochub.predict(_model(), broken.cast_column("image", Image()), image_processor=_processor(), zoom=1.5)
 
 

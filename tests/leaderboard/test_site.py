@@ -153,7 +153,7 @@ def test_nothing_sent_is_a_site_too(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("results", "out", "words"), [("absent", "site", "no such folder"), (".", "site", "cannot be inside")]
+    ("results", "out", "words"), [("absent", "site", "folder not found"), (".", "site", "cannot be inside")]
 )
 def test_what_cannot_be_made_is_said(tmp_path, results, out, words):
     with pytest.raises(OochubError, match=words):

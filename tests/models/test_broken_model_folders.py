@@ -75,7 +75,7 @@ FAULTS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "config: names of numbers": (lambda f: edited(f, CONFIG, id2label={"0": 1, "1": 2}), "must be text"),
     "config: other classes": (
         lambda f: edited(f, CONFIG, id2label={"0": "cat", "1": "dog"}, label2id={"cat": 0, "dog": 1}),
-        r"has 2 classes \(cat, dog\), the data set has 2 \(LABEL_0, LABEL_1\)",
+        r"has 2 classes \(cat, dog\), the dataset has 2 \(LABEL_0, LABEL_1\)",
     ),
     "config: more classes": (
         lambda f: edited(f, CONFIG, id2label={str(k): f"LABEL_{k}" for k in range(3)}, label2id=...),

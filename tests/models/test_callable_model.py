@@ -187,7 +187,7 @@ def test_a_module_is_cached_by_its_weights_and_code_and_a_function_by_its_name(n
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"class_names": None}, r"does not say what its outputs are.*class_names=\['cat', 'dog'\]"),
+        ({"class_names": None}, r"does not have class names.*class_names=\['cat', 'dog'\]"),
         ({"class_names": "corgi"}, "must be a list of texts"),
         ({"class_names": ["a", "", "c"]}, "must be texts, one for each output"),
         ({"class_names": []}, "must be texts, one for each output, got 'none'"),

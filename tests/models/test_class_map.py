@@ -126,7 +126,7 @@ def test_all_that_does_not_fit_is_in_one_message():
         "label_map=",
     ):
         assert part in words
-    with word_for_shell(), pytest.raises(OochubError, match=r"--label-map FILE.*leave out its rows: --restrict"):
+    with word_for_shell(), pytest.raises(OochubError, match=r"--label-map FILE.*skip its rows: --restrict"):
         match_classes(HUB, ["bulldog", "corgi", "labrador"])
     with pytest.raises(OochubError) as caught:
         match_classes(HUB, ["no_jeep", "jeep"])
@@ -155,7 +155,7 @@ def test_a_file_wins_over_names():
     with pytest.raises(OochubError, match=r"'plane', which may be n02691156 .* or n03954731 .* Give a wnid, or the"):
         match_classes(HUB, ["plane"], given={"plane": ["plane"]})
     for wrong, words in {
-        "animl": "No class of the data set named 'animl'. Did you mean 'animal'",
+        "animl": "No class of the dataset named 'animl'. Did you mean 'animal'",
     }.items():
         with pytest.raises(OochubError, match=words):
             match_classes(HUB, ["animal"], given={wrong: ["tabby"]})

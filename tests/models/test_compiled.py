@@ -29,7 +29,7 @@ def test_without_a_compiler_nothing_is_read(named, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("others", [{"features": True}, {"odin": 0.01}])
 def test_it_is_for_logits_alone(others):
-    with pytest.raises(OochubError, match=r"compile=True stores logits only.* Leave out features= and odin="):
+    with pytest.raises(OochubError, match=r"compile=True can only save logits.* Remove features= and odin="):
         oochub.predict("nowhere", {}, compile=True, device="cpu", **others)
 
 

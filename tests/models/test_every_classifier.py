@@ -122,7 +122,7 @@ def test_workers_change_nothing(model_type: str, data: Dataset, tmp_path: Path) 
 
 def test_odin_is_for_models_that_read_pixels(data: Dataset, tmp_path: Path) -> None:
     folder = tiny_classifier("siglip2", tmp_path / "model")
-    with pytest.raises(OochubError, match=r"Siglip2ForImageClassification .* Leave out odin"):
+    with pytest.raises(OochubError, match=r"Siglip2ForImageClassification .* Remove odin"):
         oochub.predict(folder, data, preprocessing="processor", odin=0.0014)
 
 

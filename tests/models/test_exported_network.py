@@ -230,12 +230,12 @@ def with_contexts(data):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"odin": 0.01}, "has no gradients. Leave out odin="),
-        ({"compile": True}, "makes its own loops. Leave out compile="),
-        ({"engine": "ray"}, "stays in its process. Leave out engine="),
+        ({"odin": 0.01}, "has no gradients. Remove odin="),
+        ({"compile": True}, "makes its own loops. Remove compile="),
+        ({"engine": "ray"}, "stays in its process. Remove engine="),
         ({"features": "resnet"}, "gives the input of the last layer alone"),
-        ({"dtype": "float16"}, 'computes in float32 .onnxruntime also in int8, openvino .* Leave out dtype="float16"'),
-        ({"dtype": "bfloat16"}, 'Leave out dtype="bfloat16"'),
+        ({"dtype": "float16"}, 'computes in float32 .onnxruntime also in int8, openvino .* Remove dtype="float16"'),
+        ({"dtype": "bfloat16"}, 'Remove dtype="bfloat16"'),
         ({"runtime": "tensorrt"}, "No runtime named 'tensorrt'"),
     ],
 )
@@ -257,7 +257,7 @@ class Branches(nn.Module):
 def test_what_cannot_be_exported_is_said_in_one_line(data, capfd):
     """Before the rows; with auto it stays in torch, which is said. Nothing else is printed."""
     given = {"class_names": ["LABEL_0", "LABEL_1"], "transform": lambda image: torch.rand(3, 4, 4)}
-    with pytest.raises(OochubError, match=r"cannot be exported for onnxruntime: .*Leave out runtime=") as raised:
+    with pytest.raises(OochubError, match=r"cannot be exported for onnxruntime: .*Remove runtime=") as raised:
         predict(Branches(), data, runtime="onnxruntime", **given)
     assert "\n" not in str(raised.value) and "\x1b" not in str(raised.value)
     printed = capfd.readouterr()

@@ -73,7 +73,7 @@ def test_an_answer_that_is_a_class_counts(folder: Any) -> None:
 
 def test_a_column_of_that_name_is_refused(folder: Any) -> None:
     data = DatasetDict(test=rows(count=2)["test"].add_column("answer", ["A", "B"]))
-    with pytest.raises(OochubError, match="has the column 'answer', which predictions write themselves"):
+    with pytest.raises(OochubError, match="has the column 'answer', which is reserved for predictions"):
         oochub.predict(str(folder("llava")), data, mode="generate", max_new_tokens=2, cache=False)
 
 

@@ -69,7 +69,7 @@ def test_probabilities_are_the_sums_of_the_model_s_renormalized():
     sums = np.stack([own[:, [1, 4]].sum(1), own[:, 2], own[:, [0, 3]].sum(1)], axis=1)
     np.testing.assert_allclose(made.probability, sums / sums.sum(1, keepdims=True), atol=1e-6)
     assert made.label.tolist() == [0, 1, 2, 0, -1] and tuple(made.class_names) == tuple(NAMES)
-    assert "answers are among the 3 classes of the data set, not the model's 6" in made.metadata.notes
+    assert "answers are among the 3 classes of the dataset, not the model's 6" in made.metadata.notes
     said = made.metadata.provenance["label_map"]
     assert said["dog"] == {"rule": "file", "outputs": {"0": "beagle", "3": "pug"}}
 
@@ -160,7 +160,7 @@ def test_settings_are_checked_before_weights(tmp_path):
 
 def test_a_map_needs_classes_with_names():
     model, data = classifier(OWN), rows(NAMES, [0]).remove_columns("label")
-    with pytest.raises(oochub.OochubError, match="concern classes with names, but the data set has none"):
+    with pytest.raises(oochub.OochubError, match="concern classes with names, but the dataset has none"):
         predicted(model, data, restrict=True)
 
 

@@ -286,13 +286,13 @@ _REFUSED = {
     "no train": (
         lambda data: DatasetDict(test=data["test"]),
         {},
-        "learns from a split train, but the data set has test",
+        "needs a train split, but the dataset has test",
     ),
-    "one split": (lambda data: data["test"], {"splits": None}, "learns from a split train, but the data set has test"),
+    "one split": (lambda data: data["test"], {"splits": None}, "needs a train split, but the dataset has test"),
     "all in train": (
         lambda data: DatasetDict(train=data["train"]),
         {"splits": None},
-        "All rows are in train, so none are left",
+        "All rows are in train, so there is nothing to predict",
     ),
     "numbers": (
         lambda data: data.cast_column("label", Value("float32")),

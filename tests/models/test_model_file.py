@@ -126,10 +126,10 @@ def test_its_numbers_are_those_of_python(said, place):
 def test_a_change_in_the_file_is_predicted_again(said, place):
     """A function that the transform calls; planted fault: the text of the file left out of the key."""
     words = ("predict", "rows.parquet", "--model-file", "my_model.py", "--out", "p.parquet")
-    assert "No model was run" not in said(*words)[2]
-    assert "No model was run" in said(*words)[2]
+    assert "Reusing " not in said(*words)[2]
+    assert "Reusing " in said(*words)[2]
     (place / "my_model.py").write_text(FILE.replace("np.float32) / 255", "np.float32) / 51"))
-    assert "No model was run" not in said(*words)[2]
+    assert "Reusing " not in said(*words)[2]
 
 
 def test_audit_takes_it(said, place):
@@ -145,21 +145,21 @@ def test_audit_takes_it(said, place):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["nowhere.py:load"], "There is no file nowhere.py. --model-file names a Python file and a function"),
+        (["nowhere.py:load"], "There is no file nowhere.py. --model-file must have the form FILE.py:FUNCTION"),
         (["."], "names the folder .; it must be a Python file"),
-        (["rows.parquet"], "rows.parquet is no Python file"),
+        (["rows.parquet"], "rows.parquet is not a Python file"),
         (["my_model.py:laod"], "No function of my_model.py named 'laod'. Did you mean 'load'?"),
         (["my_model.py:net"], "net of my_model.py is a Net, but must be a function"),
-        (["my_model.py:fails"], "my_model.py, line {}, in fails(): KeyError: 'weights'. It is your own code"),
+        (["my_model.py:fails"], "my_model.py, line {}, in fails(): KeyError: 'weights'. The error is in your code"),
         (["my_model.py:stops"], "in stops(): SystemExit: no GPU here"),
         (["my_model.py:returns_nothing"], "returned nothing. It must return a module of PyTorch"),
         (["my_model.py:returns_text"], "named 'class_name'. Did you mean 'class_names'"),
         (["my_model.py:returns_no_model"], "returned a mapping without 'model'"),
         (["my_model.py:shrink"], "TypeError: shrink() missing 1 required positional argument"),
-        (["my_model.py:alone"], "does not say what its outputs are. Name them in their order: --class-names cat,dog"),
+        (["my_model.py:alone"], "does not have class names. Pass them in output order: --class-names cat,dog"),
         (
             ["my_model.py:alone", "--class-names", "a,b"],
-            'Give in what the function of --model-file returns, "transform"',
+            'as in what the function of --model-file returns, "transform"',
         ),
         (["broken.py"], "broken.py, line 2: SyntaxError"),
         (["imports.py"], "imports.py, line 1: ModuleNotFoundError: No module named 'no_such_package'"),
@@ -205,5 +205,5 @@ def test_help_says_it(said):
     assert (
         code == 0
         and "--model-file" in out
-        and "Leave it out with --model-file" in " ".join(out.replace("│", "").split())
+        and "Omit it when you pass --model-file" in " ".join(out.replace("│", "").split())
     )

@@ -76,7 +76,7 @@ def check_mode(mode: type[Mode], name: str, example: Example) -> None:
         made, batch = opened(mode, example, example.class_names)
         turned, again = opened(mode, example, example.class_names[::-1])
     assert made.about.mode == name, "about says the mode"
-    assert isinstance(made.kind, Output) and made.class_names == example.class_names, "the classes of the data set"
+    assert isinstance(made.kind, Output) and made.class_names == example.class_names, "the classes of the dataset"
     json.dumps(made.details)
     assert all(isinstance(note, str) and note for note in made.notes), "notes are texts"
     assert set(made.left_out) <= set(example.class_names) and not set(made.left_out) & set(made.class_names)
@@ -190,7 +190,7 @@ FAULTS = {
     "needs the gradient": lambda mode: _change(
         mode, lambda logits: logits.detach() + 0 * sum(p.sum() for p in mode.network.parameters())
     ),
-    "the classes of the data set": lambda mode: setattr(mode, "class_names", mode.class_names[::-1]),
+    "the classes of the dataset": lambda mode: setattr(mode, "class_names", mode.class_names[::-1]),
     "about says the mode": lambda mode: setattr(mode, "about", mode.about.__class__(id="x", mode="y")),
     "not JSON serializable": lambda mode: setattr(mode, "details", {"a": object()}),
     "notes are texts": lambda mode: setattr(mode, "notes", (None,)),

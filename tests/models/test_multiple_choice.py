@@ -210,7 +210,7 @@ def test_gray_palette_and_16_bit_images(folder: Any) -> None:
         (NAMES, {"features": True}, "no features and no head"),
         (NAMES, {"odin": 0.001}, "odin|ODIN"),
         (NAMES, {"prompt": "long " * 500}, "the model reads at most 2,048"),
-        (NAMES, {"preprocessing": "fused"}, "Leave it out"),
+        (NAMES, {"preprocessing": "fused"}, "Remove it"),
         (NAMES, {"label_map": "map.csv"}, "label_map"),
     ],
 )
@@ -254,7 +254,7 @@ def broken(folder: Path, tmp_path: Path, change: str) -> Path:
         ("bad template", "chat template of the model fails"),
         ("a processor of texts", "no processor of images and prompts"),
         ("no image processor", "image|preprocessor"),
-        ("not a number", "not finite"),
+        ("not a number", "non-finite"),
     ],
 )
 def test_a_broken_folder(change: str, words: str, folder: Any, tmp_path: Path) -> None:

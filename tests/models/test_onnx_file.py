@@ -151,7 +151,7 @@ def test_outputs_that_are_no_numbers_are_refused(net, data, tmp_path, name, word
     model.graph.node.append(helper.make_node("Cast", ["numbers"], ["scores"], to=kind))
     del model.graph.output[:]
     model.graph.output.append(helper.make_tensor_value_info("scores", kind, ["n", 3]))
-    with pytest.raises(OochubError, match=rf"output scores of .*net\.onnx is no numbers \(it holds {words}\)"):
+    with pytest.raises(OochubError, match=rf"output scores of .*net\.onnx is not numeric \(it holds {words}\)"):
         oochub.predict(write(tmp_path, model), data, class_names=NAMES, cache=False)
 
 
@@ -180,7 +180,7 @@ def test_several_outputs_are_told_apart_by_name(net, data, tmp_path):
     file = write(tmp_path / "named", graph(net, output="logits", more=more))
     made = oochub.predict(file, data, class_names=NAMES)
     assert np.abs(made.logits - by_hand(net, data)).max() < 1e-5
-    with pytest.raises(OochubError, match=r"it has scores \(n, 3\), q \(n, 4\). Export it with the logits alone"):
+    with pytest.raises(OochubError, match=r"it has scores \(n, 3\), q \(n, 4\). Export it with only the logits"):
         OnnxFile(write(tmp_path / "other", graph(net, more=more)))
 
 
@@ -253,8 +253,8 @@ def test_what_a_file_cannot_be_is_said(net, tmp_path, changes, message):
 def test_what_is_missing_is_asked_for(net, data, tmp_path):
     file = write(tmp_path, graph(net), beside=False)
     for how, message in (
-        ({}, r"does not say what its outputs are.*class_names=\['cat', 'dog'\]"),
-        ({"class_names": NAMES}, "does not say how images are resized and normalized.*image_processor=FOLDER_OR_ID"),
+        ({}, r"does not have class names.*class_names=\['cat', 'dog'\]"),
+        ({"class_names": NAMES}, "has no settings for resizing and normalizing images.*image_processor=FOLDER_OR_ID"),
         ({"class_names": NAMES[:2]}, "has 3 outputs, but 2 class names are given"),
         ({"class_names": NAMES, "mode": "zero_shot"}, "an ONNX file answers with its own outputs"),
         ({"class_names": NAMES, "features": True}, "with features=: its features are unknown"),
@@ -275,7 +275,7 @@ def test_broken_files_are_said(net, data, tmp_path):
     file = write(tmp_path, graph(net))
     for content in (b"", whole[:200], whole[: len(whole) // 2], b"\x80\x04not", whole[:-3]):
         file.write_bytes(content)
-        with pytest.raises(OochubError, match=r"is no ONNX file, or is cut off|cannot open"):
+        with pytest.raises(OochubError, match=r"is not a valid ONNX file, or is truncated|cannot open"):
             oochub.predict(file, data, class_names=NAMES)
     with pytest.raises(OochubError, match="there is no such file"):
         oochub.predict(tmp_path / "gone.onnx", data, class_names=NAMES)
@@ -298,7 +298,7 @@ def test_missing_packages_are_named(net, data, tmp_path, monkeypatch):
     from oochub.models import onnx_file
 
     monkeypatch.setattr(onnx_file, "find_spec", lambda name: None)
-    with pytest.raises(OochubError, match=r"needs the package onnx. Install it: pip install 'oochub\[onnx\]'"):
+    with pytest.raises(OochubError, match=r"requires onnx, which is not installed. Run: pip install 'oochub\[onnx\]'"):
         oochub.predict(write(tmp_path, graph(net)), data, class_names=NAMES)
 
 

@@ -224,10 +224,10 @@ def test_images_and_versions_are_a_part_of_the_key(model, data, tmp_path):
     ("how", "message"),
     [
         ({"calibrate_on": "train"}, r'dtype="int8" needs runtime="onnxruntime" or runtime="openvino"'),
-        ({"runtime": "openvino"}, r'dtype="int8" needs images to be calibrated on, which are not scored'),
-        ({"runtime": "openvino", "dtype": "auto", "calibrate_on": "train"}, r'calibrate_on= is for dtype="int8" alone'),
+        ({"runtime": "openvino"}, r'dtype="int8" needs calibration images that are not evaluated'),
+        ({"runtime": "openvino", "dtype": "auto", "calibrate_on": "train"}, r'calibrate_on= requires dtype="int8"'),
         ({"runtime": "auto", "calibrate_on": "train"}, r'runtime="auto" computes in float32'),
-        ({"runtime": "openvino", "calibrate_on": "test"}, r'calibrate_on="test": this split is scored. .* train\.'),
+        ({"runtime": "openvino", "calibrate_on": "test"}, r'calibrate_on="test": this split is evaluated.* train\.'),
         (
             {"runtime": "openvino", "calibrate_on": "trian"},
             r"\(splits: train, test\) nor a folder. Did you mean 'train'",
@@ -245,7 +245,7 @@ def test_what_cannot_be_calibrated_is_said_before_the_model_is_opened(model, dat
 
 
 def test_the_shell_reads_its_own_words():
-    with word_for_shell(), pytest.raises(OochubError, match="by --calibrate-on"):
+    with word_for_shell(), pytest.raises(OochubError, match="with --calibrate-on"):
         PredictionSettings(runtime="openvino", dtype="int8")
 
 
@@ -256,7 +256,7 @@ def test_images_that_are_too_few_or_none(data, tmp_path):
     for wanted, message in (
         (data["train"].select([0, 1]), "at least 3 images, got 2"),
         (data["train"].remove_columns("image"), "must have one column of images, but it has none, only label"),
-        (tmp_path, "the folder holds no images"),
+        (tmp_path, "the folder contains no images"),
     ):
         with pytest.raises(OochubError, match=message):
             choose(wanted)

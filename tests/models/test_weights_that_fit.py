@@ -40,7 +40,7 @@ FAULTS = {
         r"classifier\.1\.weight is \(5, 16\) in the file, but \(2, 16\) in the model",
     ),
     "all of another model": (lambda w: (w.clear(), w.update({"a": torch.zeros(1)})), "missing"),
-    "not finite": (lambda w: w[STEM].fill_(float("nan")), "its weights are damaged"),
+    "not finite": (lambda w: w[STEM].fill_(float("nan")), "its weights are corrupted"),
 }
 
 
@@ -64,7 +64,7 @@ def test_a_config_of_a_huge_model_is_refused_before_it_is_made(size: int, tmp_pa
     transformers.ViTForImageClassification(config).save_pretrained(tmp_path)
     edited(tmp_path, "config.json", image_size=size)
     monkeypatch.setattr(transformers.ViTForImageClassification, "from_pretrained", None)  # is not called
-    with pytest.raises(OochubError, match=r"position_embeddings is .*but the files hold [\d,]+\. Correct the config"):
+    with pytest.raises(OochubError, match=r"position_embeddings is .*but the files hold [\d,]+\. Fix the config"):
         open_pretrained(transformers.AutoModelForImageClassification, str(tmp_path), probe=dict)
 
 
@@ -73,7 +73,7 @@ def test_unexpected_weights_are_said_and_kept(tmp_path: Path) -> None:
     folder = resnet(tmp_path / "resnet")
     expected = oochub.predict(folder, pictures()).logits
     changed(folder, lambda weights: weights.update({"text.bias": torch.zeros(2), "text.weight": torch.zeros(2, 2)}))
-    with pytest.warns(OochubWarning, match=r"2 weights \(text\.bias, text\.weight\) of the file have no place"):
+    with pytest.warns(OochubWarning, match=r"2 weights \(text\.bias, text\.weight\) in the file are not used by"):
         predictions = oochub.predict(folder, pictures(), out=tmp_path / "p.parquet")
     stored = oochub.Predictions.load(tmp_path / "p.parquet").metadata.provenance
     assert stored["unexpected_weights"] == ["text.bias", "text.weight"]
@@ -105,7 +105,7 @@ def test_the_vision_tower_of_a_clip(tmp_path: Path) -> None:
         torch.testing.assert_close(weight, stored[f"vision_model.{name.removeprefix('vision_model.')}"])
     with pytest.raises(OochubError, match=r"2 weights \(classifier\.bias, classifier\.weight\) missing.*oochub train"):
         oochub.predict(folder, pictures(), mode="head")
-    with pytest.raises(OochubError, match=r"A linear probe learns from a split train.*oochub train"):
+    with pytest.raises(OochubError, match=r"A linear probe needs a train split.*oochub train"):
         oochub.predict(folder, pictures(), mode="linear_probe")
     changed(folder, lambda weights: weights.pop("vision_model.post_layernorm.bias"))  # the logits do not see it
     with pytest.warns(OochubWarning):

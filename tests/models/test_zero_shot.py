@@ -202,7 +202,7 @@ def test_a_missing_weight_is_refused(name: str, tmp_path: Path) -> None:
         ({"templates": []}, "templates must be a text or a list of texts"),
         ({"templates": "a photo of a {}" + " dog" * 80}, "tokens, but the model reads at most 64"),
         ({"prompts": {"labrador": "a dog"}}, "no text for 2 of 3 classes: corgi, bulldog"),
-        ({"prompts": {"poodle": "a dog"}}, "No class of the data set named 'poodle'"),
+        ({"prompts": {"poodle": "a dog"}}, "No class of the dataset named 'poodle'"),
         ({"prompts": dict.fromkeys(BREEDS, 3)}, "The prompts of 'labrador' must be a text"),
         ({"prompts": "nowhere.json"}, "there is no such file"),
         ({"prompt": "a"}, "Did you mean 'prompts'"),
@@ -250,10 +250,10 @@ def test_a_tokenizer_given_beside_a_folder_is_not_taken_from_the_cache(clip: Pat
 
 
 def test_what_texts_cannot_answer_is_refused(clip: Path, tmp_path: Path) -> None:
-    with pytest.raises(OochubError, match="label of this data set is a number"):
+    with pytest.raises(OochubError, match="label of this dataset is a number"):
         predicted(clip, rows(Value("float32"), (0.5, 1.5, 2.5)))
     unnamed = rows().remove_columns("label")
-    with pytest.raises(OochubError, match="does not name its classes"):
+    with pytest.raises(OochubError, match="has no class names"):
         predicted(clip, unnamed)
     assert predicted(clip, unnamed, prompts={"b": "a dog", "a": "a car"}).metadata.class_names == ("b", "a")
     with pytest.raises(OochubError, match=r"The mode zero_shot serves models of align, .* is a ResNetFor"):

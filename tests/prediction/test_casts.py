@@ -41,7 +41,7 @@ WRONG = [
     (CLASSES | {"benchmark": 3}, "benchmark must be text, got 3"),
     (CLASSES | {"split": [None, "test"]}, "Every row needs split, but row 0 has none"),
     (CLASSES | {"example_id": ["a"]}, "example_id: 1"),
-    (CLASSES | {"group": [["day"], ["night"]]}, "group must hold one name per row"),
+    (CLASSES | {"group": [["day"], ["night"]]}, "group must contain one name per row"),
     (CLASSES | {"group": np.array([b"day", b"night"])}, "group must hold text or numbers, got binary. Decode it"),
     (CLASSES | {"thumbnail": ["x", "y"]}, "thumbnail must hold the bytes"),
     (CLASSES | {"features": ["x", "y"]}, "features must be lists of floats"),

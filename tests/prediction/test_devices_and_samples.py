@@ -32,7 +32,7 @@ def predicted(data=None, **options):
 @pytest.mark.parametrize("device", ["gpu", "cuda:99", "cpu:1", 0, torch.device("meta"), ""])
 def test_an_absent_device_is_said_before_anything_is_read(device):
     """Fault planted: any name that torch knows is taken."""
-    with pytest.raises(OochubError, match=r"There is no device .* here. Available: cpu.*auto takes"):
+    with pytest.raises(OochubError, match=r"Device .* is not available. Available: cpu.*auto uses"):
         oochub.predict("nowhere", {}, device=device)
 
 

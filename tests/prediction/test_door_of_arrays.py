@@ -471,7 +471,7 @@ def test_labels_of_zeros_and_ones_as_whole_numbers_are_doubtful():
     """Fault seen: [[0, 1], [1, 0]] was read as both labels in both rows; as floats it is one in each."""
     logits = [[2.0, -1.0], [-1.0, 2.0]]
     for labels in ([[0, 1], [1, 0]], np.array([[0, 1], [0, 1]]), torch.tensor([[1, 0], [0, 1]])):
-        with pytest.raises(OochubError, match=r"Whole numbers in labels.*Give these as floats"):
+        with pytest.raises(OochubError, match=r"Whole numbers in labels.*Pass these as floats"):
             Predictions.from_arrays(logits=logits, labels=labels)
     assert Predictions.from_arrays(logits=logits, labels=[[0.0, 1.0], [1.0, 0.0]]).label.tolist() == [[0, 1], [1, 0]]
     assert Predictions.from_arrays(logits=logits, labels=[[0], [0, 1]]).label.tolist() == [[1, 0], [1, 1]]

@@ -137,7 +137,7 @@ def test_a_model_without_linear_head_is_said():
 
             return SimpleNamespace(logits=pixel_values.mean((2, 3)))
 
-    with pytest.raises(oochub.OochubError, match="no linear layer whose output is its logits"):
+    with pytest.raises(oochub.OochubError, match="does not end in a linear layer that outputs the logits"):
         find_head(Odd(), {"pixel_values": torch.randn(2, 3, 8, 8)})
 
 
@@ -181,7 +181,7 @@ def test_classes_are_matched_by_name(data, tmp_path):
     second = oochub.predict(turned, data["test"], image_processor=_processor())
     np.testing.assert_array_equal(first.logits, second.logits[:, ::-1])
     turned.config.id2label = {0: "cat", 1: "dog"}
-    with pytest.raises(oochub.OochubError, match=r"has 2 classes \(cat, dog\), the data set has 2"):
+    with pytest.raises(oochub.OochubError, match=r"has 2 classes \(cat, dog\), the dataset has 2"):
         oochub.predict(turned, data["test"], image_processor=_processor())
     with pytest.raises(oochub.OochubError, match="The model has 5 classes"):
         oochub.predict(_model(classes=5), data["test"], image_processor=_processor())
@@ -210,7 +210,7 @@ def test_refused_before_the_work(folder, data, tmp_path):
     with pytest.raises(oochub.OochubError, match="No model at"):
         oochub.predict(tmp_path / "nowhere", data)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(oochub.OochubError, match="no finished model"):
+    with pytest.raises(oochub.OochubError, match="does not contain a finished model"):
         oochub.predict(tmp_path / "empty", data)
     with pytest.raises(oochub.OochubError, match="needs image_processor="):
         oochub.predict(_model(), data)

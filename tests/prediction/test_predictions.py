@@ -111,10 +111,10 @@ def test_broken_files_are_said(tmp_path, edit, words):
 
 
 def test_other_files_are_said(tmp_path):
-    with pytest.raises(OochubError, match="No predictions at"):
+    with pytest.raises(OochubError, match="Prediction file not found"):
         Predictions.load(tmp_path / "none.parquet")
     (tmp_path / "cut.parquet").write_bytes(b"PAR1 and no more")
-    with pytest.raises(OochubError, match="not a Parquet file, or is cut off"):
+    with pytest.raises(OochubError, match="not a Parquet file, or is truncated"):
         Predictions.load(tmp_path / "cut.parquet")
     pq.write_table(pa.table({"a": [1]}), tmp_path / "plain.parquet")
     with pytest.raises(OochubError, match="without oochub's metadata"):

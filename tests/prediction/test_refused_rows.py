@@ -42,20 +42,20 @@ def test_columns_that_predictions_write_are_refused(name):
 
     Fault planted: no `_check_columns`.
     """
-    with pytest.raises(OochubError, match=f"has the column '{name}', which predictions write.*rename_column"):
+    with pytest.raises(OochubError, match=f"has the column '{name}', which is reserved.*rename_column"):
         _predict(_data(**{name: [[0.5, 0.5]] * 4}))
 
 
 @pytest.mark.parametrize("preprocessing", ["fused", "processor"])
 @pytest.mark.parametrize(("columns", "place"), [({}, "2"), ({"example_id": ["a", "b", "c", "d"]}, "c")])
 def test_a_row_without_a_picture_is_named(preprocessing, columns, place):
-    with pytest.raises(OochubError, match=f"example {place}: there is no image. Drop the row"):
+    with pytest.raises(OochubError, match=f"example {place}: image missing. Remove the row"):
         _predict(_data(missing=[2], **columns), preprocessing=preprocessing)
 
 
 @pytest.mark.parametrize("preprocessing", ["fused", "processor"])
 def test_without_any_picture_the_first_row_is_named(preprocessing):
-    with pytest.raises(OochubError, match="example 0: there is no image"):
+    with pytest.raises(OochubError, match="example 0: image missing"):
         _predict(_data(missing=range(4)), preprocessing=preprocessing)
 
 

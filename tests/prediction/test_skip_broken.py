@@ -74,7 +74,7 @@ def test_the_rest_is_predicted_as_without_them(named, streaming, options):
             mine, theirs = (np.stack(each.column(name)) for each in (found, alone))
             np.testing.assert_allclose(mine, theirs, atol=1e-2 if "dtype" in options else 1e-6)
     names = ", ".join(f"id{row}" if named else str(row) for row in BROKEN)
-    note = f"4 images of test could not be read and are left out: {names}"
+    note = f"4 images of test could not be read and are skipped: {names}"
     assert note in found.metadata.notes and note in oochub.evaluate(found).notes
 
 
@@ -94,9 +94,9 @@ def test_where_all_are_broken_it_is_an_error(preprocessing):
 
 def test_one_is_said_in_the_singular_and_of_many_the_first():
     one = predicted({"test": rows(broken={4: b""})}, skip_broken=True).metadata.notes
-    assert one == ("1 image of test could not be read and is left out: id4",)
+    assert one == ("1 image of test could not be read and is skipped: id4",)
     many = predicted({"test": rows(broken=dict.fromkeys(range(7), b""))}, skip_broken=True).metadata.notes[0]
-    assert many.startswith("7 images") and many.endswith("left out: id0, id1, id2, id3, id4, ...")
+    assert many.startswith("7 images") and many.endswith("skipped: id0, id1, id2, id3, id4, ...")
     assert predicted({"test": rows(broken={})}, skip_broken=True).metadata.notes == ()
 
 
@@ -127,7 +127,7 @@ def test_small_pictures_are_of_their_own_rows():
 
 
 def test_texts_have_none_to_skip():
-    with pytest.raises(OochubError, match=r"skip_broken=True is for images\. Leave it out for texts."):
+    with pytest.raises(OochubError, match=r"skip_broken=True is for images\. Omit it for texts."):
         oochub.predict("nowhere", Dataset.from_dict({"text": ["a"]}), skip_broken=True)
 
 

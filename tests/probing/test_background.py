@@ -91,7 +91,7 @@ def test_a_model_that_sees_the_object_alone(world):
         assert part.accuracy == 1.0 and part.accuracy_change == part.log_odds == part.logit == 0.0
     assert found.variant("background_alone").accuracy == 0.5
     assert found.gap == found.gap_log_odds == 0.0 and found.gap.low < 0 < found.gap.high
-    assert "The class of the background is not shown to matter" in report.to_markdown()
+    assert "There is no clear evidence that the background class affects" in report.to_markdown()
     plain = oochub.audit(Onlooker("object"), world[0], image_processor=PROCESSOR, **COLUMNS)
     assert verdict(report) == verdict(plain) and plain.background is None
 
@@ -195,7 +195,7 @@ def test_boxes_of_a_column_are_areas_too(tmp_path):
         BoxAreas("place").begin([row._replace(columns={"place": [5, 5, 5, 9]})])
     with pytest.raises(OochubError, match="Did you mean 'place'"):
         oochub.audit(Onlooker("background"), data, probe_settings={"boxes": "plaice"}, **given)
-    with pytest.raises(OochubError, match="Give masks=, a folder"):
+    with pytest.raises(OochubError, match="Pass masks=, a folder"):
         oochub.audit(Onlooker("background"), data, **given)
 
 
@@ -415,8 +415,8 @@ def test_pictures_of_a_cluster_lend_as_one(world, monkeypatch):
         ({"probe": "backgrounds"}, "Did you mean 'background'"),
         ({"probe": None}, "name it with probe="),
         ({"probe_settings": {"mask": "x"}}, "Did you mean 'masks'"),
-        ({"probe_settings": {"masks": "no/such"}}, "no folder of masks at no/such"),
-        ({"probe_settings": {"boxes": "a", "masks": "b"}}, "both say where the object is"),
+        ({"probe_settings": {"masks": "no/such"}}, "Mask folder not found: no/such"),
+        ({"probe_settings": {"boxes": "a", "masks": "b"}}, "both locate the object"),
         ({"probe_settings": {"rows": 0}}, "rows must be at least 1"),
         ({"probe_settings": {"backgrounds": 0}}, "backgrounds must be at least 1"),
         ({"probe_settings": {"label_map": "x.csv"}}, "label_map says which classes of a segmentation model"),

@@ -232,14 +232,14 @@ def test_the_command(tmp_path, monkeypatch, capsys):
         return end.value.code or 0, streams.out, streams.err
 
     code, out, err = run("--probe", "background", "--masks", "masks", "--probe-option", "rows=12")
-    assert code == 0 and json.loads(out)["background_gap"]["n"] == 12 and "No model was run" not in err
+    assert code == 0 and json.loads(out)["background_gap"]["n"] == 12 and "Reusing " not in err
     assert json.loads((tmp_path / "audit" / "report.json").read_text())["background"]["most"] == 12
     code, again, err = run("--probe", "background", "--masks", "masks", "--probe-option", "rows=12")
-    assert code == 0 and json.loads(again) == json.loads(out) and "No model was run" in err
+    assert code == 0 and json.loads(again) == json.loads(out) and "Reusing " in err
     code, _, err = run("--masks", "masks")
-    assert code == 2 and "need --probe background" in err
+    assert code == 2 and "require --probe background" in err
     code, _, err = run("--probe", "background", "--masks", "nomasks")
-    assert code == 2 and "There is no folder of masks at nomasks" in err
+    assert code == 2 and "Mask folder not found: nomasks" in err
     code, _, err = run("--probe", "background", "--masks", "masks", "--boxes", "b")
     assert code == 2 and "--masks and --boxes both say where the object is" in err
 

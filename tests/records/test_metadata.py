@@ -39,7 +39,7 @@ def test_results_name_the_data_set_and_commit_that_was_loaded(hub, tmp_path):
     entries = yaml.safe_load(hub.content("user/net", path))
     assert path == ".eval_results/My-Birds.yaml" and len(entries) > 1
     assert {(entry["dataset"]["id"], entry["dataset"]["revision"]) for entry in entries} == {("user/My-Birds", commit)}
-    with pytest.raises(OochubError, match=r"is for user/My-Birds, not user/other\. Leave dataset= out"):
+    with pytest.raises(OochubError, match=r"is for user/My-Birds, not user/other\. Remove dataset="):
         push_results(file, "user/net", dataset="user/other")
 
 

@@ -26,7 +26,7 @@ from oochub.stats.estimate import Estimate
 
 def test_options_of_collecting_need_it():
     """Planted fault seen: none of them looked at."""
-    with pytest.raises(OochubError, match="more_rows= says what is collected: give collect=True too"):
+    with pytest.raises(OochubError, match="more_rows= says what is collected: pass collect=True too"):
         check_collecting(RepairSettings(more_rows=50), has_out=True)
     with pytest.raises(OochubError, match="unlabeled= says what is collected"):
         check_collecting(RepairSettings(unlabeled="images"), has_out=True)

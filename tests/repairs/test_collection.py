@@ -19,7 +19,7 @@ def test_the_first_cells_are_named_with_their_gains():
     assert said[0].startswith("Collect these first: cell 0 (+10.0 points, 95% interval +1.0 to +20.0), cell 1")
     assert "cell 3" not in said[0] and not any("not shown" in each for each in said)
     weak = describe_collection(collection(cell("a", 0.1, -0.05, 0.3)))
-    assert "No interval lies above 0, so it is not shown that more rows help." in weak
+    assert "No interval is above 0, so there is no clear evidence that more rows help." in weak
 
 
 def test_what_cannot_be_told_is_said_in_words():

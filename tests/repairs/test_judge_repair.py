@@ -45,7 +45,7 @@ def test_each_case_by_hand(inside, outside, outcome):
         ((-0.02, -0.04, 0.01), "nothing_to_repair", "smaller than 5 points"),
         ((-0.03, -0.04, -0.02), "nothing_to_repair", "smaller than 5 points"),
         ((-0.02, -0.06, 0.01), "not_shown", "is not shown that the model does worse"),
-        ((-0.2, -0.3, -0.1), "not_shown", "too few to show it"),
+        ((-0.2, -0.3, -0.1), "not_shown", "too few fitting and selection rows to show it there"),
         ((0.1, 0.05, 0.2), "nothing_to_repair", "smaller"),
         ((math.nan, math.nan, math.nan), "not_shown", "is not shown"),
     ],

@@ -121,5 +121,5 @@ def test_nothing_of_other_settings_is_left(made, tmp_path):
         "repair.json",
     ]
     page = (tmp_path / "out" / "repair.html").read_text("utf-8")
-    assert "It is not shown that there is anything to repair." in page and "No model was written." in page
+    assert "There is no clear evidence that the model needs a repair." in page and "No model was written." in page
     assert isinstance(oochub.Repair.load(tmp_path / "out" / "repair.json"), oochub.Repair)

@@ -74,8 +74,11 @@ def test_table_and_markdown_say_each_outcome():
     lines = terminal(check).splitlines()
     assert [re.split(r"\s{2,}", line.strip()) for line in lines[1:5]] == expected
     assert lines[-1] == "Fail: 1 of 4 passed, 1 failed, 2 undecided."
-    needed = "about 5,000 rows in all would decide it, if they show the same: collect them in one go, then check once."
-    said = f"accuracy of erm_2 at_least 0.7: not enough rows to say; only 40 rows; {needed}"
+    needed = (
+        "about 5,000 rows in all would decide it, if the estimate stays the same: collect them in one go, then check "
+        "once."
+    )
+    said = f"accuracy of erm_2 at_least 0.7: too few rows to decide; only 40 rows; {needed}"
     assert said in " ".join(terminal(check, 300).splitlines()) and said in check.to_markdown().replace("\\", "")
     rows = [re.split(r" \| ", line.strip("| ").replace("\\", "")) for line in check.to_markdown().splitlines()]
     rows = [row for row in rows if row[0].startswith("accuracy, ")]

@@ -40,7 +40,7 @@ def words(report):
 
 def test_not_checked():
     said = words(report_of(rows(3000), model="big/segmenter"))
-    assert "Contexts found by hand with big/segmenter, not checked by people." in said
+    assert "Contexts found with hand, using big/segmenter; not reviewed by people." in said
     assert "1 of the 2 contexts tested is shown to matter. The tests use" in said
     assert "the probability of even one false finding is at most 5% (Holm)" in said
     assert "This model does worse when the context is not the usual one: grass (usual for cow)." in said
@@ -117,14 +117,14 @@ def test_harder_pictures_are_said_to_be_harder():
     """
     made = rows(3000, effect=0.0)
     grass = np.array([0 in (own or []) for own in made["contexts"]])
-    for is_harder, kind, way in ((grass, "harder", "less"), (~grass, "easier", "more")):
+    for is_harder, kind, way in ((grass, "harder", "lower"), (~grass, "easier", "higher")):
         wrong = is_harder & (np.random.default_rng(0).random(3000) < 0.4)
         report = report_of(made | {"answer": np.where(wrong, (made["label"] + 1) % 3, made["label"])})
         found, said = report.contexts.contexts[0], verdict(report)
         headline = f"Images with grass are {kind} regardless of class; no reliance on context is shown."
         assert said.headline == headline and said.case == "unclear" and headline in words(report)
         size = format_numbers.points(abs(found.having)).removeprefix("+")
-        assert said.lead == f"With “grass” it is right {size} points {way} often than without it, class by class."
+        assert said.lead == f"With “grass” accuracy is {size} points {way} than without it, class by class."
         assert (
             said.how_much.answer.startswith(format_numbers.points(found.having))
             and "class by class" in said.how_much.detail
@@ -214,7 +214,7 @@ def test_pictures_may_be_left_out(pictured):
     _, report = pictured
     assert "What such rows look like" in report.to_html()
     bare = report.to_html(images=False)
-    assert "What such rows look like" not in bare and "What goes with each class" in bare
+    assert "What such rows look like" not in bare and "Contexts associated with each class" in bare
     assert "What such rows look like" not in report_of(rows(300)).to_html()
 
 

@@ -30,12 +30,12 @@ def told(report, hits, n, *, even=1 / 3, of_answers=0.35, **more):
 @pytest.mark.parametrize(
     ("hits", "n", "of_answers", "headline"),
     [
-        (80, 100, 0.35, "More errors than by chance go to a class that has the same background in training."),
+        (80, 100, 0.35, "Errors go to a class that has the same background in training more often than by chance."),
         (80, 100, 0.75, "It is not clear whether errors follow the background."),  # its answers explain it
         (40, 100, 0.35, "It is not clear whether errors follow the background."),
-        (5, 100, 0.35, "Fewer errors than by chance go to a class that has the same background in training."),
+        (5, 100, 0.35, "Errors go to a class that has the same background in training less often than by chance."),
         (5, 100, 0.05, "It is not clear whether errors follow the background."),
-        (3, 3, 0.35, "More errors than by chance go to a class that has the same background in training."),
+        (3, 3, 0.35, "Errors go to a class that has the same background in training more often than by chance."),
         (2, 3, 0.35, "It is not clear whether errors follow the background."),
     ],
 )

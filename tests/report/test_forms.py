@@ -105,7 +105,7 @@ def test_chance_directions_groups_and_notes_are_there(report):
         assert "↓" in text
         assert "partial: 76 of 123\u202f287 images" in text
         assert all(f"{100 * row['error_rate']['value']:.1f}" in text for row in report["groups"]["rows"])
-    assert "\nNote: partial: 76 of 123\u202f287 images\n\nWhat to do next\n" in printed(report)
+    assert "\nNote: partial: 76 of 123\u202f287 images\n\nNext steps\n" in printed(report)
 
 
 def test_columns_keep_their_decimals(report):

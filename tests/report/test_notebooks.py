@@ -115,7 +115,7 @@ def test_show_writes_the_page_and_says_where_it_is(tmp_path, monkeypatch, capsys
     assert _strip_mark(oochub.show(tmp_path / "report.json", tmp_path / "again.html")) == report.to_html()
     with pytest.raises(oochub.OochubError, match="show takes a report"):
         oochub.show("nooch" if False else 3)
-    with pytest.raises(oochub.OochubError, match="No report at"):
+    with pytest.raises(oochub.OochubError, match="Report not found"):
         oochub.show(tmp_path / "nowhere.json")
 
 

@@ -81,7 +81,7 @@ def test_head_says_verdict_numbers_and_notes(report):
     report["notes"] = ["not the official NOOCH split", "partial: 76 of 123287 images"]
     page = ParsedPage(render_page(report))
     answer, words = verdict(report), page.words
-    head = words[: words.index("How much")]
+    head = words[: words.index("Size of the gap")]
     assert answer.headline in head
     assert answer.lead in head
     assert "not the official NOOCH split; partial: 76 of 123\u202f287 images" in head
@@ -100,7 +100,7 @@ def test_head_says_the_matched_gap_beside_the_raw_one(report):
     """A row of the head's table and a sentence; without it the page is as before."""
     assert "at equal" not in render_page(report)
     words = ParsedPage(render_page(reports.set_matched_gap(report, (-0.071, -0.082, -0.061), share_out=0.9))).words
-    head = words[: words.index("How much")]
+    head = words[: words.index("Size of the gap")]
     size = "object size" if report["benchmark"]["object"] else "area"
     assert f"gap, pointsat equal {size}−7.1−8.2 to −6.1" in head.replace("\n", "")
     assert f"−7.1 remain at equal {size} (95% interval −8.2 to −6.1). It covers the 90.0% of" in head

@@ -106,14 +106,17 @@ def test_facts_of_an_object_name_it_its_context_and_both_ways_to_fail():
     errors = {p["role"]: p["metrics"]["error_rate"]["value"] for p in report["slices"]}
     much, what, sure = verdict(report).facts
     assert much.text == (
-        "How much: −13.9 points of AUC (95% interval −14.7 to −13.1), 1\u202f972 examples in context against 134 + 278 "
-        "out of context."
+        "Size of the gap: −13.9 points of AUC (95% interval −14.7 to −13.1), 1\u202f972 examples in context against "
+        "134 + 278 out of context."
     )
     assert what.text == (
-        f"On what: car (usual context: road): error {100 * errors['hard_positive']:.1f}% on car without road, "
+        f"Where: car (usual context: road): error {100 * errors['hard_positive']:.1f}% on car without road, "
         f"{100 * errors['hard_negative']:.1f}% on road without car."
     )
-    assert sure.text == "How sure: The interval excludes zero. 1 seed: the interval covers test images, not training."
+    assert sure.text == (
+        "Certainty: The interval excludes zero. 1 seed: the interval covers variation over test images, not over "
+        "training runs."
+    )
     report["model"]["seeds"] = [0, 1, 2]
     assert verdict(report).how_sure.detail == " 3 seeds."
     report["provenance"]["training"]["selection"] = "oracle: test groups"

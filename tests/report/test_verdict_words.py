@@ -69,8 +69,8 @@ def test_the_lead_has_the_headline_metric_of_both_sides(metrics, side):
 def test_own_data_without_a_context(kind):
     report = next(report_of(each) for each in declarations() if each.id == f"own {kind} 2, no context")
     said = verdict(report)
-    assert said.headline == "This data set names no context, so there is nothing to compare."
-    assert said.how_much.text == "How much: n/a: no context is named." and "over all rows." in said.lead
+    assert said.headline == "This dataset does not define a context, so there is nothing to compare."
+    assert said.how_much.text == "Size of the gap: n/a: no context is named." and "over all rows." in said.lead
 
 
 def test_a_cause_stands_in_a_sentence():

@@ -80,7 +80,7 @@ def test_counts_by_hand_of_two_raters(found, tmp_path):
         assert part.features == after[split].features
         raw = (each[split].cast_column("image", datasets.Image(decode=False))[:] for each in (before, after))
         assert next(raw) == next(raw)
-    assert "checked by people on rows of 1" in (found / "README.md").read_text()
+    assert "reviewed by people on rows of 1" in (found / "README.md").read_text()
     assert store_answers(found, [other]).checks["dark"].checked_without == 0  # the answers before are replaced
 
 
@@ -119,11 +119,11 @@ def test_the_page_comes_with_the_contexts(found, tmp_path, monkeypatch, capsys):
     assert not code and "1 of 2" in said.out and [rater.name for rater in record(found).raters] == ["ann"]
     for more in (("--check",), ("--contexts", "properties"), ("--out", tmp_path / "third")):
         code, said = run("contexts", found, "--checked", saved, *more)
-        assert code == 2 and "leave out --check" in said.err
+        assert code == 2 and "remove --check" in said.err
     code, said = run("contexts", found, "--out", tmp_path / "third")
     assert code == 2 and "--contexts properties" in said.err
     code, said = run("contexts", found, "--contexts", "properties")
-    assert code == 2 and "give --out FOLDER" in said.err
+    assert code == 2 and "pass --out FOLDER" in said.err
     (tmp_path / "again_check.html").write_text("mine")
     code, said = run(*words)
     assert code == 2 and "is not a page" in said.err and (tmp_path / "again_check.html").read_text() == "mine"

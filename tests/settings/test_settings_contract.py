@@ -86,7 +86,7 @@ OWN = {  # options of commands that bear a field's name, each with what it means
     ("challenge", "--context"): "the criterion's column",
     ("challenge", "--label"): "the criterion's column",
     ("contexts", "--rows"): "how many to judge",
-    ("spawrious compose", "--model"): "whose features the heads see",
+    ("spawrious compose", "--model"): "whose features the heads are trained on",
     ("spawrious compose", "--num-proc"): "a composition is not pushed",
     ("spawrious compose", "--seed"): "of the search",
     ("spawrious cleanliness", "--images"): "how many",

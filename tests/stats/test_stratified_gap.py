@@ -281,7 +281,7 @@ def test_what_is_not_allowed():
     good = [1, 0], [True, False], [0, 0]
     with pytest.raises(oochub.OochubError, match="is_with must be bool"):
         stratified_gap(good[0], [1, 0], good[2])
-    with pytest.raises(oochub.OochubError, match="value holds NaN"):
+    with pytest.raises(oochub.OochubError, match="value contains NaN"):
         stratified_gap([math.nan, 1], *good[1:])
     with pytest.raises(oochub.OochubError, match="same number of rows"):
         stratified_gap(*good[:2], [0])

@@ -105,7 +105,7 @@ def test_flipped_bits_of_the_footer_are_refused(tmp_path):
         damaged = bytearray(content)
         damaged[place // 8] ^= 1 << place % 8
         path.write_bytes(damaged)
-        with pytest.raises(OochubError, match="damaged"):
+        with pytest.raises(OochubError, match="corrupted"):
             read_parquet(path)
 
 

@@ -54,7 +54,7 @@ def test_every_changed_bit_is_noticed(tmp_path: Path) -> None:
                 name: array.tobytes() for name, array in ARRAYS.items()
             }, place
     file.write_bytes(whole[:-1])
-    with pytest.raises(OochubError, match="not a whole safetensors file"):
+    with pytest.raises(OochubError, match="not a complete safetensors file"):
         load_tensors(file)
 
 

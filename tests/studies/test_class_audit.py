@@ -297,7 +297,7 @@ def test_reader_says_what_is_wrong(tmp_path, text, message):
         ({"candidates": ["02925009"]}, "n and 8 digits"),
         ({"candidates": []}, "got none"),
         ({"candidates": ["n02925009"] * 2}, "twice"),
-        ({"candidates": ["n00000001"]}, "not in the facts that come with oochub, first n00000001. Give wordnet="),
+        ({"candidates": ["n00000001"]}, "not in the facts that come with oochub, first n00000001. Pass wordnet="),
         ({"wordnet": "nowhere"}, "There is no data.noun at nowhere"),
     ],
 )

@@ -138,8 +138,8 @@ def test_from_pages_to_a_score_by_the_command_line(run, spawrious, tmp_path):
     assert run("spawrious", "cleanliness", *few, out)[0] == 0 and (out / "rater_1.csv").exists()  # the pages alone
     (out / "rater_2.html").write_text("mine")
     for words, message in (
-        ((out, *files, "--out", tmp_path / "other"), "Give one of three"),
-        ((out,), "Give one of three"),
+        ((out, *files, "--out", tmp_path / "other"), "Pass one of three"),
+        ((out,), "Pass one of three"),
         ((out, *files, "--limit", 3), "--template and --limit are for --model"),
         ((saved, *files), "There is no sample.csv in"),
         ((out, tmp_path / "none.csv"), "no decisions at"),
@@ -206,7 +206,7 @@ def test_the_command_prints_the_model_s_score(run, clip, spawrious):
     assert code == 0 and f"of all: {100 * match.both:.2f}%" in output and "labrador" in output, error
     for more, message in (
         (("--template", "a dog"), "A template has {} where"),
-        (("--out", "x"), "Give one of three"),
+        (("--out", "x"), "Pass one of three"),
     ):
         code, _, error = run(*words, *more)
         assert code == 2 and message in error, error

@@ -96,11 +96,11 @@ def test_a_search_leaves_files_that_compose(run, spawrious, tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "Give one of two"),
-        (("dogs.toml", "--search", 2), "Give one of two"),
+        ((), "Pass one of two"),
+        (("dogs.toml", "--search", 2), "Pass one of two"),
         (("dogs.toml", "--model", "resnet-tiny"), "for the search"),
-        (("--search", 2), "give --model"),
-        (("--search", 2, "--model", "resnet-tiny", "--out", "found", "--num-proc", 2), "leave it out"),
+        (("--search", 2), "pass --model"),
+        (("--search", 2, "--model", "resnet-tiny", "--out", "found", "--num-proc", 2), "remove it"),
         (("--search", 271, "--model", "resnet-tiny", "--out", "found"), "There are 270 compositions m2m"),
         (("--search", 2, "--model", "no/model", "--out", "found"), "no/model"),
         (("nowhere.toml",), "nowhere.toml: there is no such file"),

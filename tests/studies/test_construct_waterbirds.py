@@ -177,7 +177,7 @@ _BIRD = "101.White_Pelican/White_Pelican_0010_5010"  # the last one
 _WRONG = {
     "no list": (
         lambda root: (root / "CUB_200_2011/images.txt").unlink(),
-        r"There is no images.txt in .*CUB_200_2011\. Give",
+        r"There is no images.txt in .*CUB_200_2011\. Pass",
     ),
     "no image": (
         lambda root: (root / f"CUB_200_2011/images/{_BIRD}.jpg").unlink(),

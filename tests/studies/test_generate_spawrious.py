@@ -351,7 +351,7 @@ def test_what_is_missing_is_said_first(small: GenerationPlan, tmp_path: Path, mo
         refused(r'pip install "oochub\[images\]"')
     with monkeypatch.context() as patch:
         patch.setattr(generation.shutil, "disk_usage", lambda place: shutil._ntuple_diskusage(10, 5, 5))
-        refused("Make room")
+        refused("Free disk space")
 
 
 class _Runs:

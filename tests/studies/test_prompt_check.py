@@ -133,9 +133,9 @@ def test_from_a_prompt_to_a_verdict_by_the_command_line(monkeypatch, capsys, mod
     code, output, _ = run(out, saved, "--json")
     assert code == 0 and json.loads(output)["outcome"] == "accepted" and set(json.loads(output)["lost"]) == dropped
     for several, message in (
-        ((out,), "Give one of two"),
+        ((out,), "Pass one of two"),
         ((tmp_path, saved), "There is no pictures.jsonl in"),
-        ((out, "--out", tmp_path / "x"), "Give one of two"),
+        ((out, "--out", tmp_path / "x"), "Pass one of two"),
         ((*made, "--breed", "poodle", "--out", tmp_path / "x"), "poodle"),
         ((out, tmp_path / "none.csv"), "There are no decisions at"),
     ):

@@ -150,7 +150,7 @@ def test_a_wrong_name_is_said(name, message):
 
 def test_a_folder_without_files_and_a_split_twice_are_said(raw, run, tmp_path):
     (tmp_path / "empty").mkdir()
-    assert "holds no prediction file" in run("empty", "--out", "scored")[2]
+    assert "contains no prediction file" in run("empty", "--out", "scored")[2]
     lines = [0] * len(_truth(raw, "val"))
     _file(tmp_path / "files", "val", "seed:0", lines)
     _file(tmp_path / "files" / "again", "val", "seed:0", lines)

@@ -54,7 +54,7 @@ def test_without_the_raw_folder_a_dry_run_says_what_it_cannot_know(monkeypatch, 
     code, out, _ = run(monkeypatch, capsys, "--dry-run")
     assert not code and "Which of the 171 matching tasks of nooch can be built" in out and "--data-dir" in out
     code, out, err = run(monkeypatch, capsys, "--out", "sweep")
-    assert code == 2 and "NOOCH needs its raw files" in err and not out
+    assert code == 2 and "NOOCH requires its raw files" in err and not out
 
 
 def test_published_contexts_are_those_of_the_12_tasks(coco, tmp_path):

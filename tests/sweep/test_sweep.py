@@ -242,7 +242,7 @@ def test_another_rule_is_another_selection_of_the_same_runs(done, tuned, tmp_pat
 
 def test_folders_of_other_sweeps_and_wrong_jobs(tuned, tmp_path):
     (tmp_path / "sweep.json").write_text('{"recipe": "nooch_suite", "track": "features"}')
-    with pytest.raises(OochubError, match=r"holds the sweep nooch_suite \(features\), not tuned"):
+    with pytest.raises(OochubError, match=r"contains the sweep nooch_suite \(features\), not tuned"):
         sweep(tuned, tmp_path, measure=formula)
     with pytest.raises(OochubError, match="jobs must be 1 or more, got 0"):
         sweep(tuned, tmp_path / "out", measure=formula, jobs=0)

@@ -130,7 +130,7 @@ def test_from_pictures_to_the_table_on_features(tmp_path, coco, counted, monkeyp
     assert len(counted) == 1
     pd.testing.assert_frame_equal(pd.read_parquet(out / "runs.parquet").drop(columns="seconds"), before)
     recipe = read_recipe(toy_recipe(tmp_path))
-    with pytest.raises(oochub.OochubError, match=r"holds the sweep toy \(features\), not toy \(fine-tuning\)"):
+    with pytest.raises(oochub.OochubError, match=r"contains the sweep toy \(features\), not toy \(fine-tuning\)"):
         sweep(recipe, out, measure=measure_on_features)
     assert json.loads(pq.read_schema(out / "selected.parquet").metadata[b"oochub"])["sweep"] == "toy"
 

@@ -2,7 +2,7 @@
 
 Expected environments are read off the lists `contexts` by a loop. Planted faults seen: rows with a context taken for
 those without; a row with several contexts given its first; a row without known contexts given the first environment;
-groups by context alone; a card that says "checked by people" of contexts that nobody checked.
+groups by context alone; a card that says "reviewed by people" of contexts that nobody checked.
 """
 
 import json

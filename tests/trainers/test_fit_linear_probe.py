@@ -184,7 +184,7 @@ def test_a_run_that_diverges_stops_no_other():
     probes = [probe("erm", 0), probe("erm", 1, learning_rate=1e38), probe("focal", 0, learning_rate=1e38)]
     good, bad, _ = fit_linear_probe(TRAIN, FEATURES, probes, task=TASK, evaluation=EVAL)
     equal(good, alone(probes[0]))
-    assert bad.error == "Training diverged in epoch 1. Lower learning_rate (it is 1e+38)." and not bad.layers
+    assert bad.error == "Training diverged in epoch 1. Lower the learning rate (currently 1e+38)." and not bad.layers
 
 
 def test_dropout_is_drawn_for_each_run_and_step():

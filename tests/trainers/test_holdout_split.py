@@ -33,7 +33,7 @@ def test_clusters_stay_whole():
 
 
 def test_a_half_without_rows():
-    with pytest.raises(OochubError, match=r"hold_out halves the 1 rows of split validation.*Leave hold_out out"):
+    with pytest.raises(OochubError, match=r"hold_out halves the 1 rows of split validation.*Remove hold_out"):
         choose_holdout(datasets.Dataset.from_dict({"example_id": ["a"]}), split="validation")
 
 

@@ -167,9 +167,9 @@ def test_what_does_not_fit_is_refused_before_training(tmp_path: Path) -> None:
     processor = ArrayProcessor.of(train)
     three = ResNetConfig(embedding_size=8, hidden_sizes=[8], depths=[1], layer_type="basic", num_labels=2)
     given = {"train_dataset": train, "objective": oochub.get("objective", "erm")()}
-    with pytest.raises(OochubError, match="num_channels=3, but the arrays of the data set need 4"):
+    with pytest.raises(OochubError, match="num_channels=3, but the arrays of the dataset need 4"):
         RobustTrainer(ResNetForImageClassification(three), arguments(tmp_path / "run"), processor=processor, **given)
-    with pytest.raises(OochubError, match="num_channels=3, but the arrays of the data set need 4"):
+    with pytest.raises(OochubError, match="num_channels=3, but the arrays of the dataset need 4"):
         oochub.predict(ResNetForImageClassification(three), train)
     with pytest.raises(OochubError, match="augment='flip' is for images"):
         made(tmp_path / "run", train, augment="flip")
@@ -179,6 +179,6 @@ def test_what_does_not_fit_is_refused_before_training(tmp_path: Path) -> None:
         vectors = Dataset.from_dict({"array": [[1.0, 2.0, 3.0]]})
         open_backbone("resnet-tiny", class_names=["a", "b"], kind=Arrays, dataset=vectors)
     for change in ({"zoom": 1.2}, {"odin": 0.001}):
-        with pytest.raises(OochubError, match=r"is for images\. Leave it out for arrays"):
+        with pytest.raises(OochubError, match=r"is for images\. Omit it for arrays"):
             oochub.predict(tmp_path / "nowhere", train, processor=processor, **change)
     assert not (tmp_path / "run").exists()

@@ -54,7 +54,7 @@ def test_all_unknown_fields_are_named_at_once(tmp_path: Path) -> None:
     given: dict[str, Any] = {"bf16": True, "logging_steps": 10, "evaluation_strategy": "epoch", "sead": 1, "seed": 2}
     expected = [
         '  bf16: Use mixed_precision="bf16".',
-        "  logging_steps: Leave it out: a run is validated, saved and logged once an epoch.",
+        "  logging_steps: Remove it: a run is validated, saved and logged once an epoch.",
         "  evaluation_strategy: Use eval_strategy.",
         "  sead: No such field. Did you mean 'seed'?",
     ]

@@ -67,7 +67,7 @@ def check_detector(model: Any, processor: Any, args: RobustTrainingArguments, *,
     check_whole_images(processor)
     if args.augment != "none":
         raise OochubError(
-            f"augment={args.augment!r} changes images but not their boxes. Leave it out, or set augment='none'."
+            f"augment={args.augment!r} changes images but not their boxes. Remove it, or set augment='none'."
         )
 
 
@@ -140,9 +140,9 @@ def check_objective(
     chosen = choose_sampler(args, train, processes=processes)
     own = objective.sampler(train.label, train.environment, seed=args.seed)
     if not isinstance(chosen, UniformSampler) and own is not None:
-        raise OochubError(f"{name} chooses its rows itself, so sampler={args.sampler!r} does nothing. Leave it out.")
+        raise OochubError(f"{name} chooses its rows itself, so sampler={args.sampler!r} does nothing. Remove it.")
     if args.average != "none" and not objective.shares[-1]:
-        raise OochubError(f"{name} ends without a step, so average={args.average!r} has no weights. Leave it out.")
+        raise OochubError(f"{name} ends without a step, so average={args.average!r} has no weights. Remove it.")
     stage_epochs(objective.shares, args.num_train_epochs)
     objective.examine(model, probe, label=train.label, environment=train.environment)
     if torch.distributed.is_available() and torch.distributed.is_initialized():

@@ -92,8 +92,8 @@ def prepare_arithmetic(model: nn.Module, args: RobustTrainingArguments) -> None:
         convolutions = [layer for layer in model.modules() if isinstance(layer, nn.Conv2d)]
         if not convolutions:
             raise OochubError(
-                "channels_last is for models with two-dimensional convolutions, and "
-                f"{type(model).__name__} has none. Leave it out."
+                f"channels_last is for models with two-dimensional convolutions, and {type(model).__name__} has "
+                "none. Remove it."
             )
         for layer in convolutions:
             layer.weight.data = layer.weight.data.contiguous(memory_format=torch.channels_last)
@@ -103,7 +103,7 @@ def prepare_arithmetic(model: nn.Module, args: RobustTrainingArguments) -> None:
         except RuntimeError as error:
             raise OochubError(
                 f"torch_compile=True does not work on this machine ({str(error).splitlines()[0]}). Install a C++ "
-                "compiler, such as g++, or leave torch_compile out."
+                "compiler, such as g++, or remove torch_compile."
             ) from error
         model.compile()
 

@@ -277,8 +277,8 @@ class Loop:
         progress.epoch, progress.step, progress.sums = progress.epoch + 1, 0, None
         if means.objective is not None and not math.isfinite(means.objective):
             raise OochubError(
-                f"The loss of epoch {progress.epoch} is {means.objective}: training diverged. "
-                f"Lower learning_rate (it is {self._args.learning_rate:g})."
+                f"The loss of epoch {progress.epoch} is {means.objective}: training diverged. Lower the learning "
+                f"rate (currently {self._args.learning_rate:g})."
             )
         self._tell("on_epoch_end", progress)
         names, (numbers, by_environment) = self._data.train.environment_names, self._measure()

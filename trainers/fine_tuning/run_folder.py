@@ -162,8 +162,8 @@ class RunFolder:
                 yield
         except (OSError, RuntimeError, SafetensorError) as error:  # torch.save raises RuntimeError on a full disk
             raise OochubError(
-                f"Could not write in {self.path}: {str(error).splitlines()[0]}. Make room and run the same command "
-                "again: it continues from the last complete checkpoint."
+                f"Cannot write to {self.path}: {str(error).splitlines()[0]}. Free disk space and run the same "
+                "command again; it resumes from the last complete checkpoint."
             ) from error
 
     def commit(self, progress: Progress) -> None:
@@ -245,12 +245,12 @@ class RunFolder:
             foreign = [file.name for file in files if not file.name.lstrip(".").startswith("checkpoints")]
             if foreign and MANIFEST not in foreign:
                 raise OochubError(
-                    f"{self.path} holds other files ({', '.join(sorted(foreign)[:5])}) but no training run. Choose "
-                    "another --out."
+                    f"{self.path} contains other files ({', '.join(sorted(foreign)[:5])}) but no training run. "
+                    "Choose another --out."
                 )
         elif earlier != self._settings and not self._overwrite:
             raise OochubError(
-                f"{self.path} holds a{' finished' if self._has_recipe else 'n unfinished'} run that differs in "
+                f"{self.path} contains a{' finished' if self._has_recipe else 'n unfinished'} run that differs in "
                 f"{_list_differences(earlier, self._settings)}. Choose another --out, or discard it with "
                 f"{choose_wording('overwrite_output_dir=True', '--overwrite')}."
             )

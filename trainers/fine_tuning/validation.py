@@ -297,6 +297,6 @@ def _choose_arguments(name: str, metric: Any, arrays: Mapping[str, Any]) -> dict
     if missing:
         raise OochubError(
             f"The metric {name!r} needs {', '.join(missing)}, which the validation split does not give (it gives "
-            f"{', '.join(arrays)}). Leave the metric out, or add the column."
+            f"{', '.join(arrays)}). Remove the metric, or add the column."
         )
     return {key: arrays[key] for key in parameters if key in arrays}

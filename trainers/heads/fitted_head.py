@@ -66,7 +66,9 @@ class BestEpoch:
             return
         epoch = len(self.head.history) + 1
         if not all(bool(part.isfinite().all()) for layer in layers for part in layer):
-            reason = f"Training diverged in epoch {epoch}. Lower learning_rate (it is {self._args.learning_rate:g})."
+            reason = (
+                f"Training diverged in epoch {epoch}. Lower the learning rate (currently {self._args.learning_rate:g})."
+            )
             self.head = self.head._replace(error=reason)
             return
         numbers = judged[0].measure(judged[1]) if judged else {}

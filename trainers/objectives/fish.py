@@ -1,4 +1,4 @@
-"""Fish: steps along the environments one after another, then a part of the way that they led."""
+"""Fish: takes steps on each environment in turn, then moves part of the way to the result."""
 
 from typing import Any, ClassVar, Literal
 

@@ -1,4 +1,4 @@
-"""Group distributionally robust optimization: the environments with the largest loss weigh most."""
+"""Group distributionally robust optimization: gives the highest weight to the environments with the largest loss."""
 
 from typing import Any, ClassVar, Literal
 
@@ -76,7 +76,7 @@ class GroupDro(Objective):
         super().__init__()
         self.keep(step_size=step_size, adjustment=adjustment, form=form)
         if adjustment and form in ("wilds", "domainbed"):
-            raise OochubError(f"form={form!r} has no adjustment, got {adjustment}. Leave form out to use one.")
+            raise OochubError(f"form={form!r} has no adjustment, got {adjustment}. Remove form to use one.")
         self.register_buffer("weights", torch.zeros(0))
         self.register_buffer("penalty", torch.zeros(0))
 

@@ -69,7 +69,7 @@ class Irm(Annealed):
         form: Literal["nooch", "wilds", "domainbed"] | None = None,
     ) -> None:
         if form == "nooch" and anneal_steps not in (0, 500):
-            raise OochubError(f"form='nooch' has no annealing, got anneal_steps={anneal_steps}. Leave it out.")
+            raise OochubError(f"form='nooch' has no annealing, got anneal_steps={anneal_steps}. Remove it.")
         steps = 0 if form == "nooch" else anneal_steps
         super().__init__()
         self.keep(penalty_weight=penalty_weight, anneal_steps=steps, form=form)

@@ -1,4 +1,4 @@
-"""Just train twice: the rows that a first model gets wrong weigh more in the training of a second."""
+"""Just train twice: upweights the rows that a first model misclassifies when it trains a second model."""
 
 import warnings
 from typing import Annotated, ClassVar, Literal

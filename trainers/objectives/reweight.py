@@ -1,4 +1,4 @@
-"""Label reweighting: the loss of a row weighs as the inverse frequency of its class."""
+"""Label reweighting: weights each row by the inverse frequency of its class."""
 
 from typing import Any, ClassVar
 

@@ -1,4 +1,4 @@
-"""Environment reweighting: the loss of a row weighs as the inverse frequency of its environment."""
+"""Environment reweighting: weights each row by the inverse frequency of its environment."""
 
 from typing import Any, ClassVar
 

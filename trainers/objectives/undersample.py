@@ -1,4 +1,4 @@
-"""Undersampling by class: each epoch draws its rows anew, rows of rare classes with higher probability."""
+"""Undersampling by class: resamples the rows in each epoch, with higher probability for rare classes."""
 
 from typing import ClassVar
 

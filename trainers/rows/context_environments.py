@@ -150,8 +150,8 @@ def _encode_environments(
             form = asked.partition(":")[0]
             raise OochubError(
                 f"{len(several):,} of the {len(has[split]):,} rows of {split} have several contexts, such as {both}: "
-                f"{asked!r} needs one per row. Name one, {' or '.join(f'{form}:{each}' for each in names)}, or find "
-                "contexts that exclude each other, as `--contexts clusters` does."
+                f"{asked!r} needs one per row. Choose one, {' or '.join(f'{form}:{each}' for each in names)}, or "
+                "find contexts that exclude each other, as `--contexts clusters` does."
             )
     codes = {split: np.where(of.sum(1) > 0, of.argmax(1), len(names)).astype(float) for split, of in has.items()}
     for split, of in has.items():
@@ -175,7 +175,7 @@ def _check_several(
     others = [each for each, of in zip(names, share, strict=True) if 0 < of < 1]
     said = f"every row of {split} is {classes[int(present[0])]!r}" if len(present) else f"{split} has no rows"
     hint = (
-        f"Name one that some rows have and others lack: {', '.join(others)}."
+        f"Choose one that some rows have and others lack: {', '.join(others)}."
         if others
         else "No found context is in some of its rows and not in others: find contexts by another method."
     )

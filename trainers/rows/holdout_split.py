@@ -42,7 +42,7 @@ def choose_holdout(
         lacking = "choose the epoch" if not chose else "be held out"
         raise OochubError(
             f"{option} halves the {len(part):,} rows of split {split} by a hash of {by}, and none would {lacking}. "
-            f"Leave {option} out, or give more rows."
+            f"Remove {option}, or give more rows."
         )
     return np.flatnonzero(chooses), HeldOut(split=split, by=by, chose=chose, rows=rows)
 
@@ -73,6 +73,5 @@ def check_hold_out(declared: Benchmark | None, splits: Iterable[str] | None, *, 
     if chooses not in reported:
         raise OochubError(
             f"{option} is for data whose report includes the rows that choose the epoch, those of split {chooses}. "
-            f"The report of {source} covers {' and '.join(sorted(reported))} and none of those rows: leave {option} "
-            "out."
+            f"The report of {source} covers {' and '.join(sorted(reported))} and none of those rows: remove {option}."
         )

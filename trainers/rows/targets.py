@@ -57,7 +57,7 @@ def find_task(dataset: Any) -> Task:
         check_fixed_classes(kind)
         return Task(kind.problem_type or name, kind.label_column, kind.class_names(dataset))
     raise OochubError(
-        f"The data set has no column 'label' (one class or number per row) or 'labels' (several), only "
+        "The dataset has no column 'label' (one class or number per row) or 'labels' (several), only "
         f"{', '.join(features)}. Rename a column with dataset.rename_column."
     )
 
@@ -88,7 +88,7 @@ def read_targets(dataset: Any, task: Task, *, split: str, names: Sequence[str]) 
     if own.problem_type != task.problem_type:
         raise OochubError(
             f"The {split} set has labels of the kind {own.problem_type}, but the training set of the kind "
-            f"{task.problem_type}. Use splits of one data set."
+            f"{task.problem_type}. Use splits of one dataset."
         )
     if own.problem_type != NUMBER and own.names is not None and len(own.names) != len(names):
         raise OochubError(
@@ -157,8 +157,8 @@ def _read_box_targets(dataset: Any, *, split: str) -> torch.Tensor:
     missing = [name for name in _NEEDED if name not in dataset.column_names]
     if missing:
         raise OochubError(
-            f"Boxes are in pixels, but the {split} set does not say how large its images are: it has no column "
-            f"{' and '.join(missing)}. Add the columns width and height, in pixels."
+            f"Boxes are in pixels, but the {split} set has no image sizes: it has no column {' and '.join(missing)}. "
+            "Add the columns width and height, in pixels."
         )
     kind, present = get_output("boxes"), "categories" in dataset.column_names
     columns = ["boxes", *_NEEDED, *(["categories"] if present else [])]

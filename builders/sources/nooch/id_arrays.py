@@ -36,7 +36,7 @@ def id_arrays(file: Path, names: Sequence[str] = ()) -> list[NDArray[np.int64]]:
     ...     id_arrays(file)
     ... except OochubError as error:
     ...     print(str(error).replace(str(file), file.name))
-    ids.npy holds float64 of shape (2,), but must be a list of image ids, which are whole numbers. Fetch it again.
+    ids.npy holds float64 of shape (2,), but must be a list of image ids, which are whole numbers. Download it again.
     """
     content = read_bytes(file)
     try:
@@ -46,16 +46,16 @@ def id_arrays(file: Path, names: Sequence[str] = ()) -> list[NDArray[np.int64]]:
             arrays = [np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)]
     except NUMPY_FAULTS as error:
         wanted = f" with {', '.join(names)}" if names else ""
-        raise OochubError(f"{file} is not a NumPy file of image ids{wanted} ({error}). Fetch it again.") from error
+        raise OochubError(f"{file} is not a NumPy file of image ids{wanted} ({error}). Download it again.") from error
     for array in arrays:
         if array.ndim != 1 or array.dtype.kind not in "iu":
             raise OochubError(
                 f"{file} holds {array.dtype} of shape {array.shape}, but must be a list of image ids, which are "
-                "whole numbers. Fetch it again."
+                "whole numbers. Download it again."
             )
         if len(array) and (array.min() < 0 or array.max() >= 2**63):
             raise OochubError(
-                f"{file} holds {array.min()} to {array.max()}, but image ids are 0 or more. Fetch it again."
+                f"{file} holds {array.min()} to {array.max()}, but image ids are 0 or more. Download it again."
             )
     everywhere = np.sort(np.concatenate(arrays).astype(np.int64))
     if len(twice := everywhere[1:][everywhere[1:] == everywhere[:-1]]):

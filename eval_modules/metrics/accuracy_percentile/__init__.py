@@ -1,1 +1,1 @@
-"""Accuracy percentile: the accuracy that a share of the groups does not reach."""
+"""Accuracy percentile: a low percentile of the group accuracies."""

@@ -1,4 +1,4 @@
-"""Accuracy percentile: the accuracy that a share of the groups does not reach.
+"""Accuracy percentile: a low percentile of the group accuracies.
 
     accuracies of the groups in order, linear between neighbors; with 10, a tenth of the groups is below it
 
@@ -71,13 +71,15 @@ def _estimate_interval(columns: dict[str, Array], sampling: Sampling, percentile
     group = np.unique(check_group(columns["group"]).codes, return_inverse=True)[1]
     chosen, n = sampling.of_groups(group), len(columns["label"])
     if chosen.cluster is None or chosen.clusters == len(accuracies):  # each group is drawn by itself
-        found = quantile_interval(accuracies, percentile, within=(0.0, 1.0), confidence=sampling.confidence)
+        interval = quantile_interval(accuracies, percentile, within=(0.0, 1.0), confidence=sampling.confidence)
     else:
-        found = bootstrap(lambda value: float(np.percentile(value, percentile)), {"value": accuracies}, chosen)
+        interval = bootstrap(lambda value: float(np.percentile(value, percentile)), {"value": accuracies}, chosen)
         if min(percentile, 100 - percentile) / 100 * len(accuracies) < _FEW_BEYOND:
             few = f"only {len(accuracies)} groups: the interval may be too narrow"
-            found = Estimate.from_dict({**found.to_dict(), "reason": "; ".join(filter(None, (found.reason, few)))})
-    return Estimate.from_dict({**found.to_dict(), "n": n})
+            interval = Estimate.from_dict(
+                {**interval.to_dict(), "reason": "; ".join(filter(None, (interval.reason, few)))}
+            )
+    return Estimate.from_dict({**interval.to_dict(), "n": n})
 
 
 FACTS = MetricFacts(

@@ -1,1 +1,1 @@
-"""Adjusted accuracy: the accuracies of the groups, each weighed as its group is in training."""
+"""Adjusted accuracy: group accuracies weighted by the group's share of the training rows."""

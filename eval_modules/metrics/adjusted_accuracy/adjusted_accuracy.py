@@ -1,4 +1,4 @@
-"""Adjusted accuracy: the accuracies of the groups, each weighed as its group is in training.
+"""Adjusted accuracy: group accuracies weighted by the group's share of the training rows.
 
     adjusted accuracy = sum_g w_g accuracy_g / sum_g w_g
 
@@ -142,8 +142,8 @@ def _estimate_interval(
     counts = [np.bincount(at, of, units * places).reshape(units, places) for of in (None, label == prediction)]
     rows, right = np.split(draw_sums(np.hstack(counts), sampling), 2, axis=1)
     drawn = state.weigh(groups.names, rows, right)
-    found = drop_no_width(replicate_interval(drawn, state.compute(), n, sampling))
-    return found if sampling.cluster is not None else note_few_rows(found)
+    estimate = drop_no_width(replicate_interval(drawn, state.compute(), n, sampling))
+    return estimate if sampling.cluster is not None else note_few_rows(estimate)
 
 
 FACTS = MetricFacts(

@@ -1,4 +1,4 @@
-"""Area under the ROC curve: the chance that a positive row scores higher than a negative one, ties one half.
+"""Area under the ROC curve: probability that a positive row scores higher than a negative one; ties count one half.
 
     AUC = P(score+ > score-) + 1/2 P(score+ = score-)
 

@@ -68,8 +68,8 @@ def box_average_precision(
         true_areas=true_areas,
         image_id=image_id,
     )
-    found: float = state.compute()
-    return found
+    precision: float = state.compute()
+    return precision
 
 
 def _measure(rankings: Sequence[BoxRanking]) -> Measure:

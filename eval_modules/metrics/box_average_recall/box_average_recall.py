@@ -72,21 +72,21 @@ def box_average_recall(
         true_areas=true_areas,
         image_id=image_id,
     )
-    found: dict[str, float] = state.compute()
-    return found
+    recalls: dict[str, float] = state.compute()
+    return recalls
 
 
 def _measure(rankings: Sequence[BoxRanking]) -> Measure:
     if not rankings:  # no box is there and none was drawn
         return lambda times: np.full(len(_MOST), np.nan)
     true = np.array([ranking.true for ranking in rankings])
-    found = np.array([[ranking.count_found(most) for ranking in rankings] for most in _MOST.values()])
+    counts = np.array([[ranking.count_found(most) for ranking in rankings] for most in _MOST.values()])
 
     def divide(times: Array) -> Array:
         wanted = true @ times
         if not wanted.any():
             return np.full(len(_MOST), np.nan)
-        shares: Array = (found @ times)[:, wanted > 0] / wanted[wanted > 0]
+        shares: Array = (counts @ times)[:, wanted > 0] / wanted[wanted > 0]
         means: Array = shares.mean(axis=1)
         return means
 

@@ -69,8 +69,8 @@ def box_precision_at_iou(
         true_areas=true_areas,
         image_id=image_id,
     )
-    found: dict[str, float] = state.compute()
-    return found
+    precisions: dict[str, float] = state.compute()
+    return precisions
 
 
 def _measure(rankings: Sequence[BoxRanking]) -> Measure:

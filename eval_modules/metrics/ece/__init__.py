@@ -1,1 +1,1 @@
-"""Expected calibration error: how far confidence is from accuracy, averaged over bins of confidence."""
+"""Expected calibration error: the difference between confidence and accuracy, averaged over confidence bins."""

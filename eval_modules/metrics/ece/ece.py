@@ -1,4 +1,4 @@
-"""Expected calibration error: how far confidence is from accuracy, averaged over bins of confidence.
+"""Expected calibration error: the difference between confidence and accuracy, averaged over confidence bins.
 
     ECE = sum_b n_b / n |accuracy_b - confidence_b|,   bin b = (lo, hi], all of equal width
 
@@ -198,7 +198,7 @@ def _bound_by_reach(
 ) -> Estimate:
     laws = [deviations] if calibrated is None else [deviations, calibrated]
     value = float(np.abs(own).sum())
-    reach = max(float(np.quantile(np.abs(each).sum(axis=1), sampling.confidence)) for each in laws)
+    reach = max(float(np.quantile(np.abs(law).sum(axis=1), sampling.confidence)) for law in laws)
     low, high = max(0.0, value - reach), min(1.0, value + reach)
     estimate = drop_no_width(Estimate(value, low=low, high=high, n=n, method=method, reason=sampling.warning))
     return estimate if sampling.cluster is not None else note_few_rows(estimate)

@@ -84,9 +84,9 @@ def _count_outcomes(label: Array, prediction: Array, classes: int) -> Array:
 def _mean(counts: Array) -> Any:
     """The mean of F1 over the classes that have rows, of counts (..., 3, classes)."""
     rows, answers, right = np.moveaxis(counts, -2, 0)
-    known = rows > 0
+    has_rows = rows > 0
     of_class = 2 * right / np.maximum(rows + answers, 1)
-    return np.where(known, of_class, 0.0).sum(axis=-1) / known.sum(axis=-1)
+    return np.where(has_rows, of_class, 0.0).sum(axis=-1) / has_rows.sum(axis=-1)
 
 
 def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
@@ -104,8 +104,8 @@ def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimat
         unit = np.arange(len(label))
     drawn = draw_sums(_count_by_unit(label, prediction, unit, classes), sampling, cells=cells)
     of_resamples = _mean(drawn.reshape(-1, 3, classes))
-    found = drop_no_width(replicate_interval(of_resamples, value, n, sampling))
-    return found if sampling.cluster is not None else note_few_rows(found)
+    estimate = drop_no_width(replicate_interval(of_resamples, value, n, sampling))
+    return estimate if sampling.cluster is not None else note_few_rows(estimate)
 
 
 def _count_by_unit(label: Array, prediction: Array, unit: Array, classes: int) -> Any:

@@ -63,7 +63,7 @@ class _FalseAlarmsState(MeanState):
     def update(self, *, boxes: RaggedRows, scores: RaggedRows, true_boxes: RaggedRows) -> None:
         values = self.values(boxes, scores, true_boxes)
         if not len(values):
-            raise OochubError("There are no images, so the metric is undefined. Give a row of boxes for each image.")
+            raise OochubError("There are no images, so the metric is undefined. Pass a row of boxes for each image.")
         self._seen += len(values)
         self._take(values[~np.isnan(values)])
 

@@ -1,1 +1,1 @@
-"""FPR at TPR: the share of negatives taken for positives once a given share of the positives is found."""
+"""FPR at TPR: the share of negatives classified as positive at a given true positive rate."""

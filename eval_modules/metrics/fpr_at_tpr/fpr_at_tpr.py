@@ -1,4 +1,4 @@
-"""FPR at TPR: the share of negatives taken for positives once a given share of the positives is found.
+"""FPR at TPR: the share of negatives classified as positive at a given true positive rate.
 
 Two conventions go by the name FPR@95, and differ on the same scores:
 

@@ -182,7 +182,7 @@ def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimat
     rankings, n = _rank_labels(label, score), len(label)
     if not rankings:
         return Estimate(math.nan, n=n, method="none", reason="no label has a known positive and a known negative row")
-    few = min(min(len(each.positive), len(each.rows) - len(each.positive)) for each in rankings)
+    few = min(min(len(ranking.positive), len(ranking.rows) - len(ranking.positive)) for ranking in rankings)
     if sampling.cluster is None and n >= _MANY and few >= _FEW:
         drawn = _estimate_normal_interval(rankings, n, sampling)
         return extend_by_unseen(drawn, _list_unseen(rankings, drawn, sampling), sampling)
@@ -205,12 +205,14 @@ def _list_unseen(rankings: list[_Ranking], drawn: Estimate, sampling: Sampling) 
         alone = float(np.sum(influence**2))
         rows = count_together(find_variance(drawn, sampling) / alone if alone else math.inf, sampling.cluster)
         together, count = (rows, rows), float(UNITS)
-    found = []
-    for each in rankings:
-        positives = len(each.positive)
-        of_label = unseen_of_precision(positives, len(each.rows) - positives, together=together, count=count / labels)
-        found += [Unseen(part.times, min(1.0, part.loss) / labels) for part in of_label]
-    return found
+    unseen = []
+    for ranking in rankings:
+        positives = len(ranking.positive)
+        of_label = unseen_of_precision(
+            positives, len(ranking.rows) - positives, together=together, count=count / labels
+        )
+        unseen += [Unseen(part.times, min(1.0, part.loss) / labels) for part in of_label]
+    return unseen
 
 
 FACTS = MetricFacts(

@@ -102,9 +102,7 @@ def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimat
     if sampling.clusters == 1:
         return Estimate(value, n=n, method=method, reason=sampling.warning)
     if abs(value) >= 1 - _ROUNDING:
-        return Estimate(
-            value, n=n, method=method, reason="all rows lie on one line: this says nothing about further rows"
-        )
+        return Estimate(value, n=n, method=method, reason="all rows are on one line: no interval can be estimated")
     without = _compute_without_each(label, prediction, sampling.cluster)
     if np.isnan(without).any():
         reason = "without one row or cluster all labels or all predictions are equal"
@@ -117,8 +115,8 @@ def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimat
     low, high = np.tanh(math.atanh(value) + np.array([-half, half]))
     is_few = sampling.cluster is None and float(parts.sum()) ** 2 < _FEW * float((parts**2).sum())
     few = "a few values make most of the spread: the interval may be too narrow" if is_few else sampling.warning
-    found = Estimate(value, low=low, high=high, n=n, method=method, reason=few)
-    return found if sampling.cluster is not None else note_few_rows(found, at_least=_SURE)
+    estimate = Estimate(value, low=low, high=high, n=n, method=method, reason=few)
+    return estimate if sampling.cluster is not None else note_few_rows(estimate, at_least=_SURE)
 
 
 def _compute_without_each(label: Array, prediction: Array, cluster: Array | None) -> Array:
@@ -130,8 +128,8 @@ def _compute_without_each(label: Array, prediction: Array, cluster: Array | None
     n, of_y, of_p, of_yy, of_pp, of_yp = sums.sum(axis=1, keepdims=True) - sums
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = (of_yy - of_y**2 / n) * (of_pp - of_p**2 / n)
-        found = (of_yp - of_y * of_p / n) / np.sqrt(np.where(spread > _ROUNDING * n**2, spread, np.nan))
-    kept: Array = np.clip(found, _ROUNDING - 1, 1 - _ROUNDING)
+        correlations = (of_yp - of_y * of_p / n) / np.sqrt(np.where(spread > _ROUNDING * n**2, spread, np.nan))
+    kept: Array = np.clip(correlations, _ROUNDING - 1, 1 - _ROUNDING)
     return kept
 
 

@@ -65,7 +65,7 @@ def _is_of_points(outcome: RuleOutcome) -> bool:
 def _describe_limits(outcomes: Sequence[RuleOutcome]) -> Iterator[str]:
     """A line for each outcome that says why it is undecided, or what limits its interval, and what was not paired."""
     for each in outcomes[:_SHOWN]:
-        once = "would decide it, if they show the same: collect them in one go, then check once"
+        once = "would decide it if the estimate stays the same: collect them in one go, then check once"
         needed = f"; about {each.needed:,} rows in all {once}" if each.needed else ""
         if each.reason:
             yield f"{each.rule.text}: {each.reason}{needed}."
@@ -193,7 +193,7 @@ class Check(DocumentForms):
         if self.baseline is not None:
             yield f"Baseline: {self.baseline}."
         if self.correction == "holm":
-            yield "Fails are corrected for the number of rules (Holm)."
+            yield "Failures are corrected for multiple rules (Holm)."
 
 
 def _format_junit(check: "Check") -> str:

@@ -1,4 +1,4 @@
-"""Holds reports to rules: each passes, fails, or is undecided where there are not enough rows to say."""
+"""Holds reports to rules: each passes, fails, or is undecided where there are too few rows to decide."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -50,7 +50,7 @@ def check(
     """Holds reports to rules, by the 95% interval of each number.
 
     A rule passes if the interval lies wholly on the good side of its bound, fails if it lies wholly on the bad side,
-    and is undecided if the interval includes the bound: there are not enough rows to say. A number without an interval
+    and is undecided if the interval includes the bound: there are too few rows to decide. A number without an interval
     is undecided. docs/check.md describes the rules.
 
     Args:
@@ -79,7 +79,7 @@ def check(
     _check_baseline(read, asked.baseline)
     sources = [report] if isinstance(report, _Source) else list(report)
     if not sources:
-        raise OochubError("There are no reports to check. Give the path of a report.json.")
+        raise OochubError("There are no reports to check. Pass the path of a report.json.")
     opened = [_open(each, number) for number, each in enumerate(sources, 1)]
     old = None if asked.baseline is None else _open(asked.baseline, 0)
     for each, name, _ in [*opened, *([] if old is None else [old])]:
@@ -103,10 +103,10 @@ _Opened = tuple[Report, str, Path | None]
 def _check_baseline(rules: CheckRules, baseline: _Source | None) -> None:
     option = choose_wording("baseline=", "--baseline REPORT")
     if rules.needs_baseline and baseline is None:
-        raise OochubError(f"at_most_worse in {rules.name} compares with an old model. Name its report: {option}.")
+        raise OochubError(f"at_most_worse in {rules.name} compares with an old model. Pass its report: {option}.")
     if baseline is not None and not rules.needs_baseline:
         raise OochubError(
-            f"Only rules with at_most_worse read a baseline, and {rules.name} has none. Leave out "
+            f"Only rules with at_most_worse read a baseline, and {rules.name} has none. Remove "
             f"{choose_wording('baseline=')}, or add such a rule."
         )
 
@@ -269,7 +269,7 @@ def _decide(judged: Estimate, is_least: bool, limit: float) -> tuple[State, str]
         return "undecided", f"{reason}; an AUC is decided with {SOME_CLUSTERS} clusters of equal size or more"
     if is_above or is_below:
         return ("pass" if is_above == is_least else "fail"), reason
-    return "undecided", "; ".join(filter(None, ["not enough rows to say", reason]))
+    return "undecided", "; ".join(filter(None, ["too few rows to decide", reason]))
 
 
 def _test(judged: Estimate, limit: float) -> float:

@@ -186,7 +186,7 @@ Allowed: at_least, at_most, at_most_worse, group, metric, slice.
         )
     read = from_table(_RuleFile, content, at=at)
     if not read.rule:
-        raise OochubError(f"There is no rule in {name}, so nothing can pass. Write {_EXAMPLE}.")
+        raise OochubError(f"{name} contains no rules. Add one, for example: {_EXAMPLE}.")
     numbers: dict[Rule, int] = {}
     for number, table in enumerate(read.rule, 1):
         rule = _make_rule(table, f"rule {number} of {name}")
@@ -199,7 +199,7 @@ def _make_rule(table: _RuleTable, name: str) -> Rule:
     if "*" in table.metric:
         raise OochubError(f"metric in {name} must be one name, got {table.metric!r}. Write a rule for each metric.")
     if table.slice is not None and table.group is not None:
-        raise OochubError(f"slice and group stand together in {name}. Leave one of them out.")
+        raise OochubError(f"{name} sets both slice and group. Remove one of them.")
     bounds = [(bound, limit) for bound in BOUNDS if (limit := getattr(table, bound)) is not None]
     if len(bounds) != 1:
         got = " and ".join(bound for bound, _ in bounds) or "none"
@@ -233,8 +233,8 @@ def suggest_rules(report: Report, *, name: str, margin: float = 2.0) -> str:
     if not blocks:
         raise OochubError(f"{name} has no number of {primary} to start from. Write rules by hand: docs/check.md.")
     head = [
-        f"# Rules for `oochub check`, from what {_comment(name)} shows, less a margin of {margin:g} points.",
-        "# Bounds are in the metric's own unit: 0.7 is 70%. Change them to what your release needs.",
+        f"# Rules for `oochub check`, derived from {_comment(name)} with a margin of {margin:g} points.",
+        "# Bounds are in the metric's own unit: 0.7 is 70%. Adjust them to your release criteria.",
     ]
     worse = [
         "# With --baseline OLD.json, the new model must not be worse than the old one by more than this:",
@@ -269,8 +269,8 @@ def _suggest_rule(report: Report, rule: Rule, *, name: str, margin: float) -> It
     shown = f"{estimate.value:.3f}"
     if format_numbers.has_interval(estimate):
         shown += f", 95% interval {estimate.low:.3f} to {estimate.high:.3f}"
-    short = "" if decided else ": its rows are too few to decide this bound"
-    lines = [f"# today {shown}, n = {estimate.n:,}{short}", "[[rule]]", f'metric = "{rule.metric}"']
+    short = "" if decided else ": too few rows to decide this bound"
+    lines = [f"# current value {shown}, n = {estimate.n:,}{short}", "[[rule]]", f'metric = "{rule.metric}"']
     lines += [f'slice = "{rule.slice}"'] if rule.slice else []
     yield "\n".join([*lines, f"{bound} = {limit:.3f}"])
 
@@ -328,7 +328,7 @@ def check_limits(rule: Rule, number: RuleNumber, *, name: str) -> None:
     if rule.bound == "at_most_worse":
         if described.direction not in ("higher", "lower"):
             raise OochubError(
-                f"{rule.metric} in {name} has no better direction, so at_most_worse says nothing. Use at_least or "
+                f"{rule.metric} in {name} has no better direction, so at_most_worse is not defined. Use at_least or "
                 "at_most."
             )
         low, high = described.minimum, described.maximum
@@ -391,7 +391,9 @@ def find_numbers(report: Report, rule: Rule, *, name: str) -> tuple[RuleNumber, 
 
 def _find_in_groups(report: Report, rule: Rule, pattern: str, name: str) -> Iterator[RuleNumber]:
     if not report.group_rows:
-        raise OochubError(f"{name} has no groups, so a rule with a group says nothing. Leave out group = {pattern!r}.")
+        raise OochubError(
+            f"{name} has no groups, so a rule with a group cannot be checked. Remove group = {pattern!r}."
+        )
     _refuse_whole(rule, "group")
     groups = {row.group for row in report.group_rows}
     chosen = set(_match(pattern, groups))
@@ -498,7 +500,7 @@ def _explain_absent(metric: str, known: Iterable[str]) -> str:
 
 def _refuse_whole(rule: Rule, key: str) -> None:
     if rule.metric in _GAPS or (rule.metric.partition(".")[0] == _WORST and key == "group"):
-        raise OochubError(f"{rule.metric} is one number of a report, not one of each {key}. Leave out {key}.")
+        raise OochubError(f"{rule.metric} is one number of a report, not one of each {key}. Remove {key}.")
 
 
 def _match(pattern: str, names: Iterable[str]) -> list[str]:

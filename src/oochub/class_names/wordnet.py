@@ -150,7 +150,7 @@ def read_wordnet(place: str | Path) -> WordNet:
         )
     lost = next((wnid for above in hypernyms.values() for wnid in above if wnid not in hypernyms), None)
     if lost is not None:
-        raise OochubError(f"{file} is cut off: {lost} is named but missing. Install it again.")
+        raise OochubError(f"{file} is truncated: {lost} is named but missing. Install it again.")
     return WordNet(lemmas, hypernyms)
 
 

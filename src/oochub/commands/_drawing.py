@@ -62,8 +62,8 @@ _WORDS = {
     "predictions": "predictions (.parquet of `oochub predict`)",
     "predicted_scenes": f"predictions (.parquet of `oochub predict MODEL {ALL}`)",
     "losses": f"predictions (.parquet of `oochub predict MODEL {ALL}`)",
-    "scenes": f"predictions (.parquet of `oochub predict MODEL {ALL}`) or a data set ({ALL} with --data-dir)",
-    "data": f"a data set ({ALL} with --data-dir)",
+    "scenes": f"predictions (.parquet of `oochub predict MODEL {ALL}`) or a dataset ({ALL} with --data-dir)",
+    "data": f"a dataset ({ALL} with --data-dir)",
     "numbers": "numbers (numbers.csv of `oochub imagenet_ood detect`)",
     "models": "predictions for a task of nooch (.parquet of `oochub predict`), one file per model",
     "scored_sets": "predictions by one model (.parquet of `oochub predict`), one file per set",
@@ -335,7 +335,7 @@ class Plot:
         """
         parts = re.fullmatch(r"(\w+)((?::\w+=[^:=]+)*)=(.+)", text)
         if parts is None:
-            raise OochubError(f"A plot must be written KIND=FILE.png or KIND:option=value=FILE.png, got {text!r}.")
+            raise OochubError(f"--plot must have the form KIND=FILE.png or KIND:option=value=FILE.png; got {text!r}.")
         kind, path = parts[1], check_writable(parts[3], kind=find_plot_kind(parts[3]))
         options = dict(pair.split("=") for pair in parts[2].split(":")[1:])
         plot = _draw_figure(kind, options, path)
@@ -370,7 +370,9 @@ def draw(plots: Sequence[Plot], sources: Sources) -> "dict[str, pd.DataFrame]":
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"') from error
+        raise OochubError(
+            'Plots require matplotlib, which is not installed. Run: pip install "oochub[plots]"'
+        ) from error
     pyplot.switch_backend("agg")  # files, no windows
     named = [name for plot in plots for name in plot.detectors]
     sources = replace(sources, detectors=_match_detectors(sources.detectors, named))
@@ -411,15 +413,15 @@ def _draw_figure(kind: str, options: Mapping[str, str], path: Path) -> Plot:
             raise OochubError(f"{kind} has no options, got {name!r}.")
         if name not in allowed:
             raise unknown_name(f"option of {kind}", name, allowed)
-    given = {name: _read(f"{name} of {kind}", text, allowed[name]) for name, text in options.items()}
+    values = {name: _read(f"{name} of {kind}", text, allowed[name]) for name, text in options.items()}
     scored: list[str] = []
     for parameter in others:
-        value = given.get(parameter.name, parameter.default) if parameter.name in _OF_DETECTORS else None
+        value = values.get(parameter.name, parameter.default) if parameter.name in _OF_DETECTORS else None
         scored += [value] if isinstance(value, str) else value or []
     return Plot(
-        lambda *material, **named: function(*material, **named, **given), first.name, path,
-        beside=beside, detectors=scored, numbers=_find_table(function, given, "_table"),
-        rows=_find_table(function, given, "_table") or _find_table(function, given, "_rows"),
+        lambda *material, **named: function(*material, **named, **values), first.name, path,
+        beside=beside, detectors=scored, numbers=_find_table(function, values, "_table"),
+        rows=_find_table(function, values, "_table") or _find_table(function, values, "_rows"),
     )  # fmt: skip
 
 
@@ -449,13 +451,13 @@ def _check_detectors(kind: str, named: Sequence[str], sources: Sources) -> None:
     if len(by_name) < 1 + compared:
         names = f"only {words[0]}" if words else "none"
         raise OochubError(
-            f"{kind} shows {'two detectors' if compared else 'a detector'}, but {names} is named. Name one: "
+            f"{kind} shows {'two detectors' if compared else 'a detector'}, but {names} is named. Choose one: "
             "--detector vim."
         )
     to_fit = [name for name, detector in by_name.items() if {"features", "logits", "label"} & set(detector.fit_needs)]
     if to_fit and sources.reference is None:
         raise OochubError(
-            f"{', '.join(to_fit)} must be fitted to the training split. Give --reference FILE: predictions for it "
+            f"{', '.join(to_fit)} must be fitted to the training split. Pass --reference FILE: predictions for it "
             "with features, by `oochub predict ... --split train --features`."
         )
 
@@ -565,9 +567,9 @@ def _load_data(sources: Sources) -> "Mapping[str, datasets.Dataset] | None":
     """The splits that were predicted, with their images; None of own data that nobody named."""
     from oochub.data.load import is_benchmark, load
 
-    known = sources.predictions.metadata
-    if known.benchmark is not None and is_benchmark(known.benchmark):
-        name = known.benchmark if known.config is None else f"{known.benchmark}/{known.config}"
+    metadata = sources.predictions.metadata
+    if metadata.benchmark is not None and is_benchmark(metadata.benchmark):
+        name = metadata.benchmark if metadata.config is None else f"{metadata.benchmark}/{metadata.config}"
     elif sources.data_dir is None:
         return None
     else:

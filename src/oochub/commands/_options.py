@@ -75,20 +75,20 @@ def writes(kind: FileKind) -> Callable[[Path | None], Path | None]:
     return check
 
 
-Model = Annotated[str, typer.Argument(help="A run of `oochub train`, a model folder, a Hub id, or an ONNX file.")]
+Model = Annotated[str, typer.Argument(help="Model folder, Hub id, ONNX file, or output folder of `oochub train`.")]
 ModelOrFile = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A run of `oochub train`, a model folder, a Hub id, or an ONNX file. Leave it out with --model-file.",
+        help="Model folder, Hub id, ONNX file, or output folder of `oochub train`. Omit it when you pass --model-file.",
     ),
 ]
 Source = Annotated[
     str,
     typer.Argument(
         metavar="SOURCE",
-        help="BENCHMARK/CONFIG such as nooch/ce_car; a folder of images; a Parquet, CSV, JSON or .tar file, or a "
-        "folder of them; what build or challenge wrote; or a Hub id.",
+        help="BENCHMARK/CONFIG, such as nooch/ce_car; a folder of images; a Parquet, CSV, JSON or .tar file, or a "
+        "folder of such files; the output of `oochub build` or `oochub challenge`; or a Hub id.",
     ),
 ]
 AsJson = Annotated[
@@ -238,14 +238,14 @@ def with_options(command: Callable[..., None], name: str) -> Callable[..., None]
     records: dict[str, tuple[type[Settings], dict[str, Option]]] = {}
     dropped: set[str] = set()  # what the command itself does not take
     parameters: list[inspect.Parameter] = []
-    for each in signature.parameters.values():
-        found = _record(hints[each.name])
-        if found is None:
-            parameters.append(each.replace(annotation=hints[each.name], kind=inspect.Parameter.KEYWORD_ONLY))
+    for parameter in signature.parameters.values():
+        record = _record(hints[parameter.name])
+        if record is None:
+            parameters.append(parameter.replace(annotation=hints[parameter.name], kind=inspect.Parameter.KEYWORD_ONLY))
             continue
-        kind, shows = found
+        kind, shows = record
         about = {field: one for field, one in list_options(kind).items() if shows.has(field) and _is_shown(one, name)}
-        records[each.name] = kind, about
+        records[parameter.name] = kind, about
         parameters += [_make_parameter(kind, field, one, shows) for field, one in about.items()]
 
     if any(map(_is_output, parameters)):
@@ -306,7 +306,7 @@ def _record(annotation: Any) -> tuple[type[Settings], _Shown] | None:
     kind, *others = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
     if not (isinstance(kind, type) and issubclass(kind, Settings)):
         return None
-    return kind, next((each for each in others if isinstance(each, _Shown)), _Shown())
+    return kind, next((other for other in others if isinstance(other, _Shown)), _Shown())
 
 
 def _is_shown(about: Option, command: str) -> bool:
@@ -326,11 +326,11 @@ def _make_parameter(kind: type[Settings], field: str, about: Option, shows: _Sho
         typed = alone = list[str]
         typed |= None
     words = (shows.help or {}).get(field, about.help)
-    words = f"{words.removesuffix('.')}, {about.form}." if about.form else words
+    words = f"{words.removesuffix('.')}, as {about.form}." if about.form else words
     default = MISSING if field in shows.needs else get_default(kind, field)
     given = typer.Option(
         about.flag,
-        help=f"{words.removesuffix('.')}; repeatable." if get_origin(alone) is list else words,
+        help=f"{words} Can be repeated." if get_origin(alone) is list else words,
         rich_help_panel=about.panel if about.common or default is MISSING else f"{MORE}: {about.panel}",
         metavar=about.metavar,
         min=about.least if about.least is not None else about.above,

@@ -42,7 +42,7 @@ def audit(
     ] = Path("audit"),
     as_json: AsJson = False,
 ) -> None:
-    """Says whether a model relies on context: predicts, evaluates, writes the page; keeps finished steps."""
+    """Check whether a model relies on context: predict, evaluate and write a report. Reuses finished steps."""
     predictions = out / _FILES["predictions"]
     before = _read_times(predictions, out / _FILES["report"])
     check_models(model, how=how, device=asked.device)
@@ -66,15 +66,17 @@ def audit(
     after = _read_times(predictions, out / _FILES["report"])
     if before[0] is not None and before[0] == after[0] and (probe.probe is None or before == after):
         typer.echo(
-            f"No model was run: {predictions} already holds predictions with the same model, data and settings.",
+            f"Reusing {predictions}: it was made with the same model, data and settings.",
             err=True,
         )
     said = verdict(report)
     result: dict[str, Any] = {name: str(out / file) for name, file in _FILES.items()}
     if as_json:
         findings = report.contexts.contexts if report.contexts else None
-        found = {} if findings is None else {"shown": [each.name for each in findings if each.status == "shown"]}
-        answer = {"headline": said.sentence, "case": said.case, "gap": to_json(report.gap.estimate), **found}
+        contexts_shown = (
+            {} if findings is None else {"shown": [finding.name for finding in findings if finding.status == "shown"]}
+        )
+        answer = {"headline": said.sentence, "case": said.case, "gap": to_json(report.gap.estimate), **contexts_shown}
         if report.background is not None:
             answer["background_gap"] = to_json(report.background.gap)
         print_result({**answer, **result}, as_json)

@@ -22,7 +22,7 @@ _Describe = Annotated[
     typer.Option(
         callback=writes(DECLARATION),
         rich_help_panel=MORE,
-        help="Own data: write a first benchmark.toml that declares them, to be corrected by hand.",
+        help="Custom data: write a draft benchmark.toml that describes the data, for you to edit.",
     ),
 ]
 _Audit = Annotated[
@@ -30,22 +30,22 @@ _Audit = Annotated[
     typer.Option(
         callback=writes(CSV),
         rich_help_panel=MORE,
-        help="imagenet_ood: write a CSV of every candidate class with what removed it, if anything; needs no raw "
-        "files.",
+        help="imagenet_ood: write a CSV that lists each candidate class and the filter that removed it, if any. "
+        "Needs no raw files.",
     ),
 ]
 _Order = Annotated[
     str,
-    typer.Option(rich_help_panel=MORE, help="For the audit, the order of its filters: 3.2, H, or names with commas."),
+    typer.Option(rich_help_panel=MORE, help="With --audit: order of the filters: 3.2, H, or comma-separated names."),
 ]
 _Candidates = Annotated[
     str,
-    typer.Option(rich_help_panel=MORE, help="For the audit, its candidates: winter21, fall11, or a file of wnids."),
+    typer.Option(rich_help_panel=MORE, help="With --audit: candidate classes: winter21, fall11, or a file of wnids."),
 ]
 _WordNet = Annotated[
     Path | None,
     typer.Option(
-        rich_help_panel=MORE, help="For the audit: read WordNet 3.0 from this folder, not the facts in oochub."
+        rich_help_panel=MORE, help="With --audit: read WordNet 3.0 from this folder instead of the facts in oochub."
     ),
 ]
 
@@ -57,7 +57,7 @@ def build(
     config: Annotated[
         list[str] | None,
         typer.Option(
-            help="Configuration to build; repeatable for a benchmark, and divided among torchrun's processes."
+            help="Config to build. Can be repeated for a benchmark; configs are distributed over torchrun processes."
         ),
     ] = None,
     follow_links: Annotated[
@@ -65,24 +65,24 @@ def build(
         typer.Option(
             "--follow-links",
             rich_help_panel=MORE,
-            help="Also read images that links in the raw folder point to outside it.",
+            help="Follow symbolic links that point outside the raw data folder.",
         ),
     ] = False,
     num_proc: Annotated[
         int | None,
         typer.Option(
             rich_help_panel=MORE,
-            help="Number of processes that build; more than one helps if cores are free. The default is one.",
+            help="Number of processes (default: 1).",
             min=1,
         ),
     ] = None,
     format: Annotated[
-        Literal["parquet", "webdataset"], typer.Option(help="Format of the files: Parquet, or shards of a WebDataset.")
+        Literal["parquet", "webdataset"], typer.Option(help="File format: Parquet, or WebDataset shards.")
     ] = "parquet",
     shard_size: Annotated[
         float,
         typer.Option(
-            rich_help_panel=MORE, help="Size of a shard of a WebDataset in megabytes; each split has at least 8 shards."
+            rich_help_panel=MORE, help="Size of a WebDataset shard in megabytes; each split has at least 8 shards."
         ),
     ] = 500.0,
     describe: _Describe = None,
@@ -92,9 +92,10 @@ def build(
     wordnet: _WordNet = None,
     as_json: AsJson = False,
 ) -> None:
-    """Builds a benchmark, or own data, into a repository with a card; plain `datasets` loads it.
+    """Build a benchmark or your own data into a dataset with a card that plain `datasets` can load.
 
-    Under torchrun each process builds its share of the configurations, whole or not at all, and adds it to the card.
+    Under torchrun, each process builds some of the configs and adds them to the card. A config is written completely or
+    not at all.
     """
     from oochub.data.load import is_benchmark
     from oochub.repository.write_webdataset import SHARD_SIZE
@@ -102,15 +103,13 @@ def build(
     if describe is not None:
         if is_benchmark(source) or out is not None or audit is not None:
             raise OochubError(
-                "--describe writes a declaration of own data: give a folder or file, and leave out --out."
+                "--describe writes a declaration of your own data: pass a folder or file, and remove --out."
             )
         _write_declaration(source, describe, data)
         print_result({"declaration": str(describe)}, as_json)
         return
     if out is None and audit is None:
-        raise OochubError(
-            "Nothing to build: give --out FOLDER for the repository, --describe benchmark.toml, or --audit FILE.csv."
-        )
+        raise OochubError("Nothing to do. Pass --out FOLDER, --describe benchmark.toml or --audit FILE.csv.")
     if audit is None and (order, candidates, wordnet) != ("3.2", "winter21", None):
         raise OochubError("--order, --candidates and --wordnet belong to the audit: add --audit FILE.csv.")
     if format == "parquet" and shard_size != SHARD_SIZE:
@@ -158,8 +157,8 @@ def _build_benchmark(
     from oochub.loading_scripts.build_repository import build_parquet, build_webdataset
 
     if data.named or data.usual:
-        raise OochubError(f"{source} is built with its own columns: leave out the column options.")
-    names = list(dict.fromkeys(f"{source}/{each}" for each in configs)) or [source]
+        raise OochubError(f"{source} is built with its own columns: remove the column options.")
+    names = list(dict.fromkeys(f"{source}/{config}" for config in configs)) or [source]
     for benchmark, each in map(split_name, names):
         get_builder_class(benchmark).checked_config(each or None)
     repository: Callable[..., Path] = build_parquet
@@ -184,7 +183,7 @@ def _build_own_data(
     from oochub.repository.write_repository import write_user_repository
 
     if len(configs) > 1:
-        raise OochubError(f"Own data are built one configuration at a time, got {', '.join(configs)}.")
+        raise OochubError(f"Custom data must be built one config at a time; got {', '.join(configs)}.")
     if not Ranks.here().is_first:
         return None
     settings = replace(data, config=configs[0] if configs else None)

@@ -18,21 +18,25 @@ PANEL = "Data"
 
 def cache(
     action: Annotated[
-        str | None, typer.Argument(metavar="clear", help="clear removes entries; without it the cache is listed.")
+        str | None,
+        typer.Argument(metavar="clear", help="Action: clear removes entries; without it, the cache is listed."),
     ] = None,
-    kind: Annotated[str | None, typer.Argument(metavar="CACHE", help="Kind of entry, as listed; default all.")] = None,
+    kind: Annotated[
+        str | None, typer.Argument(metavar="CACHE", help="Cache to clear, as listed (default: all).")
+    ] = None,
     older_than: Annotated[
-        float | None, typer.Option(metavar="DAYS", help="Clear only what was not made or used for this long.", min=0)
+        float | None,
+        typer.Option(metavar="DAYS", help="Clear only entries that were not created or used in this many days.", min=0),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be cleared.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be removed without removing it.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Lists what is kept to be had at once, or clears it: predictions, features, pixels, captions, builds."""
+    """List or clear the cache: predictions, features, pixels, captions and builds."""
     if action not in (None, "clear"):
         raise unknown_name("action", action, ["clear"], "`oochub cache` without an action lists the caches.")
     if action is None and (older_than is not None or dry_run):
         option = "--dry-run" if dry_run else "--older-than"
-        raise OochubError(f"{option} needs clear: oochub cache clear {option} ...")
+        raise OochubError(f"{option} requires the action clear: oochub cache clear {option} ...")
     caches = list_caches(kind, builders=_name_builders() if kind in (None, "builds") else ())
     if action is None:
         rows = [
@@ -49,7 +53,7 @@ def cache(
         if as_json:
             out_console.print_json(json.dumps(rows))
             return
-        lines = [("cache", "holds", "entries", "MB", "oldest, days", "path")]
+        lines = [("cache", "contents", "entries", "MB", "oldest (days)", "path")]
         for each in caches:
             age = f"{each.entries[0].age:.1f}" if each.entries else "-"
             count, megabytes = str(len(each.entries)), _format_megabytes(each.size)

@@ -15,9 +15,12 @@ from oochub.storage.artifacts import REPOSITORY
 PANEL = "Data"
 
 _Column = str | None
-_Label = Annotated[_Column, typer.Option(help="Column of the label, if the criterion needs one; default label.")]
+_Label = Annotated[_Column, typer.Option(help="Label column, if the criterion needs one (default: label).")]
 _Value = Annotated[_Column, typer.Option(help="threshold, membership: column of numbers or names.")]
-_Allowed = Annotated[str | None, typer.Option(help="membership: 1..245 or road,grass; values outside are hard.")]
+_Allowed = Annotated[
+    str | None,
+    typer.Option(help="membership: allowed values, such as 1..245 or road,grass. All other examples are hard."),
+]
 _Present = Annotated[
     _Column,
     typer.Option(rich_help_panel=MORE, help="co_occurrence, gist: column that says whether the object is present."),
@@ -42,7 +45,7 @@ _Parameters = Annotated[
     typer.Option(
         callback=check_pairs,
         rich_help_panel=MORE,
-        help="Another parameter of the criterion, key=value; repeatable.",
+        help="Another parameter of the criterion, as key=value. Can be repeated.",
     ),
 ]
 _HardRows = Annotated[
@@ -53,11 +56,12 @@ _HardRows = Annotated[
 def challenge(
     source: Source,
     data: DataSettings,
-    criterion: Annotated[str, typer.Option(help="One of `oochub list criterion`.")],
+    criterion: Annotated[str, typer.Option(help="Criterion; see `oochub list criterion`.")],
     out: Annotated[
         Path,
         typer.Option(
-            callback=writes(REPOSITORY), help="Folder for the repository: new, empty, or a challenge set to replace."
+            callback=writes(REPOSITORY),
+            help="Output folder for the dataset: new, empty, or a challenge set to replace.",
         ),
     ],
     label: _Label = None,
@@ -78,14 +82,14 @@ def challenge(
         list[str] | None, typer.Option("--set", hidden=True, callback=check_pairs)
     ] = None,  # its name of before
     restrict_train: Annotated[
-        bool, typer.Option("--restrict-train", rich_help_panel=MORE, help="Drop hard examples from the split train.")
+        bool, typer.Option("--restrict-train", rich_help_panel=MORE, help="Remove hard examples from the train split.")
     ] = False,
     replace: Annotated[
-        bool, typer.Option("--replace", rich_help_panel=MORE, help="Replace an existing column challenge.")
+        bool, typer.Option("--replace", rich_help_panel=MORE, help="Replace an existing challenge column.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Makes a challenge set of any data: a criterion says which examples are out of context."""
+    """Create a challenge set from any dataset; a criterion decides which examples are out of context."""
     from oochub.records.typed_values import parse_options
     from oochub.repository.write_repository import write_challenge_repository
 

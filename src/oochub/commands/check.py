@@ -18,16 +18,18 @@ _KINDS = {"junit": JUNIT, "summary": MARKDOWN, "badge": BADGE}
 
 
 def check(
-    reports: Annotated[list[Path], typer.Argument(help="Reports of `oochub evaluate`, or folders of an audit.")],
+    reports: Annotated[
+        list[Path], typer.Argument(help="Reports of `oochub evaluate`, or output folders of `oochub audit`.")
+    ],
     rules: Annotated[
         Path | None,
-        typer.Option(help="TOML file of rules; with --suggest, the new file that is written.", rich_help_panel="Rules"),
+        typer.Option(help="TOML file of rules; with --suggest, the new file to write.", rich_help_panel="Rules"),
     ] = None,
     suggest: Annotated[
         bool,
         typer.Option(
             "--suggest",
-            help="Write first rules from a report to --rules, or print them; nothing is checked.",
+            help="Write rules derived from a report to --rules, or print them. Nothing is checked.",
             rich_help_panel="Rules",
         ),
     ] = False,
@@ -35,23 +37,27 @@ def check(
     asked: CheckSettings,
     junit: Annotated[
         Path | None,
-        typer.Option(callback=writes(JUNIT), help="Write JUnit XML for a CI server here.", rich_help_panel="Output"),
+        typer.Option(
+            callback=writes(JUNIT), help="Write JUnit XML for a CI server to this file.", rich_help_panel="Output"
+        ),
     ] = None,
     summary: Annotated[
         Path | None,
-        typer.Option(callback=writes(MARKDOWN), help="Write Markdown for a job's page here.", rich_help_panel="Output"),
+        typer.Option(
+            callback=writes(MARKDOWN), help="Write a Markdown job summary to this file.", rich_help_panel="Output"
+        ),
     ] = None,
     badge: Annotated[
         Path | None,
         typer.Option(
-            callback=writes(BADGE), help="Write a badge that loads nothing, as SVG, here.", rich_help_panel="Output"
+            callback=writes(BADGE), help="Write a self-contained SVG badge to this file.", rich_help_panel="Output"
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Holds reports to rules: exits with 0 if all pass, 1 if one fails, else 3.
+    """Check reports against rules. Exit code 0: all pass; 1: at least one fails; 3: undecided.
 
-    A rule is undecided if the 95% interval includes its bound: there are not enough rows to say.
+    A rule is undecided if the 95% interval includes its bound, which means that there are too few rows.
     """
     outputs = {
         name: path for name, path in (("junit", junit), ("summary", summary), ("badge", badge)) if path is not None
@@ -60,32 +66,34 @@ def check(
         _suggest(reports, asked, rules, [*outputs, *(["json"] if as_json else [])])
         return
     if rules is None:
-        raise OochubError("check needs rules: --rules FILE.toml. `oochub check --suggest REPORT` prints a first file.")
+        raise OochubError(
+            "Pass a rules file with --rules FILE.toml. `oochub check --suggest REPORT` prints a starting point."
+        )
     if "margin" in asked.given():
-        raise OochubError("--margin applies to --suggest alone. Leave it out, or add --suggest.")
+        raise OochubError("--margin requires --suggest.")
     from oochub.checking.check_report import check as run
 
-    found = run(list(reports), rules, **{name: getattr(asked, name) for name in asked.keywords()})
+    result = run(list(reports), rules, **{name: getattr(asked, name) for name in asked.keywords()})
     texts: Mapping[str, Callable[[], str]] = {
-        "junit": found.to_junit,
-        "summary": found.to_markdown,
-        "badge": found.to_badge,
+        "junit": result.to_junit,
+        "summary": result.to_markdown,
+        "badge": result.to_badge,
     }
     for name, path in outputs.items():
         with write_whole(path, kind=_KINDS[name]) as draft:
             draft.write_text(texts[name](), "utf-8")
     if not as_json:
-        out_console.print(found.to_terminal(width=out_console.width))
+        out_console.print(result.to_terminal(width=out_console.width))
     print_result(
-        {**{name: str(path) for name, path in outputs.items()}, **(found.to_json() if as_json else {})}, as_json
+        {**{name: str(path) for name, path in outputs.items()}, **(result.to_json() if as_json else {})}, as_json
     )
-    if found.exit_code:
-        raise typer.Exit(found.exit_code)
+    if result.exit_code:
+        raise typer.Exit(result.exit_code)
 
 
 def _suggest(reports: list[Path], asked: CheckSettings, rules: Path | None, others: list[str]) -> None:
     if others or asked.baseline is not None or asked.undecided is not None:
-        raise OochubError("--suggest checks nothing: of the other options it takes --rules and --margin alone.")
+        raise OochubError("--suggest does not check anything. It can only be combined with --rules and --margin.")
     if len(reports) != 1:
         raise OochubError(f"--suggest starts from one report, got {len(reports)}.")
     if rules is not None:

@@ -18,25 +18,25 @@ _KINDS = {"html": PAGE, "markdown": MARKDOWN, "latex": LATEX, "csv": CSV}
 def compare(
     sources: Annotated[
         list[Path],
-        typer.Argument(help="Reports, or folders of them; or .parquet files: predictions for the same examples."),
+        typer.Argument(help="Reports, folders of reports, or .parquet prediction files for the same examples."),
     ],
     asked: ComparisonSettings,
     printed: TableSettings,
     html: Annotated[
-        Path | None, typer.Option(callback=writes(PAGE), help="Write the self-contained page here.")
+        Path | None, typer.Option(callback=writes(PAGE), help="Write a self-contained HTML page to this file.")
     ] = None,
     markdown: Annotated[
-        Path | None, typer.Option(callback=writes(MARKDOWN), help="Write Markdown tables here.")
+        Path | None, typer.Option(callback=writes(MARKDOWN), help="Write Markdown tables to this file.")
     ] = None,
-    latex: Annotated[Path | None, typer.Option(callback=writes(LATEX), help="Write LaTeX tables here.")] = None,
-    csv: Annotated[Path | None, typer.Option(callback=writes(CSV), help="Write every number here.")] = None,
+    latex: Annotated[Path | None, typer.Option(callback=writes(LATEX), help="Write LaTeX tables to this file.")] = None,
+    csv: Annotated[Path | None, typer.Option(callback=writes(CSV), help="Write every number to this CSV file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Sets reports side by side, or compares predictions of the same examples by paired tests.
+    """Compare reports side by side, or compare predictions on the same examples with paired tests.
 
-    For three or more predictions, it tests every pair and gives each model the places that the tests allow.
-    For two predictions A and B, it gives the difference B minus A on every slice and group, that of their gaps, and the
-    examples that one of them alone answers right.
+    For three or more prediction files, it tests every pair and gives each model the range of ranks that the tests
+    support. For two prediction files A and B, it reports B minus A on every slice and group, the difference between
+    their gaps, and the examples that only one of them gets right.
     """
     import oochub
     from oochub.comparison.comparison import Comparison

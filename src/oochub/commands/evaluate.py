@@ -27,8 +27,9 @@ def evaluate(
         list[Path],
         typer.Argument(
             help=(
-                "Files of `oochub predict` by one model; with detectors, of several sets. With --benchmark, CSV, "
-                "Parquet or NPZ files of any program, or those of `oochub list bridge`."
+                "Prediction files of one model, from `oochub predict`; for detectors, one file per set. "
+                "With --benchmark: CSV, Parquet or NPZ files from any program, or a format in `oochub "
+                "list bridge`."
             )
         ),
     ],
@@ -37,18 +38,20 @@ def evaluate(
     data: DataSettings,
     out: Annotated[
         Path | None,
-        typer.Option(help="JSON file for the report; a folder for several tasks. Without it the report is printed."),
+        typer.Option(
+            help="JSON file for the report, or a folder for several tasks. If omitted, the report is printed."
+        ),
     ] = None,
     task: Annotated[
         list[str] | None,
-        typer.Option(help="Task of nooch/all: ce_car, gist_car, ..., or every for all of them; repeatable."),
+        typer.Option(help="Task of nooch/all: ce_car, gist_car, ..., or every for all of them. Can be repeated."),
     ] = None,
     keep: Annotated[
         Path | None,
         typer.Option(
             callback=writes(PREDICTIONS),
             rich_help_panel=MORE,
-            help="Also write the answers as Parquet of oochub, for compare.",
+            help="Also save the answers as an oochub prediction file, for `oochub compare`.",
         ),
     ] = None,
     groups: Annotated[
@@ -56,12 +59,13 @@ def evaluate(
         typer.Option(
             callback=writes(GROUP_TABLE),
             rich_help_panel=MORE,
-            help="Also write the numbers of every group as Parquet; of thousands, a report has the worst and the best.",
+            help="Also write the metrics of every group to this Parquet file; a report only lists the worst and best "
+            "of many.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Scores predictions: metrics with intervals in and out of context, groups, worst mistakes."""
+    """Evaluate predictions: metrics with intervals in and out of context, groups, and the worst mistakes."""
     if out is not None:
         check_writable(out, kind=REPORTS if _is_several(task) else REPORT)
     from oochub.evaluation.evaluate import make_evaluation, make_report
@@ -111,15 +115,15 @@ def _check_together(asked: EvaluationSettings, task: list[str] | None, groups: P
     """Refuses options that exclude each other."""
     if task and (asked.detectors or asked.reference or asked.pairs or asked.probes or asked.classes != "all"):
         raise OochubError(
-            "Detectors compare sets, not tasks: leave out --task, or --detector, --reference, --pair, --probe and "
+            "Detectors compare sets, not tasks: remove --task, or --detector, --reference, --pair, --probe and "
             "--classes."
         )
     if task and asked.rows is not None:
-        raise OochubError("--rows names rows of one report, not of tasks. Leave out --task or --rows.")
+        raise OochubError("--rows cannot be combined with --task: it selects the rows of a single report.")
     if groups is not None and asked.rows is not None:
-        raise OochubError("--groups writes the groups of all rows: leave out --rows or --groups.")
+        raise OochubError("--groups writes the groups of all rows: remove --rows or --groups.")
     if task and groups is not None:
-        raise OochubError("--groups writes one table: leave out --task, or evaluate predictions for one task.")
+        raise OochubError("--groups writes one table: remove --task, or evaluate predictions for one task.")
 
 
 def _evaluate_tasks(
@@ -181,7 +185,5 @@ def _keep_predictions(answers: list[Path], keep: Path, asked: EvaluationSettings
     from oochub.prediction.predictions import concatenate_predictions
 
     if asked.benchmark is None and not any(map(is_beside, answers)):
-        raise OochubError(
-            "--keep needs --benchmark, or a file of columns beside the predictions. Add one, or leave --keep out."
-        )
+        raise OochubError("--keep requires --benchmark or a file with additional columns.")
     return concatenate_predictions(open_parts(answers, **_name_source(asked, loading))).save(keep)

@@ -15,22 +15,25 @@ _SHOWN = 10
 
 def leaderboard(
     results: Annotated[
-        str, typer.Argument(metavar="RESULTS", help="A folder with one folder per entry, or a data set on the Hub.")
+        str, typer.Argument(metavar="RESULTS", help="Folder with one folder per entry, or a dataset on the Hub.")
     ],
     out: Annotated[Path, typer.Option(callback=writes(SITE), help="Folder for the site.")] = Path("site"),
     truth: Annotated[
         list[str] | None,
-        typer.Option(metavar="SOURCE", help="A benchmark's own rows: benchmark/config, or what oochub build wrote."),
+        typer.Option(
+            metavar="SOURCE",
+            help="Reference rows of a benchmark: BENCHMARK/CONFIG, or an output folder of `oochub build`.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Computes each entry's numbers again from its predictions and writes a static site of boards.
+    """Recompute the metrics of each entry from its predictions and write a static leaderboard site.
 
-    With --truth, which may be given several times, entries are scored under the benchmark's own labels, sides and
-    groups. Without it entries that differ in these are not comparable: which are right is not known.
+    With --truth (can be repeated), entries are scored with the labels, sides and groups of the benchmark itself.
+    Without it, entries that differ in these cannot be compared, because it is not known which are correct.
 
-    What was checked before is not computed again; `oochub cache` lists it. `oochub push SITE --to user/board` puts the
-    site up as a static Space.
+    Earlier checks are cached (see `oochub cache`). `oochub push SITE --to user/board` publishes the site as a static
+    Space.
     """
     from oochub.leaderboard.site import Site
 

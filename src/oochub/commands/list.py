@@ -17,12 +17,12 @@ def list_(
     kind: Annotated[
         str | None,
         typer.Argument(
-            help="Kind of thing (benchmark, metric, ...) or a benchmark, for its configs; default all kinds."
+            help="Kind to list (benchmark, metric, ...), or a benchmark to list its configs (default: all kinds)."
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Lists what the hub has, kind by kind, or every config of a benchmark: oochub list nooch."""
+    """List what oochub provides, by kind, or the configs of a benchmark, as in `oochub list nooch`."""
     if kind in catalog.names("benchmark"):
         _list_configs(kind, as_json)
         return

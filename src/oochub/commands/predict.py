@@ -35,7 +35,7 @@ def predict(
     asked: PredictionSettings,
     as_json: AsJson = False,
 ) -> None:
-    """Predicts every example of the splits; the file opens in pandas."""
+    """Run a model on every example of the splits and write the predictions to a Parquet file."""
     check_models(model, how=how, device=asked.device)
     from oochub.data.load import open_data
     from oochub.models.callable_model import wrap_callable
@@ -54,9 +54,7 @@ def predict(
         return
     cached = predictions.metadata.provenance["when"].get("cached")
     if cached is not None:
-        typer.echo(
-            f"No model was run: the same predictions were made at {cached}. --no-cache predicts again.", err=True
-        )
+        typer.echo(f"Reusing cached predictions from {cached}. Pass --no-cache to run the model again.", err=True)
     if predictions.metadata.no_class_words:
         typer.echo(f"{predictions.metadata.no_class_words}: they count as wrong.", err=True)
     print_result({"predictions": str(out), "rows": len(predictions), "cached": cached is not None}, as_json)

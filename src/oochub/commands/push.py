@@ -25,23 +25,23 @@ def push(
         str,
         typer.Argument(
             metavar="WHAT",
-            help="A benchmark, or BENCHMARK/CONFIG; the folder of build or challenge; the folder of a model; a "
-            "report.json or a folder of them; metric:NAME.",
+            help="A benchmark or BENCHMARK/CONFIG; an output folder of `oochub build` or `oochub challenge`; a model "
+            "folder; a report.json or a folder of reports; or metric:NAME.",
         ),
     ],
     to: Annotated[
-        str | None, typer.Option(metavar="USER/NAME", help="The repository; created if it does not exist.")
+        str | None, typer.Option(metavar="USER/NAME", help="Target repository; created if it does not exist.")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(callback=writes(REPOSITORY), help="Benchmarks only: build into this folder, and keep it."),
+        typer.Option(callback=writes(REPOSITORY), help="Benchmarks only: build in this folder and keep it."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Pushes a benchmark, built data, a model, results or a metric to the Hugging Face Hub, in one commit.
+    """Push a benchmark, a dataset, a model, results or a metric to the Hugging Face Hub in one commit.
 
-    A second push of the same changes nothing; one that was interrupted goes on. The token is that of `hf auth login`,
-    or HF_TOKEN.
+    Pushing the same content again changes nothing; an interrupted push resumes. Uses the token from `hf auth login` or
+    HF_TOKEN.
     """
     from oochub.hub.push import push as push_records
 

@@ -39,15 +39,16 @@ def repair(
         Path,
         typer.Option(
             callback=writes(REPAIR),
-            help="Folder for the repaired model, the record, the page, and predictions before and after.",
+            help="Output folder for the repaired model, repair.json, repair.html, and the predictions before and "
+            "after.",
             rich_help_panel="Output",
         ),
     ] = Path("repair"),
     as_json: AsJson = False,
 ) -> None:
-    """Fits a model's last layer anew so that it relies less on context, and proves what that changes.
+    """Retrain a model's last layer so that it relies less on context, and test the result on held-out rows.
 
-    The exit code is 0 if the repaired model is better or there is nothing to repair, and 3 if neither is shown.
+    Exit code 0: the repaired model is better, or there is nothing to repair; 3: neither could be shown.
     """
     check_models(model, how=how, device=asked.device)
     from oochub.records.schema import to_json

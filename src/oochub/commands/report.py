@@ -40,15 +40,17 @@ def _writes_exports(exports: list[str] | None) -> list[str] | None:
     return exports
 
 
-_Html = Annotated[Path | None, typer.Option(callback=writes(PAGE), help="Write the self-contained page here.")]
+_Html = Annotated[
+    Path | None, typer.Option(callback=writes(PAGE), help="Write a self-contained HTML page to this file.")
+]
 _Markdown = Annotated[Path | None, typer.Option(callback=writes(MARKDOWN), help="Write Markdown tables here.")]
-_Latex = Annotated[Path | None, typer.Option(callback=writes(LATEX), help="Write a LaTeX table here.")]
+_Latex = Annotated[Path | None, typer.Option(callback=writes(LATEX), help="Write a LaTeX table to this file.")]
 _Plots = Annotated[
     list[str] | None,
     typer.Option(
         callback=_writes_figures,
         metavar="KIND=FILE.png",
-        help="Draw a figure here (.png, .pdf, .svg), or write its numbers (.csv); repeatable.",
+        help="Draw a figure to this file (.png, .pdf, .svg), or write its numbers (.csv). Can be repeated.",
     ),
 ]
 _Exports = Annotated[
@@ -56,29 +58,32 @@ _Exports = Annotated[
     typer.Option(
         callback=_writes_exports,
         metavar="NAME=PATH",
-        help="Write predictions for another program, as fiftyone=folder; repeatable, see `oochub list bridge`.",
+        help="Export predictions for another program, such as fiftyone=FOLDER; see `oochub list bridge`. Can be "
+        "repeated.",
     ),
 ]
 _Browse = Annotated[
     Path | None,
-    typer.Option(callback=writes(BROWSER), help="Write a folder with a page of all rows here, opened from disk."),
+    typer.Option(callback=writes(BROWSER), help="Write a browsable page of all rows to this folder."),
 ]
 _Detectors = Annotated[
-    list[str] | None, typer.Option(help="For figures of detectors: score predictions with this one; repeatable.")
+    list[str] | None,
+    typer.Option(help="For figures of detectors: detector to score the predictions with. Can be repeated."),
 ]
 _Reference = Annotated[Path | None, typer.Option(help="Predictions for the training split, to fit detectors.")]
 _Embeddings = Annotated[
     list[Path] | None,
     typer.Option(
         rich_help_panel=MORE,
-        help="Predictions whose features say which images are near, one file per set; repeatable.",
+        help="Prediction files whose features define image similarity, one per set. Can be repeated.",
     ),
 ]
 _Predictions = Annotated[
     list[Path] | None,
     typer.Option(
         rich_help_panel=MORE,
-        help="For --browse: the predictions behind the report; default those that it names, beside it; repeatable.",
+        help="For --browse: prediction files behind the report (default: those the report names, in its folder). Can "
+        "be repeated.",
     ),
 ]
 _ImagesFrom = Annotated[
@@ -86,7 +91,7 @@ _ImagesFrom = Annotated[
     typer.Option(
         rich_help_panel=MORE,
         metavar="SOURCE",
-        help="For --browse: the data that were predicted, whose images are shown; default the benchmark's.",
+        help="For --browse: dataset whose images are shown (default: the benchmark that was predicted).",
     ),
 ]
 _Half = Annotated[
@@ -94,13 +99,13 @@ _Half = Annotated[
     typer.Option(
         "--half",
         rich_help_panel=MORE,
-        help="For --browse: show half of the rows and keep the others back, for `oochub evaluate --rows --unseen`.",
+        help="For --browse: show only half of the rows and hold out the rest for `oochub evaluate --rows --unseen`.",
     ),
 ]
 _RowMap = Annotated[
     Literal["pca", "tsne"] | None,
     typer.Option(
-        "--map", rich_help_panel=MORE, help="For --browse: add a map of the rows by the features that were stored."
+        "--map", rich_help_panel=MORE, help="For --browse: add a 2-D map of the rows, based on the stored features."
     ),
 ]
 
@@ -130,14 +135,15 @@ def report(
     images: Annotated[bool, typer.Option(rich_help_panel=MORE, help="Show images on the pages.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Turns a report into a page, Markdown, LaTeX or tables, and reports or predictions into figures.
+    """Export a report as HTML, Markdown or LaTeX, and draw figures from reports or predictions.
 
-    `oochub list figure` names the kinds of --plot; an option of a figure stands behind its kind: --plot
+    `oochub list figure` lists the figures for --plot. Options of a figure follow its name: --plot
     alpha_beta_loss:side=negative=loss.png. Figures of detectors need predictions by one model, one file per set:
     --detector vim --reference train.parquet --plot score_distributions=vim.png. `gallery` shows what a model gets most
     wrong out of context: oochub report erm.parquet --data-dir COCO --plot gallery:than=dro.parquet=g.png
 
-    --browse makes a page of all rows, not only the worst: filters, numbers of what is filtered, its ids as a file.
+    --browse writes a page with all rows, not only the worst. It has filters, metrics for the filtered rows, and an
+    export of their ids.
     """
     from oochub.commands._drawing import Export, Plot, Sources, draw, write_exports
     from oochub.errors import OochubError
@@ -154,9 +160,7 @@ def report(
     exports = [Export.parse(text) for text in export or []]
     _check_figures(plots, of_detectors=bool(detector or reference or embedding), is_near=bool(embedding))
     if browse is None and (predictions or images_from or half or row_map):
-        raise OochubError(
-            "--predictions, --images-from, --half and --map apply to --browse FOLDER only. Add it, or leave them out."
-        )
+        raise OochubError("--predictions, --images-from, --half and --map require --browse FOLDER.")
     if browse is not None and (len(source) > 1 or sources.kind not in ("reports", "predictions")):
         raise OochubError(f"--browse takes one report or one file of predictions, got {', '.join(source)}.")
     outputs = {name: path for name, path in (("html", html), ("markdown", markdown), ("latex", latex)) if path}
@@ -168,7 +172,7 @@ def report(
     if sources.kind != "reports" and (outputs or not (plots or exports or browse)):
         raise OochubError(
             f"Tables and pages need a report, got {source[0]}: run `oochub evaluate PREDICTIONS --out report.json` "
-            "first. --plot KIND=FILE.png draws a figure from predictions; `oochub list figure` names them."
+            "first. --plot KIND=FILE.png draws a figure from predictions; run `oochub list figure` to list them."
         )
     _write_forms(outputs, sources, printed, images=images)
     if browse is not None:

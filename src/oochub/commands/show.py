@@ -33,35 +33,34 @@ PANEL = "Start"
 def show(
     kind: Annotated[
         str,
-        typer.Argument(
-            help="Kind of thing, as `oochub list` names it: benchmark, metric, ...; models; or only a name."
-        ),
+        typer.Argument(help="Kind of item, as in `oochub list`: benchmark, metric, ...; models; or only a name."),
     ],
     name: Annotated[
         str | None,
-        typer.Argument(help="Name of the thing; nooch/all is one config of a benchmark; for models, a model_type."),
+        typer.Argument(help="Name of the item; BENCHMARK/CONFIG, such as nooch/all; or, for models, a model_type."),
     ] = None,
     data_dir: Annotated[
         str | None,
-        typer.Option(help="Benchmarks only: raw folder whose files are marked as found; default $OOCHUB_DATA."),
+        typer.Option(help="Benchmarks only: raw data folder; files found there are marked (default: $OOCHUB_DATA)."),
     ] = None,
     verify: Annotated[
         bool,
         typer.Option(
             "--verify",
-            help="Benchmarks only: compare the raw folder with the release by files, tables, ids, counts and digests.",
+            help="Benchmarks only: verify the raw data folder against the release (files, tables, ids, counts, "
+            "checksums).",
         ),
     ] = False,
     mirror: Annotated[
         str | None,
         typer.Option(
-            help="With --verify: dataset repository on the Hub, user/name, whose files are compared by their digests.",
+            help="With --verify: verify the files of this Hub dataset repository (USER/NAME) by checksum instead.",
             show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Shows one thing: a benchmark's files, the documentation of others, or the models that are served."""
+    """Show details: the files of a benchmark, the documentation of any other item, or the supported models."""
     if kind == "models":
         _show_models(name, as_json)
         return
@@ -69,7 +68,7 @@ def show(
         kind, name = _find_thing(kind)
 
     if mirror is not None and (not verify or data_dir is not None):
-        raise OochubError("--mirror is compared by --verify, without --data-dir. Give --mirror and --verify.")
+        raise OochubError("--mirror is compared by --verify, without --data-dir. Pass --mirror and --verify.")
     if verify:
         _verify(kind, name, data_dir, mirror, as_json)
         return
@@ -87,23 +86,23 @@ def _verify(kind: str, name: str, data_dir: str | None, mirror: str | None, as_j
     from oochub.repository.verify_release import verify_archives, verify_raw
 
     if kind != "benchmark":
-        raise OochubError(f"--verify compares the raw folder of a benchmark, got a {kind}. Leave it out.")
+        raise OochubError(f"--verify compares the raw folder of a benchmark, got a {kind}. Remove it.")
     benchmark, _, config = name.partition("/")
     declared = get_declaration(name)
     if mirror is not None:
         _verify_mirror(declared, mirror, as_json)
         return
-    found, unbuilt = [], None
+    results, unbuilt = [], None
     try:
-        found = verify_raw(benchmark, config, data_dir=data_dir)
+        results = verify_raw(benchmark, config, data_dir=data_dir)
     except OochubError as error:  # archives that nobody unpacked yet are compared all the same
         unbuilt = error
     place = find_data_folder(declared, data_dir) if unbuilt is None else Path(data_dir or "").expanduser()
     archives = verify_archives(declared.archives, place) if data_dir is not None or unbuilt is None else []
-    if unbuilt is not None and all(each.state == "not there" for each in archives):
+    if unbuilt is not None and all(archive.state == "not there" for archive in archives):
         raise unbuilt
     if as_json:
-        rows = [{"whole": each.is_whole, **asdict(each)} for each in found]
+        rows = [{"whole": result.is_whole, **asdict(result)} for result in results]
         content = {"benchmark": benchmark, "configs": rows, "archives": list(map(asdict, archives))}
         out_console.print_json(json.dumps(content | ({"error": str(unbuilt)} if unbuilt else {})))
     else:
@@ -112,15 +111,15 @@ def _verify(kind: str, name: str, data_dir: str | None, mirror: str | None, as_j
             out_console.print(f"Cannot be built: {unbuilt}", markup=False)
         else:
             out_console.print(
-                _build_table(f"{benchmark}: what a build would find, without reading images", _list_found(found))
+                _build_table(f"{benchmark}: what a build would find, without reading images", _list_found(results))
             )
-            whole = sum(each.is_whole for each in found)
+            whole = sum(result.is_whole for result in results)
             out_console.print(
-                f"{whole} of {len(found)} configs whole, by the counts that the builder knows.", markup=False
+                f"{whole} of {len(results)} configs whole, by the counts that the builder knows.", markup=False
             )
-    if unbuilt is not None or any(each.state == "differs" for each in archives):
+    if unbuilt is not None or any(archive.state == "differs" for archive in archives):
         raise typer.Exit(1)
-    if not all(each.is_whole for each in found):
+    if not all(result.is_whole for result in results):
         raise typer.Exit(1)
 
 
@@ -136,7 +135,7 @@ def _verify_mirror(declared: Benchmark, mirror: str, as_json: bool) -> None:
     client = open_client(mirror, dry_run=True)
     repository = RemoteRepository.read(client, mirror, repo_type="dataset", revision=None)
     if not repository.is_there:
-        raise OochubError(f"There is no dataset repository {mirror} on the Hub that can be read. Correct the name.")
+        raise OochubError(f"There is no dataset repository {mirror} on the Hub that can be read. Fix the name.")
     archives = verify_repository(declared.archives, repository)
     if as_json:
         content = {"benchmark": declared.name, "mirror": mirror, "commit": repository.commit}
@@ -145,10 +144,12 @@ def _verify_mirror(declared: Benchmark, mirror: str, as_json: bool) -> None:
         _print_archives(archives)
         size = sum(file.size for file in repository.files.values())
         about = f"{mirror} at {str(repository.commit)[:8]} has {len(repository.files):,} files, {size / 10**6:,.1f} MB"
-        known = sum(each.state == "as published" for each in archives)
-        said = f"{known} of {len(archives)} archives are there as published" if archives else "no digest is published"
-        out_console.print(f"{about}; {said}. Nothing was downloaded.", markup=False)
-    states = {each.state for each in archives}
+        published = sum(archive.state == "as published" for archive in archives)
+        summary = (
+            f"{published} of {len(archives)} archives are there as published" if archives else "no digest is published"
+        )
+        out_console.print(f"{about}; {summary}. Nothing was downloaded.", markup=False)
+    states = {archive.state for archive in archives}
     if states <= {"not known"}:  # also where no digest is published
         raise typer.Exit(3)
     if "differs" in states or "as published" not in states:
@@ -157,7 +158,7 @@ def _verify_mirror(declared: Benchmark, mirror: str, as_json: bool) -> None:
 
 def _print_archives(archives: "Sequence[VerifiedArchive]") -> None:
     if archives:
-        rows = [(each.name, each.state, each.said or each.path) for each in archives]
+        rows = [(archive.name, archive.state, archive.said or archive.path) for archive in archives]
         out_console.print(_build_table("Archives, by size and digest", rows))
 
 
@@ -166,26 +167,26 @@ def _list_found(found: "Sequence[VerifiedConfig]") -> list[tuple[str, ...]]:
     configs: dict[tuple[str, ...], list[str]] = {}
     for each in found:
         rows = ", ".join(f"{split} {count:,}" for split, count in each.rows.items())
-        said = each.error or "; ".join(each.notes) or "nothing is missing"
-        configs.setdefault((rows or "cannot be built", said), []).append(each.config)
+        problem = each.error or "; ".join(each.notes) or "nothing is missing"
+        configs.setdefault((rows or "cannot be built", problem), []).append(each.config)
     return [(_list_names(names, ""), *outcome) for outcome, names in configs.items()]
 
 
 def _find_thing(name: str) -> tuple[str, str]:
     """The one thing of that name, with its kind."""
     if name in catalog.kinds():
-        raise OochubError(f"show needs the name of a {name}: oochub show {name} NAME. `oochub list {name}` lists them.")
+        raise OochubError(f"Pass the name of a {name}: oochub show {name} NAME. Run `oochub list {name}` to list them.")
     plain = name.partition("/")[0]  # of nooch/all
-    found = [kind for kind in catalog.kinds() if (plain if kind == "benchmark" else name) in catalog.names(kind)]
-    if not found:
-        known = [each for kind in catalog.kinds() for each in catalog.names(kind)]
+    kinds = [kind for kind in catalog.kinds() if (plain if kind == "benchmark" else name) in catalog.names(kind)]
+    if not kinds:
+        known_names = [each for kind in catalog.kinds() for each in catalog.names(kind)]
         raise unknown_name(
-            "thing or kind of thing", name, [*catalog.kinds(), *known], ("`oochub list` shows everything.")
+            "thing or kind of thing", name, [*catalog.kinds(), *known_names], ("`oochub list` shows everything.")
         )
-    if len(found) > 1:
-        several = ", ".join(f"oochub show {kind} {name}" for kind in found)
-        raise OochubError(f"{len(found)} things are called {name}. Say which one: {several}.")
-    return found[0], name
+    if len(kinds) > 1:
+        several = ", ".join(f"oochub show {kind} {name}" for kind in kinds)
+        raise OochubError(f"{len(kinds)} items are named {name}. Add the kind: {several}.")
+    return kinds[0], name
 
 
 def _show_models(name: str | None, as_json: bool) -> None:
@@ -195,8 +196,8 @@ def _show_models(name: str | None, as_json: bool) -> None:
     models = list_supported_models()
     modes = {mode: catalog.summary("mode", mode) for mode in catalog.names("mode")}
     if name is not None:
-        known = [each.model_type for each in models]
-        models = [each for each in models if each.model_type == name]
+        known = [model.model_type for model in models]
+        models = [model for model in models if model.model_type == name]
         if not models:
             raise unknown_name("model_type of images in the installed transformers", name, known)
     if as_json:
@@ -204,14 +205,14 @@ def _show_models(name: str | None, as_json: bool) -> None:
         out_console.print_json(json.dumps({"modes": modes, "models": types}))
         return
     out_console.print(_build_table("How a model answers (--mode)", list(modes.items())))
-    served = [each for each in models if each.modes]
+    served = [model for model in models if model.modes]
     by_modes = _group((", ".join(each.modes), each.model_type) for each in served)
     if served:
         out_console.print(_build_table(f"\nServed, by the model_type of a config.json ({len(served)})", by_modes))
     partly = _group((each.reason, each.model_type) for each in served if each.reason)
     if partly:
         out_console.print(_build_table("\nOf these, not by every mode", partly))
-    not_served = _group((each.reason, each.model_type) for each in models if not each.modes)
+    not_served = _group((model.reason, model.model_type) for model in models if not model.modes)
     if not_served:
         count = len(models) - len(served)
         out_console.print(_build_table(f"\nNot served ({count})", not_served))
@@ -253,7 +254,7 @@ def _describe(kind: str, name: str, *, data_dir: str | None = None) -> str:
     if kind == "benchmark":
         return _describe_benchmark(*name.partition("/")[::2], data_dir)
     if data_dir is not None:
-        raise OochubError(f"Only benchmarks have raw files, got a folder for a {kind}. Leave out the folder.")
+        raise OochubError(f"Only benchmarks have raw files, got a folder for a {kind}. Remove the folder.")
     catalog.module_name(kind, name)  # an unknown name is an error
     if kind in ("objective", "detector", "mode", "model"):
         return "\n".join(_describe_class(kind, name))
@@ -301,22 +302,22 @@ def _describe_benchmark(name: str, config: str, data_dir: str | None) -> str:
     configs = get_dataset_config_names(name)
     if config and config not in configs:
         raise unknown_name(f"config of {name}", config, configs)
-    found = _find_raw_folder(name, data_dir)
+    raw_folder = _find_raw_folder(name, data_dir)
     shown = [declared.of(config)] if config else declared.data_sets
     options = (inspect.getdoc(get_config_class(name)) or "").partition("Attributes:\n")[2].rstrip()
     chosen = f', "{config or configs[0]}"' if len(configs) > 1 else ""
     place = f"Folder expected (data_dir=, --data-dir, or $OOCHUB_DATA/{name})"
     if len(shown) == 1:
         listed = config or _list_names(configs, name)
-        lines = [_head(shown[0]), "", *_list_facts(shown[0], listed), "", place, shown[0].tree(found)]
+        lines = [_head(shown[0]), "", *_list_facts(shown[0], listed), "", place, shown[0].tree(raw_folder)]
     else:
         lines = [_head(declared), "", f"home            {declared.homepage}"]
-        lines += [f"data sets       {', '.join(next(iter(data_set.configs)) for data_set in shown)}"]
+        lines += [f"datasets       {', '.join(next(iter(data_set.configs)) for data_set in shown)}"]
         if others := len(configs) - len(shown):
             lines += [f"                and {others} more configs: other splits of these"]
         for data_set in shown:
             facts = _list_facts(data_set, ", ".join(data_set.configs))
-            lines += ["", f"== {_head(data_set)}", "", *facts, "", place, _own_tree(data_set, found)]
+            lines += ["", f"== {_head(data_set)}", "", *facts, "", place, _own_tree(data_set, raw_folder)]
     lines += [
         *(["", "Options (load_dataset(..., key=value), --option key=value)", options] if options else []),
         "",
@@ -374,7 +375,7 @@ def _find_raw_folder(name: str, data_dir: str | None) -> Path | None:
         return folder if "OOCHUB_DATA" in os.environ and folder.is_dir() else None
     folder = Path(data_dir).expanduser()
     if not folder.is_dir():
-        raise OochubError(f"There is no folder {folder}. Give the raw folder of {name}, or leave it out.")
+        raise OochubError(f"Folder not found: {folder}. Pass the raw data folder of {name}, or omit it.")
     return folder
 
 

@@ -40,31 +40,36 @@ def sweep(
     ],
     printed: TableSettings,
     recipe: Annotated[
-        str, typer.Argument(metavar="RECIPE", help="A .toml file, or the name of one of the hub's recipes.")
+        str, typer.Argument(metavar="RECIPE", help="Recipe: a .toml file, or the name of a built-in recipe.")
     ],
     out: Annotated[
         Path | None, typer.Option(callback=writes(SWEEP), help="Folder for the sweep; not needed with --dry-run.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and train nothing.")] = False,
-    jobs: Annotated[
-        int, typer.Option(help="Number of runs at the same time, each a process with one thread.", min=1)
-    ] = 1,
-    only: Annotated[list[str] | None, typer.Option(help="Keep only this task or method; repeatable.")] = None,
+    jobs: Annotated[int, typer.Option(help="Number of parallel runs, each a process with one thread.", min=1)] = 1,
+    only: Annotated[list[str] | None, typer.Option(help="Run only this task or method. Can be repeated.")] = None,
     override: Annotated[
         list[str] | None,
-        typer.Option(callback=check_pairs, help="A key of the recipe or a training argument, key=value; repeatable."),
+        typer.Option(
+            callback=check_pairs, help="Override a recipe key or a training argument, as key=value. Can be repeated."
+        ),
     ] = None,
     earlier_override: Annotated[
         list[str] | None, typer.Option("--set", hidden=True, callback=check_pairs)
     ] = None,  # its name of before
     latex: Annotated[
-        Path | None, typer.Option(callback=writes(LATEX), help="Write a LaTeX table of the selected settings here.")
+        Path | None,
+        typer.Option(callback=writes(LATEX), help="Write a LaTeX table of the selected settings to this file."),
     ] = None,
     csv: Annotated[
-        Path | None, typer.Option(callback=writes(CSV), help="Write every number of the selected settings here.")
+        Path | None,
+        typer.Option(callback=writes(CSV), help="Write every number of the selected settings to this CSV file."),
     ] = None,
     features: Annotated[
-        bool, typer.Option("--features", help="Train heads on features that are extracted once, a separate track.")
+        bool,
+        typer.Option(
+            "--features", help="Train only heads, on features that are extracted once. Reported as a separate track."
+        ),
     ] = False,
     head: Annotated[
         str | None,
@@ -72,10 +77,10 @@ def sweep(
             rich_help_panel=MORE, help="With --features, linear or mlp; set its width by --override hidden_size=256."
         ),
     ] = None,
-    variant: Annotated[str | None, typer.Option(rich_help_panel=MORE, help="One of the recipe's variants.")] = None,
+    variant: Annotated[str | None, typer.Option(rich_help_panel=MORE, help="Variant of the recipe.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Trains every task x method x setting x seed of a recipe, and selects; run again, it goes on."""
+    """Train every task x method x setting x seed of a recipe and select settings. Run it again to resume."""
     from oochub.records.typed_values import parse_options
     from oochub.storage.parquet_file import read_parquet
     from oochub.sweep.sweep_recipe import keep_buildable_tasks
@@ -84,11 +89,11 @@ def sweep(
     plan, chosen = _read_plan(recipe, variant, overrides | ({} if head is None else {"head": head}), raw), only or []
     if dry_run:
         if latex or csv:
-            raise OochubError("--dry-run trains nothing, so --latex and --csv have no numbers. Leave --dry-run out.")
+            raise OochubError("--dry-run trains nothing, so --latex and --csv have no numbers. Remove --dry-run.")
         _list_runs(keep_buildable_tasks(plan, data_dir=raw.data_dir, needed=False, only=chosen), chosen, as_json)
         return
     if out is None:
-        raise OochubError("Name the folder of the sweep with --out, or list its runs with --dry-run.")
+        raise OochubError("Pass --out FOLDER to run the sweep, or --dry-run to list its runs.")
     plan = keep_buildable_tasks(plan, data_dir=raw.data_dir, only=chosen)
     result = _run(plan, out, raw.data_dir, only=chosen, jobs=jobs, features=features)
     runs, selected = (read_parquet(path).table.to_pandas() for path in (result.table, result.selected))
@@ -105,8 +110,8 @@ def sweep(
     print_result(left | written, as_json)
     if result.failed:
         raise OochubError(
-            f"{result.failed} of {result.runs} runs failed; {result.page} lists their errors. "
-            "The same command tries them again."
+            f"{result.failed} of {result.runs} runs failed; their errors are listed in {result.page}. Run the same "
+            "command again to retry them."
         )
 
 
@@ -169,8 +174,8 @@ def _print_selection(plan: "SweepRecipe", runs: "pd.DataFrame", selected: "pd.Da
         table.add_row(*row)
     out_console.print(table)
     trials = make_trial_tables(runs) if plan.trial_option else []
-    for each in trials:
-        out_console.print(f"\n{each.title}", *each.to_terminal(out_console.width), markup=False, sep="\n")
+    for trial in trials:
+        out_console.print(f"\n{trial.title}", *trial.to_terminal(out_console.width), markup=False, sep="\n")
     if trials:
         out_console.print(TRIALS, markup=False)
     for sentence in list_unselected(runs):

@@ -19,13 +19,17 @@ PANEL = "Train"
 def train(
     source: Source,
     out: Annotated[
-        Path, typer.Option(callback=writes(RUN), help="Folder for the run: model, image processor, recipe, card.")
+        Path,
+        typer.Option(
+            callback=writes(RUN),
+            help="Output folder for the model, its processor, the training recipe and the model card.",
+        ),
     ],
     data: DataSettings,
     asked: TrainingSettings,
     as_json: AsJson = False,
 ) -> None:
-    """Trains a model with a robust objective; run again after an interruption, it goes on."""
+    """Train a model with a robust objective. Run the same command again to resume after an interruption."""
     from oochub.training import train as train_model
 
     without_weight_bars()

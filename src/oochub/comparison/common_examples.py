@@ -58,8 +58,8 @@ def pair_rows(first: Predictions, second: Predictions, **sampling: Any) -> tuple
         if values[0] != values[1]:
             raise RowsDiffer(
                 f"These predictions differ in {name.replace('_', ' ')}: "
-                f"{_describe_difference(values[0], values[1])}. A pair must cover the same examples of one "
-                "benchmark; predict with both models on the same data."
+                f"{_describe_difference(values[0], values[1])}. Paired comparisons need the same examples of one "
+                "benchmark. Run both models on the same data."
             )
     second = _reorder(first, second)
     _check_same_truth(first, second)

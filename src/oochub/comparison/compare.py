@@ -145,13 +145,13 @@ def _find_reports(folder: Path) -> list[Path]:
     found = [path for path in candidates if REPORT.recognizes(path)]
     if not found and sweeps:
         raise OochubError(
-            f"The sweep in {sweeps[0]} has no report of a final run with a selected setting. Run `oochub sweep` again "
-            "with the same --out: it goes on, and its page names what failed."
+            f"The sweep in {sweeps[0]} has no report of a final run with a selected setting. Run `oochub sweep` "
+            "again with the same --out to resume it; its page lists what failed."
         )
     if not found:
         raise OochubError(
-            f"There is no report in {folder} or in its folders. `oochub evaluate PREDICTIONS --out "
-            f"{folder / 'report.json'}` makes one."
+            f"There is no report in {folder} or in its folders. Run `oochub evaluate PREDICTIONS --out "
+            f"{folder / 'report.json'}` to create one."
         )
     return found
 
@@ -420,7 +420,7 @@ def _collect_notes(parts: Sequence[Predictions]) -> tuple[str, ...]:
     notes |= dict.fromkeys(note for part in parts for note in check_closed_words(part, find_declaration(part)))
     notes |= dict.fromkeys(_describe_no_class(parts))
     outside = int((~parts[0].output.known(parts[0].label)).sum())
-    left_out = [f"{outside:,} rows outside the label set are left out"] if outside else []
+    left_out = [f"{outside:,} rows outside the label set are skipped"] if outside else []
     return (*notes, *left_out)
 
 

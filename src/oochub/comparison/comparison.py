@@ -168,13 +168,13 @@ def comparison(
 
     >>> comparison([])
     Traceback (most recent call last):
-    oochub.errors.OochubError: There are no reports to compare. Give paths of report.json.
+    oochub.errors.OochubError: There are no reports to compare. Pass paths of report.json.
     """
     runs = [_run(given, number) for number, given in enumerate(reports, 1)]
     trained = find_trained_models([run.report for run in runs])
     runs = [run._replace(method=f"{run.method}{model}") for run, model in zip(runs, trained, strict=True)]
     if not runs:
-        raise OochubError("There are no reports to compare. Give paths of report.json.")
+        raise OochubError("There are no reports to compare. Pass paths of report.json.")
     _check_seeds(runs)
     _check_versions(runs)
     if table is not None:
@@ -239,7 +239,7 @@ def _check_seeds(runs: Sequence[ComparedRun]) -> None:
             seed = f"seed {', '.join(map(str, run.seeds))}" if run.seeds else "no seed"
             raise OochubError(
                 f"{twin.label} and {run.label} are both {run.method} on {run.benchmark}/{run.config} with {seed}, "
-                "but a cell takes each seed once. Leave one out, or compare them in two tables."
+                "but a cell takes each seed once. Remove one, or compare them in two tables."
             )
 
 
@@ -256,7 +256,7 @@ def _check_versions(runs: Sequence[ComparedRun]) -> None:
 
 
 _SUMMARY = (
-    "The primary metric of each data set with its 95% interval; shares in percent. The gap is the number out of "
+    "The primary metric of each dataset with its 95% interval; shares in percent. The gap is the number out of "
     "context minus that in context."
 )
 _ROWS = ("tasks", "methods")

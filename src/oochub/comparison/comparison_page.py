@@ -90,7 +90,7 @@ def make_gap_matrix(reports: Sequence[Report], *, number: str = GAP) -> GapMatri
         OochubError: No reports, two of one model on one config, or a number that no report has.
     """
     if not reports:
-        raise OochubError("There are no reports. Give at least one that `oochub evaluate` made.")
+        raise OochubError("There are no reports. Pass at least one that `oochub evaluate` made.")
     names = name_models(reports)
     cells: dict[tuple[str, str], MatrixCell] = {}
     sides: dict[tuple[str, str], tuple[MatrixCell, MatrixCell]] = {}
@@ -103,7 +103,7 @@ def make_gap_matrix(reports: Sequence[Report], *, number: str = GAP) -> GapMatri
         if number not in report:
             continue
         if (name, column) in cells:
-            raise OochubError(f"Two reports are for {name} on {column}, but a cell holds one number. Leave one out.")
+            raise OochubError(f"Two reports are for {name} on {column}, but a cell holds one number. Remove one.")
         estimate, lost = report[number], float("nan")
         if number == GAP and described.unit == "fraction" and not format_numbers.is_undefined(estimate):
             lost = max(0.0, estimate.value if described.direction == "lower" else -estimate.value)
@@ -141,14 +141,14 @@ def lay_out_matrix(matrix: GapMatrix) -> MatrixLayout:
     named = list(zip(matrix.benchmarks, places, strict=True))
     if len(models) > 1 or matrix.number != GAP:
         rows = [(place, tuple(matrix.cells.get((model, name)) for model in matrix.models)) for name, place in named]
-        return MatrixLayout(corner="Data set", heads=models, rows=tuple(rows))
+        return MatrixLayout(corner="Dataset", heads=models, rows=tuple(rows))
     (model,) = matrix.models
     rows = [
         (place, (*matrix.sides.get((model, name), (None, None)), matrix.cells.get((model, name))))
         for name, place in named
     ]
     heads = (("in context", ""), ("out of context", ""), ("gap", ""))
-    return MatrixLayout(corner="Data set", heads=heads, rows=tuple(rows))
+    return MatrixLayout(corner="Dataset", heads=heads, rows=tuple(rows))
 
 
 def format_matrix(matrix: GapMatrix) -> Table:
@@ -192,7 +192,7 @@ def comparison_page(reports: Sequence[Report], blocks: Sequence[Block], *, metri
     charts = [(line, draw_line_chart(line, number=number)) for number, line in enumerate(lines[:_CHARTS])]
     return self_contained_page(
         "comparison.html.jinja",
-        advice=f"It has {len(matrix.models)} models on {len(matrix.benchmarks)} data sets: compare fewer at once.",
+        advice=f"It has {len(matrix.models)} models on {len(matrix.benchmarks)} datasets: compare fewer at once.",
         headline=_write_headline(matrix),
         lead=lines[0].sentence if len(lines) == 1 else "",
         matrix=_draw_matrix(matrix),
@@ -213,7 +213,7 @@ def _has_point(report: Report, metric: str | None) -> bool:
 
 def _write_headline(matrix: GapMatrix) -> str:
     models, places = len(matrix.models), len(matrix.benchmarks)
-    on = wording.name(matrix.benchmarks[0]) if places == 1 else f"{places} data sets"
+    on = wording.name(matrix.benchmarks[0]) if places == 1 else f"{places} datasets"
     return f"{models} model{'s' if models != 1 else ''} on {on}"
 
 

@@ -156,7 +156,7 @@ def model_lines(reports: Sequence[Report], *, metric: str | None = None) -> list
         2021, "Accuracy on the Line".
     """
     if not reports:
-        raise OochubError("There are no reports. Give at least one that `oochub evaluate` made.")
+        raise OochubError("There are no reports. Pass at least one that `oochub evaluate` made.")
     names = name_models(reports)
     places = dict.fromkeys((report.benchmark.name, report.benchmark.config) for report in reports)
     lines = []
@@ -413,7 +413,7 @@ def line_across(
     some, other = (next(iter(each.values())) for each in (shifted, standard))
     benchmark, place, base = some.benchmark, _name_place(some), _name_place(other)
     if place == base:
-        raise OochubError(f"config and against are the same set, {place}. Name another standard set with against.")
+        raise OochubError(f"config and against are the same set, {place}. Choose another standard set with against.")
     key = metric or benchmark.primary_metric
     pairs: list[tuple[str, Estimate, Estimate]] = []
     left_out = []
@@ -429,7 +429,7 @@ def line_across(
         if name not in names:
             raise unknown_name("model with numbers on both sets", name, names)
     if not pairs:
-        raise OochubError(f"No model has {key} both on {base} and on {place}. Give reports of the same models.")
+        raise OochubError(f"No model has {key} both on {base} and on {place}. Pass reports of the same models.")
     bare = ModelLine(
         benchmark=benchmark.name,
         config=benchmark.config,
@@ -452,13 +452,13 @@ def _reports_on(reports: Sequence[Report], config: str) -> dict[str, Report]:
     if len(fitting) != 1:
         known = [*places] if "/" in config else [*places.values()]
         if fitting:
-            raise OochubError(f"{config} is a config of {' and '.join(fitting)}. Name one of them.")
+            raise OochubError(f"{config} is a config of {' and '.join(fitting)}. Choose one of them.")
         raise unknown_name("config in these reports", config, known)
     found: dict[str, Report] = {}
     for name, report in zip(name_models(reports), reports, strict=True):
         if _name_place(report) == fitting[0]:
             if name in found:
-                raise OochubError(f"Two reports are of {name} on {fitting[0]}. Give one per model and set.")
+                raise OochubError(f"Two reports are of {name} on {fitting[0]}. Pass one per model and set.")
             found[name] = report
     return found
 

@@ -324,7 +324,10 @@ def _make_flips_table(report: PairedReport) -> str:
         rows.append([wording.name(mistake.example_id, 40), wording.words(mistake.context), right, *both])
         pictures.append("" if mistake.image is None else write_picture(_decode(mistake.image)))
     return make_notebook_table(
-        rows, heads=("example", "context", "truth", "A", "B"), title="Examples that flip", pictures=pictures
+        rows,
+        heads=("example", "context", "truth", "A", "B"),
+        title="Examples on which the models disagree",
+        pictures=pictures,
     )
 
 

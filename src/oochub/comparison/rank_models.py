@@ -75,13 +75,13 @@ def describe_smallest(smallest: float, unit: str) -> str:
         unit: Unit of the metric.
 
     >>> print(describe_smallest(0.028, "fraction"))
-    Between two models as alike as the median pair, a true difference of 2.8 points would be found 8 times in 10.
+    For two models as similar as the median pair, a true difference of 2.8 points would be found 8 times in 10.
     """
     if format_numbers.is_undefined(smallest):
         return ""
     least = format_numbers.quantity(smallest, unit)
     return (
-        f"Between two models as alike as the median pair, a true difference of {least} "
+        f"For two models as similar as the median pair, a true difference of {least} "
         f"{format_numbers.points_word(unit)} would be found {round(10 * POWER)} times in 10."
     ).replace("  ", " ")
 
@@ -322,8 +322,9 @@ class Ranking(DocumentForms):
         clear = sum(pair.is_clear for pair in table.pairs)
         tests = wording.join_names(list(dict.fromkeys(pair.test for pair in table.pairs)))
         first = (
-            "A model's best place is 1 + the number of models that are clearly better; its worst place is by those "
-            f"that are clearly worse. {describe_pairs(clear, len(table.pairs), table.n, tests)}"
+            "The best possible rank of a model is 1 plus the number of clearly better models; its worst possible "
+            "rank is the number of models minus the number of clearly worse ones. "
+            f"{describe_pairs(clear, len(table.pairs), table.n, tests)}"
         )
         second = describe_smallest(table.smallest, self._unit(table))
         return (first, second) if second else (first,)
@@ -352,7 +353,7 @@ def rank_models(
     """
     Sampling(resamples=resamples, seed=seed)  # checked before anything is read
     if len(given) > MOST:
-        raise OochubError(f"At most {MOST} models can be ranked together, got {len(given)}. Leave some out.")
+        raise OochubError(f"At most {MOST} models can be ranked together, got {len(given)}. Remove some.")
     opened = [part if isinstance(part, Predictions) else Predictions.load(part) for part in given]
     models = _align(opened, resamples=resamples, seed=seed)
     first = models[0]
@@ -362,7 +363,9 @@ def rank_models(
     for name, metric in chosen.items():
         check_metric(name, metric, first)
         if not any(each.direction in _RANKED for key, each in described.items() if key.partition(".")[0] == name):
-            raise OochubError(f"Neither a high nor a low {name} is better, so it ranks no model. Name another metric.")
+            raise OochubError(
+                f"Neither a high nor a low {name} is better, so it ranks no model. Choose another metric."
+            )
     tables = [
         table
         for rows in _choose_sets(make_row_sets(first), slices)
@@ -371,7 +374,7 @@ def rank_models(
     ]
     if not tables:
         raise OochubError(
-            f"{', '.join(names)} cannot be measured on these rows. Name another metric, or another slice."
+            f"{', '.join(names)} cannot be measured on these rows. Choose another metric, or another slice."
         )
     metadata = first.predictions.metadata
     return Ranking(

@@ -217,8 +217,8 @@ def find_contexts(
     if "image" not in first.column_names:
         option = choose_wording("image=", "--image-column")
         raise OochubError(
-            f"Contexts are found in images, but the data only have {', '.join(first.column_names)}. Name the column "
-            f"of images with {option}."
+            f"Finding contexts requires images, but the data only has the columns {', '.join(first.column_names)}. "
+            f"Pass the column of images with {option}."
         )
     feature = first.features.get("label")
     classes = feature.names if isinstance(feature, datasets.ClassLabel) else []
@@ -325,7 +325,7 @@ def write_card_text(found: datasets.DatasetDict, record: BuildRecord) -> str:
     """The card of a repository with contexts, below its metadata."""
     facts = record.facts.found_contexts
     assert facts is not None  # noqa: S101 _join_columns writes them
-    checked = f"checked by people on rows of {len(facts.checks)}" if facts.checks else "not checked by people"
+    checked = f"reviewed by people on rows of {len(facts.checks)}" if facts.checks else "not reviewed by people"
     counts = {split: count_contexts(part) for split, part in found.items()}
     heads = " | ".join(counts)
     lines = [
@@ -374,8 +374,7 @@ def mark_selection_rows(
     if choose_on == "train" and not has_both:
         raise OochubError(
             f"There is nothing to test on besides train, or there is no train: the splits are {', '.join(data)}. "
-            f"Leave out {choose_wording('choose_on=')}, so that contexts are chosen on half of the "
-            "rows."
+            f"Remove {choose_wording('choose_on=')}, so that contexts are chosen on half of the rows."
         )
     if has_both and choose_on != "half":
         return {split: pa.array([split == "train"] * len(part), pa.bool_()) for split, part in data.items()}
@@ -440,8 +439,8 @@ def make_way_for_model(found: ContextSettings, model: ModelSource, how: ModelSet
     if not model.is_pretrained:
         option = choose_wording('context_settings={"model": ...}', "--context-model")
         raise OochubError(
-            f"The way {found.contexts} looks with the features of a model, and this one, a "
-            f"{type(model.given).__name__}, has none that can be found. Name another one: {option}."
+            f"The method {found.contexts} uses the features of a model, and this one, a "
+            f"{type(model.given).__name__}, has none that can be found. Choose another one: {option}."
         )
     processor = {} if how.image_processor is None else {"image_processor": how.image_processor}
     return make_way(found.contexts, {"model": model.given, **processor, **settings})

@@ -130,7 +130,7 @@ class ImageModel(Generic[_Answer]):
     ) -> None:
         if not isinstance(inputs, catalog.get("input", "pictures")):
             raise OochubError(
-                f"Contexts are found in images, but the model reads {inputs.words()}. Give the image processor of a "
+                f"Contexts are found in images, but the model reads {inputs.words()}. Pass the image processor of a "
                 f"model that reads images: {choose_wording('image_processor=', '--context-option image_processor=')}."
             )
         self.inputs, self.network, self.device = inputs, network, device
@@ -232,5 +232,5 @@ class ModelWay(ContextWay):
         """A column of the model's vectors (n, d) of images."""
         values = np.concatenate([vectors.cpu().numpy() for vectors in self._ready.answers(prepared)])
         if not np.isfinite(values).all():
-            raise OochubError(f"The model {self.model} gives {name}s that are not finite. Its weights are damaged.")
+            raise OochubError(f"The model {self.model} gives {name}s that are not finite. Its weights are corrupted.")
         return pa.table({name: pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])})

@@ -57,7 +57,7 @@ def measure_splits(
     if not ranks.is_alone:
         if not asked.cache:
             raise OochubError(
-                f"{ranks.count} processes share what they measure by the cache. Leave out "
+                f"{ranks.count} processes share what they measure by the cache. Remove "
                 f"{choose_wording('cache=False')}, or start one process."
             )
         from oochub.models.acceleration import choose_device
@@ -108,7 +108,7 @@ def measure_images(
         OochubError: No column of images, no rows, or an image that cannot be read; its row and file are named.
     """
     if not len(part):
-        raise OochubError(f"Split {split} has no rows. Leave it out.")
+        raise OochubError(f"Split {split} has no rows. Remove it.")
     blocks = range(0, len(part), _ROWS)[share]
     tables: list[pa.Table] = []
     with (
@@ -127,7 +127,7 @@ def measure_images(
     known = np.concatenate([*readable, np.zeros(0, bool)])
     filled = [table for table, one in zip(tables, readable, strict=True) if one.any()]
     if not filled and share == slice(None):
-        raise OochubError(f"No image of split {split} can be read. Leave it out, or fetch the images again.")
+        raise OochubError(f"No image of split {split} can be read. Remove it, or download the images again.")
     schema = filled[0].drop_columns(["readable"]).schema if filled else pa.schema([])
     return pa.concat_tables([schema.empty_table(), *(_convert_part(table, schema) for table in tables)]), known
 

@@ -92,7 +92,7 @@ class BenchmarkFile:
         read = from_table(_File, content, at=at)
         declaration = OwnDeclaration(**{name: getattr(read, name) for name in _DECLARED})
         if read.usual and read.criterion is not None:
-            raise OochubError(f"{at('criterion')} and [usual] both say which rows are usual. Leave one of them out.")
+            raise OochubError(f"{at('criterion')} and [usual] both say which rows are usual. Remove one of them.")
         _check_metrics(declaration, at)
         columns = {name: value for name, value in vars(read.data).items() if name != "source"}
         settings = DataSettings(**columns, usual=read.usual or None)

@@ -112,8 +112,8 @@ class FileDigest:
             raise OochubError(f"{shard} is missing, but build.json lists it. {again}")
         if (size := file.stat().st_size) != self.size:
             raise OochubError(
-                f"{shard} has {size:,} bytes, and build.json says {self.size:,}: it is cut short, or of another build. "
-                f"{again}"
+                f"{shard} has {size:,} bytes, and build.json says {self.size:,}: it is truncated or belongs to "
+                f"another build. {again}"
             )
         found, expected = "", self.without_pictures
         if whole or expected is None or read_kept_bytes("shards", self._name_mark(file)) is None:
@@ -122,7 +122,7 @@ class FileDigest:
             found, _ = _hash_without_pictures(file)
         if found != expected:
             raise OochubError(
-                f"{shard} was damaged, or is of another build: the SHA-256 of its bytes begins with "
+                f"{shard} is corrupted, or belongs to another build: the SHA-256 of its bytes begins with "
                 f"{found[:12] or 'nothing'}, and build.json says {expected[:12]}. {again}"
             )
         self.note_compared(folder)
@@ -357,9 +357,7 @@ def read_record(folder: Path, config: str) -> BuildRecord | None:
 
 def _index_by_config(records: Any, place: str) -> dict[str, Any]:
     if not isinstance(records, dict):
-        raise OochubError(
-            f"{place} must hold a record for each configuration, got {repr(records)[:60]}. Build it again."
-        )
+        raise OochubError(f"{place} must contain a record for each config, got {repr(records)[:60]}. Build it again.")
     return records
 
 

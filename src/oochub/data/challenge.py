@@ -107,7 +107,7 @@ def check_columns(arguments: Arguments, features: Mapping[str, Any], *, replace:
     there = [column for column in MADE if column in features]
     if there and not replace:
         raise OochubError(
-            f"The data set already has a column {there[0]!r}{where}. Replace it with "
+            f"The dataset already has a column {there[0]!r}{where}. Replace it with "
             f"{choose_wording('replace=True')}, or rename it first."
         )
 
@@ -214,7 +214,7 @@ def _split_parts(dataset: Any) -> dict[str, datasets.Dataset]:
     if isinstance(dataset, datasets.DatasetDict):
         return dict(dataset)
     raise OochubError(
-        f"challenge takes a Dataset or a DatasetDict, got {type(dataset).__name__}. Load a streamed data set without "
+        f"challenge takes a Dataset or a DatasetDict, got {type(dataset).__name__}. Load a streamed dataset without "
         "streaming=True."
     )
 

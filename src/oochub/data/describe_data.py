@@ -43,9 +43,11 @@ def describe_data(source: str, file: str | Path, *, settings: DataSettings | Non
     """
     place, target = Path(source).expanduser().resolve(), Path(file).expanduser().absolute()
     if target.name != NAME:
-        raise OochubError(f"A declaration is read from a file of the name {NAME}, got {target.name}. Name it so.")
+        raise OochubError(f"The declaration must be named {NAME}, got {target.name}.")
     if target.exists():
-        raise OochubError(f"{target} is there already, and people change such a file. Move it away to describe anew.")
+        raise OochubError(
+            f"{target} already exists and may contain manual edits. Move or delete it to generate a new one."
+        )
     folder = target.parent.resolve()
     if not place.exists() or not place.is_relative_to(folder):
         raise OochubError(f"{NAME} stands beside its data or above them, but {source} is not in {folder}.")
@@ -54,7 +56,7 @@ def describe_data(source: str, file: str | Path, *, settings: DataSettings | Non
     data, first, record = opened.rows, opened.first, opened.record
     columns = {**settings.named, **opened.guessed}
     lines = [
-        "# A first declaration by `oochub build --describe`. Correct it: an empty text says nothing.",
+        "# A first declaration by `oochub build --describe`. Fix it: an empty text says nothing.",
         f"title = {_quote(place.stem if place.is_file() else place.name)}",
         'summary = ""  # one sentence: what is out of context here',
         'version = "1.0.0"',
@@ -108,7 +110,7 @@ def _describe_sides(data: Mapping[str, datasets.Dataset]) -> list[str]:
     else:
         return [
             "",
-            "# Nothing says what surrounds each thing, so there are no sides: name a context, then describe again.",
+            "# No context column was found, so there are no sides: name a context, then describe again.",
         ]
     titles = (("inside", words[0]), ("outside", words[1]), ("inside_title", words[0]), ("outside_title", words[1]))
     return [
@@ -121,7 +123,7 @@ def _describe_sides(data: Mapping[str, datasets.Dataset]) -> list[str]:
         "",
         "[words]  # as they follow a number: right 97 times in 100 ...",
         *(f"{key} = {_quote(text)}" for key, text in titles),
-        'cause = "context"  # what a model relies on that does worse there; leave it out if those rows may be harder',
+        'cause = "context"  # what a model relies on that does worse there; remove it if those rows may be harder',
     ]
 
 

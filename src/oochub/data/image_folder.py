@@ -252,7 +252,7 @@ def _read_tables(files: ImageFiles, paths: Sequence[str], named: Mapping[str, st
             yield path, schema.empty_table() if not schema.names else _concat(read_csv_tables(table, schema), schema)
         return
     if files.archives is not None and not paths[0].endswith(".jsonl"):
-        raise OochubError(f"{files.place} holds {paths[0]}, which is read from a folder only. Unpack the archive.")
+        raise OochubError(f"{files.place} contains {paths[0]}, which is read from a folder only. Unpack the archive.")
     reader = SimpleNamespace(config=SimpleNamespace(filters=None, features=None))
     for path in paths:
         if files.archives is not None:

@@ -76,7 +76,7 @@ def load(
     if not isinstance(source, str | PathLike):
         raise OochubError(
             f"load takes the name of a benchmark, a path, or an id on the Hub, got a {type(source).__name__}, "
-            f"{source!r:.60}. Pass a data set that is already loaded straight to oochub.predict or oochub.audit."
+            f"{source!r:.60}. Pass a dataset that is already loaded straight to oochub.predict or oochub.audit."
         )
     check_parameters(load, {"num_proc": num_proc}, kind="argument of load")
     loaded = open_data(source, data, num_proc=num_proc, guess=("label", "context")).rows
@@ -112,14 +112,14 @@ def open_data(
     if not isinstance(given, str | PathLike):
         unread = next(iter(settings.given()), None)
         if unread is not None:
-            raise OochubError(f"{unread}= applies only if source is a path or a name; this data set is already loaded.")
+            raise OochubError(f"{unread}= applies only if source is a path or a name; this dataset is already loaded.")
         return DataSource(given=given, rows=check_data_set(given))
     name = str(given)
     if is_benchmark(name):
         taken = [role for role in settings.named if role != "context"]
         if taken:
             words = choose_wording(f"{taken[0]}=", f"--{taken[0]}-column")
-            raise OochubError(f"{name} has its own {taken[0]}: leave out {words}, which is for your own data.")
+            raise OochubError(f"{name} defines its own {taken[0]}. Remove {words}; it only applies to custom data.")
         source = DataSource(given=name, rows=load_benchmark(name, settings, num_proc=num_proc, check=check), name=name)
         is_whole = not settings.context and not settings.usual
         return source if is_whole else make_user_data(source, settings, guess=guess)
@@ -147,7 +147,7 @@ def load_benchmark(
     config, options = settings.config, settings.options or {}
     benchmark, named = split_name(source)
     if config is not None and named and config != named:
-        raise OochubError(f"{source} names the config {named}, but config is {config!r}. Give one of them.")
+        raise OochubError(f"{source} names the config {named}, but config is {config!r}. Pass one of them.")
     get_builder_class(benchmark).checked_options(options)
     chosen = get_builder_class(benchmark).checked_config(config or named or None)  # a name alone might mean a folder
     builder = make_benchmark_builder(benchmark, chosen, data_dir=settings.data_dir, options=options)

@@ -82,9 +82,9 @@ def open_source(
             number outside its classes; what `check` raises.
     """
     benchmarks = ", ".join(catalog.names("benchmark"))
-    hint = f"Give benchmark/config ({benchmarks}), a folder of images, a Parquet, CSV, JSON or .tar file, or a Hub id."
+    hint = f"Pass BENCHMARK/CONFIG ({benchmarks}), a folder of images, a Parquet, CSV, JSON or .tar file, or a Hub id."
     if not source.strip():
-        raise OochubError(f"No data set is named. {hint}")
+        raise OochubError(f"No dataset is named. {hint}")
     check_source(source, kind="dataset", hint=hint, also=catalog.names("benchmark"))
     place, config = Path(source).expanduser().absolute(), settings.config
     given = dict(settings.options or {})
@@ -114,7 +114,7 @@ def open_source(
     if isinstance(loaded, datasets.Dataset):
         loaded = datasets.DatasetDict({str(loaded.split or "train"): loaded})
     if not sum(loaded.num_rows.values()):
-        raise OochubError(f"{source} holds no rows. {hint}")
+        raise OochubError(f"{source} contains no rows. {hint}")
     loaded = drop_build_column(unpack_samples(loaded))
     if opened.origin is not None:
         for part in loaded.values():
@@ -223,15 +223,15 @@ def _explain_fault(error: BaseException, source: str, place: Path, hint: str) ->
     fault = None if place.exists() else explain_connection_fault(error)
     if fault is not None:
         return OochubError(
-            f"Could not load {source}: the Hub could not be reached, or did not answer as expected "
-            f"({hide_token(fault)}). Check the connection and try again: what has arrived is not fetched again."
+            f"Could not load {source}: the Hub could not be reached or returned an unexpected response "
+            f"({hide_token(fault)}). Check the connection and try again: finished downloads are kept."
         )
     cause = error.__cause__ if isinstance(error, DatasetGenerationError) and error.__cause__ else error
     why = hide_token(str(cause) or type(cause).__name__).strip().rstrip(".")
     passes = choose_wording("options= passes", "--option passes")
     return OochubError(
-        f"Could not load {source}: {why}. It is read as datasets.load_dataset reads it, "
-        f"and {passes} on what that takes. {'Correct the file.' if place.is_file() else hint}"
+        f"Could not load {source}: {why}. It is read as datasets.load_dataset reads it, and {passes} on what that "
+        f"takes. {'Fix the file.' if place.is_file() else hint}"
     )
 
 
@@ -411,7 +411,7 @@ def _collect_texts(value: Any) -> Iterator[str]:
 def _points_elsewhere(source: str, path: str) -> OochubError:
     return OochubError(
         f"The card of {source} names data from elsewhere, {path[:200]!r}, which are not read. Load them by their own "
-        "path, or correct the card."
+        "path, or fix the card."
     )
 
 
@@ -441,7 +441,7 @@ def _check_class_numbers(data: Mapping[str, datasets.Dataset]) -> None:
                     row = f"row {pc.index(table.column(name), number.as_py()).as_py()} of " if is_plain else ""
                     raise OochubError(
                         f"{name} is {number.as_py()} in {row}split {split}, but there are {feature.num_classes} "
-                        "classes, numbered from 0. Correct it, or leave the row out; -1 stands for no class."
+                        "classes, numbered from 0. Fix the value or remove the row; -1 means no class."
                     )
 
 

@@ -62,8 +62,8 @@ class Shard:
         size = path.stat().st_size
         if size != self.filesize:
             raise OochubError(
-                f"The shard {path} has {size:,} bytes, and {INDEX} beside it says {self.filesize:,}: it is cut short, "
-                f"or of another build. {_AGAIN}"
+                f"The shard {path} has {size:,} bytes, and {INDEX} beside it says {self.filesize:,}: it is truncated "
+                f"or belongs to another build. {_AGAIN}"
             )
         return path
 
@@ -78,7 +78,7 @@ class Shard:
             digest = hashlib.file_digest(content, "sha256").hexdigest()
         if digest != self.sha256:
             raise OochubError(
-                f"The shard {path} was damaged, or is of another build: its bytes do not fit {INDEX} beside it. "
+                f"The shard {path} is corrupted, or belongs to another build: its checksum does not match {INDEX}. "
                 f"{_AGAIN}"
             )
         return path
@@ -168,7 +168,7 @@ def find_shard_folder(place: Path, config: str | None) -> Path | None:
         return None
     if config is None and len(found) > 1:
         named = choose_wording("config=")
-        raise OochubError(f"{place} has several configurations: {', '.join(sorted(found))}. Name one with {named}.")
+        raise OochubError(f"{place} has several configs: {', '.join(sorted(found))}. Choose one with {named}.")
     if config is not None and config not in found:
         raise unknown_name(f"configuration of {place}", config, found)
     return found[config] if config is not None else next(iter(found.values()))
@@ -243,7 +243,7 @@ def _check_names(feature: Any) -> None:
     elif isinstance(feature, List | LargeList):
         _check_names(feature.feature)
     elif isinstance(feature, ClassLabel) and not all(isinstance(name, str) for name in feature.names or ()):
-        raise TypeError("a name of a class is no text")
+        raise TypeError("a name of a class is not a text")
 
 
 _ROWS = 100  # of a table: with images of 65 kB, 7 MB
@@ -388,7 +388,7 @@ def _read_content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     file = archive.extractfile(member)
     content = b"" if file is None else file.read()
     if len(content) < member.size:
-        raise OochubError(f"{member.name} is cut short.")
+        raise OochubError(f"{member.name} is truncated.")
     return content
 
 

@@ -153,7 +153,7 @@ def _read_tables(files: Iterable[Path], schema: pa.Schema) -> Iterator[pa.Table]
         for batch in _read_batches(file):
             if batch.schema.names != schema.names:
                 raise OochubError(
-                    f"{file} has the columns {', '.join(batch.schema.names)}, but another file of the data set "
+                    f"{file} has the columns {', '.join(batch.schema.names)}, but another file of the dataset "
                     f"{', '.join(schema.names)}. Give all files the same columns."
                 )
             yield pa.Table.from_arrays(
@@ -305,16 +305,14 @@ def _read_frames(file: CsvFile, separator: str | None) -> Iterator[pd.DataFrame]
                 )
             yield frame
     except (ValueError, OSError, pd.errors.EmptyDataError) as error:  # of pandas: no table, no UTF-8
-        raise OochubError(
-            f"{file.name} cannot be read as CSV: {str(error).strip().rstrip('.')}. Correct it."
-        ) from error
+        raise OochubError(f"{file.name} cannot be read as CSV: {str(error).strip().rstrip('.')}. Fix it.") from error
 
 
 def _check_header(name: str, columns: Sequence[str], separator: str) -> None:
     for other, word in _SEPARATORS.items():
         if len(columns) == 1 and other in columns[0] and other != separator:
             given = choose_wording('options={"sep": ";"}', "--option sep=';'").replace(";", other)
-            instead = "Save it with commas" if name.rpartition("/")[2].startswith("metadata.") else f"Give {given}"
+            instead = "Save it with commas" if name.rpartition("/")[2].startswith("metadata.") else f"Pass {given}"
             raise OochubError(
                 f"{name} is separated by {word}, not by commas: its first line is {columns[0][:60]!r}. {instead}."
             )

@@ -129,18 +129,18 @@ def _list_members(archive: Path) -> Iterator[_Member]:
                 parts = member.name.removeprefix("./").split("/")
                 where = f"{member.name!r} at byte {member.offset:,}"
                 if member.name.startswith("/") or ".." in parts or "\\" in member.name:
-                    raise OochubError(f"{archive} holds {where}, a path that points outside it. {_AGAIN}")
+                    raise OochubError(f"{archive} contains {where}, a path that points outside it. {_AGAIN}")
                 if member.offset <= last or member.size < 0:
-                    raise OochubError(f"{archive} is damaged: the header of {where} points backwards. {_AGAIN}")
+                    raise OochubError(f"{archive} is corrupted: the header of {where} points backwards. {_AGAIN}")
                 last = member.offset
                 if member.isdir() or any(part.startswith((".", "__")) for part in parts if part != "."):
                     continue
                 if not member.isreg() or member.issparse():
-                    raise OochubError(f"{archive} holds {where}, which is no plain file. Pack plain files.")
+                    raise OochubError(f"{archive} contains {where}, which is not a plain file. Pack plain files.")
                 name = "/".join(part for part in parts if part != ".")
                 if name in names:
                     raise OochubError(
-                        f"{archive} holds {name!r} twice, at bytes {names[name]:,} and {member.offset:,}. Keep one."
+                        f"{archive} contains {name!r} twice, at bytes {names[name]:,} and {member.offset:,}. Keep one."
                     )
                 names[name] = member.offset
                 yield _Member(name, archive, member.offset, member.offset_data, member.size)
@@ -150,7 +150,7 @@ def _list_members(archive: Path) -> Iterator[_Member]:
     except _BROKEN as error:
         at = getattr(opened, "offset", 0) if "opened" in locals() else 0
         raise OochubError(
-            f"{archive} is damaged or no tar archive: at byte {at:,}, {str(error).partition(':')[0]}. If it is "
+            f"{archive} is corrupted or not a tar archive: at byte {at:,}, {str(error).partition(':')[0]}. If it is "
             "compressed, but not by gzip, bzip2 or xz, decompress it. Else write it again."
         ) from error
 

@@ -194,7 +194,7 @@ def _check_lengths(names: tuple[str, ...], places: Sequence[NDArray[Any]], split
             name = names[codes[np.argmax(long[codes])]]
             raise OochubError(
                 f"{title} holds a text of {len(name):,} characters, {name[:40]!r}..., in "
-                f"{format_first_rows(long[codes])} of split {split}, but a name has at most {LONGEST_NAME:,}. Name "
+                f"{format_first_rows(long[codes])} of split {split}, but a name has at most {LONGEST_NAME:,}. Choose "
                 "another column, or shorten these."
             )
 
@@ -235,8 +235,8 @@ def _check_values(array: pa.Array, title: str, split: str) -> None:
     wrong = np.asarray(missing.to_numpy(zero_copy_only=False), bool)
     if wrong.any():
         raise OochubError(
-            f"{title} has no value in {format_first_rows(wrong)} of split {split}. Fill it in, with a name such as "
-            "'unknown' if it is not known, or leave these rows out."
+            f"{title} has no value in {format_first_rows(wrong)} of split {split}. Fill in a value (such as "
+            "'unknown') or remove these rows."
         )
 
 
@@ -253,7 +253,7 @@ def _read_values(array: pa.Array, title: str, role: str) -> NDArray[Any]:
     if fractions.any():
         raise OochubError(
             f"{title} holds continuous numbers, first {values[np.argmax(fractions)]:g}, but a {role} must be a name "
-            "or a whole number. Make classes of it first, such as 'near' and 'far', in a separate column."
+            "or a whole number. Bin the values into classes first, such as 'near' and 'far', in a new column."
         )
     return np.asarray(values.astype(np.int64))
 
@@ -330,7 +330,7 @@ def _say_guess(role: str, column: str) -> str:
     "The context is read from the column 'place', the only one that can hold it. Name another with context=."
     """
     name = choose_wording(f"{role}=", f"--{role}-column")
-    return f"The {role} is read from the column {column!r}, the only one that can hold it. Name another with {name}."
+    return f"Using column {column!r} as the {role}, because it is the only candidate. Pass {name} to choose another."
 
 
 def _can_be_class(data: _Parts, name: str) -> bool:
@@ -377,9 +377,9 @@ def name_candidates(parts: Mapping[str, Any]) -> str:
     context = choose_wording("context=", "--context-column")
     listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
     if label is not None:
-        return f" It may be {' or '.join(names)}: name the one that holds it with {context}."
+        return f" It may be {' or '.join(names)}: pass it with {context}."
     options = f"{choose_wording('label=', '--label-column')} and {context}"
-    return f" Columns that may hold the label or the context: {listed}. Name them with {options}."
+    return f" Columns that may hold the label or the context: {listed}. Pass them with {options}."
 
 
 def find_look_alikes(names: Sequence[str]) -> list[list[str]]:
@@ -558,7 +558,7 @@ class UserColumns:
             return None
         named = choose_wording(f"{role}=", f"--{role}-column")
         if not self._is_own:
-            raise OochubError(f"{named} is for own data, and a benchmark declares its own {role}s. Leave it out.")
+            raise OochubError(f"{named} is for custom data, and a benchmark declares its own {role}s. Remove it.")
         roles = [other for other, name in self._settings.named.items() if name == column and other != role]
         roles += [name for name in ("example_id", "image", "label", "context", "challenge") if name == column]
         if roles:
@@ -617,7 +617,7 @@ class UserColumns:
         settings = self._settings
         if settings.usual or (settings.context and not self._is_own):
             what = choose_wording(*(("usual=", "--usual") if settings.usual else ("context=", "--context-column")))
-            raise OochubError(f"The data already have a column challenge, by their own criterion: leave out {what}.")
+            raise OochubError(f"The data already have a column challenge, by their own criterion: remove {what}.")
         column = read_class_column(self.data, "challenge", role="challenge")
         places = np.array([KINDS.index(name) if name in KINDS else -1 for name in column.names])
         for split, codes in column.codes.items():

@@ -113,7 +113,7 @@ def make_user_data(source: DataSource, settings: DataSettings, *, guess: Collect
             f"contexts, which are then compared, with {choose_wording('context=', '--context-column')}."
         )
     elif settings.usual:
-        raise OochubError(f"{choose_wording('usual=')} needs a label and a context. Name their columns.")
+        raise OochubError(f"{choose_wording('usual=')} requires a label column and a context column.")
     else:
         notes = (*notes, *columns.notes)
     if is_own:
@@ -158,7 +158,7 @@ def _find_images(data: datasets.DatasetDict, column: str | None, *, folder: Path
     pictures = [name for name, feature in features.items() if _is_picture(feature)]
     if column is None and "image" not in features and len(pictures) > 1:
         name = choose_wording("image=", "--image-column")
-        raise OochubError(f"There are several columns of images: {', '.join(pictures)}. Name one with {name}.")
+        raise OochubError(f"Found several image columns: {', '.join(pictures)}. Choose one with {name}.")
     chosen = column or ("image" if "image" in features else next(iter(pictures), None))
     if chosen is None:
         return data
@@ -228,8 +228,8 @@ def _check_files(part: datasets.Dataset, column: str, split: str) -> None:
             if not has_bytes and not (path and (isfile(path) or "://" in path or TarMember.of(path))):  # noqa: PTH113
                 where = f"no file at {path[:_SHOWN_PATH]}" if path else "neither bytes nor a path"
                 raise OochubError(
-                    f"The image {column!r} of row {row}, split {split}, has {where}. Correct its path or leave the "
-                    f"row out; to use another column, name it with {choose_wording('image=', '--image-column')}."
+                    f"The image {column!r} of row {row}, split {split}, has {where}. Fix the path or remove the row. "
+                    f"To use another column, pass {choose_wording('image=', '--image-column')}."
                 )
         start += len(chunk)
 
@@ -296,7 +296,7 @@ def _check_ids(array: pa.Array, split: str) -> list[str]:
         if name in seen:
             raise OochubError(
                 f"Rows {seen[name]} and {row} of split {split} have the same example_id, {name!r}. Give each row its "
-                "own, or leave the column out."
+                "own, or remove the column."
             )
         seen[name] = row
     return ids
@@ -323,8 +323,8 @@ def _check_inside(column: ClassColumn, role: str) -> None:
         if (codes < 0).any():
             raise OochubError(
                 f"The {role} is -1, outside its classes, in {int((codes < 0).sum()):,} of {len(codes):,} rows of "
-                f"split {split}, first row {int(np.argmax(codes < 0))}: such a row is neither easy nor hard. Leave "
-                "these rows out."
+                f"split {split}, first row {int(np.argmax(codes < 0))}: such rows are neither easy nor hard. Remove "
+                "them."
             )
 
 

@@ -90,9 +90,13 @@ def make_detection_rows(
 
 def _sum_recall(key: str, sets: Collection[ScoredSet]) -> Recall | None:
     """The recall over the queries of all sets together; None if no set has one."""
-    known = [part.recalls[key] for part in sets if key in part.recalls]
-    queries = sum(recall.queries for recall in known)
-    return Recall(share=sum(each.share * each.queries for each in known) / queries, queries=queries) if known else None
+    recalls = [part.recalls[key] for part in sets if key in part.recalls]
+    queries = sum(recall.queries for recall in recalls)
+    return (
+        Recall(share=sum(recall.share * recall.queries for recall in recalls) / queries, queries=queries)
+        if recalls
+        else None
+    )
 
 
 class PairColumns(NamedTuple):
@@ -109,13 +113,13 @@ def join_pair(inside: ScoredSet, outside: ScoredSet) -> PairColumns:
 
     A set without clusters beside one with them has a cluster a row.
     """
-    known, unknown = ~inside.is_ood, outside.is_ood
-    is_ood = np.repeat([False, True], [known.sum(), unknown.sum()])
-    correct = np.concatenate([inside.correct[known], np.zeros(unknown.sum(), bool)])
+    is_id, unknown = ~inside.is_ood, outside.is_ood
+    is_ood = np.repeat([False, True], [is_id.sum(), unknown.sum()])
+    correct = np.concatenate([inside.correct[is_id], np.zeros(unknown.sum(), bool)])
     scores = {
-        key: np.concatenate([inside.scores[key][known], outside.scores[key][unknown]]) for key in inside.detectors
+        key: np.concatenate([inside.scores[key][is_id], outside.scores[key][unknown]]) for key in inside.detectors
     }
-    parts = [(inside, known), (outside, unknown)]
+    parts = [(inside, is_id), (outside, unknown)]
     if all(part.cluster is None for part, _ in parts):
         return PairColumns(scores, is_ood, correct, None)
     names = [
@@ -213,7 +217,7 @@ def measure_pair(
         if name in without:
             continue
         metric = catalog.get("metric", name)
-        arrays = {each: columns[each] for each in signature(metric).parameters if each in columns}
+        arrays = {parameter: columns[parameter] for parameter in signature(metric).parameters if parameter in columns}
         value = estimate(metric, arrays, cluster=cluster, options=options, resamples=resamples, seed=seed)
         parts = value.items() if isinstance(value, Mapping) else [("", value)]
         metrics |= {f"{title}.{part}" if part else title: each for part, each in parts}
@@ -237,7 +241,7 @@ def choose_pairs(
         if str(part.metadata.config) in named:
             raise OochubError(
                 f"Two of the predictions are for {part.metadata.config}. Detectors take one file per set: predict "
-                "all its splits into one, or leave one out."
+                "all its splits into one, or remove one."
             )
         named[str(part.metadata.config)] = part
     for name in (config for pair in wanted or () for config in pair):
@@ -256,7 +260,7 @@ def choose_pairs(
             )
     if not pairs:
         raise OochubError(
-            "Detectors need rows in and out of distribution (column is_ood, or label -1). Give predictions for both: "
+            "Detectors need rows in and out of distribution (column is_ood, or label -1). Pass predictions for both: "
             + choose_wording(
                 "oochub.evaluate([id_predictions, ood_predictions], detectors=[...]).",
                 "oochub evaluate ID.parquet OOD.parquet --detector NAME.",

@@ -121,16 +121,16 @@ def make_detector(words: str) -> Any:
     """
     name, _, options = words.partition(":")
     kind = catalog.get("detector", name)
-    given: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for option in filter(None, options.split(",")):
         key, equals, value = option.partition("=")
         if not equals:
             raise OochubError(f"Hyperparameters of a detector must be written {name}:key=value,..., got {words!r}.")
-        if key in given:
-            raise OochubError(f"{words!r} gives {key} twice. Give it once.")
-        given[key] = None if value == "none" else parse_value(value, by=f"{key} of {name}")
-    check_parameters(kind, given, kind=f"hyperparameter of {name}")
-    return kind(**given)
+        if key in parameters:
+            raise OochubError(f"{words!r} gives {key} twice. Pass it once.")
+        parameters[key] = None if value == "none" else parse_value(value, by=f"{key} of {name}")
+    check_parameters(kind, parameters, kind=f"hyperparameter of {name}")
+    return kind(**parameters)
 
 
 def make_detector_key(detector: Any) -> str:
@@ -157,15 +157,15 @@ def detector_name(detector: Any) -> str:
 def find_ood_rows(part: Predictions) -> NDArray[np.bool_]:
     """Whether each row is out of distribution (n,): by the column `is_ood`, else by a label of -1."""
     if "is_ood" in part.column_names:
-        given = part.column("is_ood")
-        wrong = [row for row, value in enumerate(given.tolist()) if value not in (True, False)]  # 1 and 0 are such
+        is_ood = part.column("is_ood")
+        wrong = [row for row, value in enumerate(is_ood.tolist()) if value not in (True, False)]  # 1 and 0 are such
         if wrong:
             raise OochubError(
-                f"is_ood must be true or false in each row, or 1 or 0, got {given[wrong[0]]!r} in row {wrong[0]} of "
-                f"{part.metadata.config} ({len(wrong):,} such rows). Correct it, or drop the column: a label of -1 "
-                "then means out of distribution."
+                f"is_ood must be true or false in each row, or 1 or 0, got {is_ood[wrong[0]]!r} in row {wrong[0]} of "
+                f"{part.metadata.config} ({len(wrong):,} such rows). Fix it, or drop the column: a label of -1 then "
+                "means out of distribution."
             )
-        return given.astype(bool)
+        return is_ood.astype(bool)
     outside: NDArray[np.bool_] = part.label < 0
     return outside
 
@@ -189,13 +189,13 @@ def _check_stored(detector: Any, part: Predictions) -> None:
     if "logits" not in part.column_names:
         raise OochubError(
             f"Detectors score classifiers, but the predictions for {config} are of the kind {part.metadata.kind}, "
-            "which has no logits. Give predictions of classes."
+            "which has no logits. Pass predictions of classes."
         )
     missing = [need for need in detector.score_needs if need not in part.column_names]
     if "odin_logits" in missing:
         raise OochubError(
             f"{key} needs odin_logits, which the predictions for {config} lack. Predict with "
-            f"{choose_wording(f'odin={detector.epsilon}')}, or leave epsilon out."
+            f"{choose_wording(f'odin={detector.epsilon}')}, or remove epsilon."
         )
     if missing:
         raise OochubError(
@@ -208,11 +208,11 @@ def _check_stored(detector: Any, part: Predictions) -> None:
     for name, option in (("epsilon", "odin"), ("temperature", "odin_temperature")):
         wanted = getattr(detector, name)
         if used is None or getattr(used, name) != wanted:
-            asked = choose_wording(f"{option}={wanted:g}", f"--{option.replace('_', '-')} {wanted:g}")
+            option_words = choose_wording(f"{option}={wanted:g}", f"--{option.replace('_', '-')} {wanted:g}")
             stated = f"{name}={getattr(used, name):g}" if used is not None else "settings that they do not say"
             raise OochubError(
                 f"{key} has {name} {wanted:g}, but the odin_logits of {config} were made with {stated}. Predict with "
-                f"{asked}, or give the detector the same value."
+                f"{option_words}, or give the detector the same value."
             )
 
 
@@ -220,7 +220,7 @@ def _score_part(part: Predictions, detectors: Mapping[str, Any], classes: Classe
     is_ood, allowed, n = find_ood_rows(part), find_allowed_classes(part, classes), len(part)
     answer, scores = np.empty(n, np.int64), {key: np.empty(n) for key in detectors}
     some, sample = np.linspace(0, n - 1, min(n, _SAMPLED)).astype(int), []
-    needs = {"logits", *(need for each in detectors.values() for need in each.score_needs)}
+    needs = {"logits", *(need for detector in detectors.values() for need in detector.score_needs)}
     for rows, block in part.blocks(*sorted(needs)):
         for key, each in detectors.items():
             scores[key][rows] = each.score(**{need: block[need] for need in each.score_needs})
@@ -296,11 +296,11 @@ def _gather(fitted: dict[str, Any], keys: list[str], reference: Predictions, lay
     share = reference if here.is_alone else reference.take(own)
     vectors = {need for key in keys for need in fitted[key].fit_needs} & {"features", "logits"}
     for rows, block in share.blocks(*sorted(vectors)):
-        given = {**block, "label": share.label[rows], **layer}
+        arrays = {**block, "label": share.label[rows], **layer}
         for key in keys:
             detector = fitted[key]
             if not isinstance(detector, OochubError):
-                fitted[key] = _catch_error(detector.partial_fit, **{need: given[need] for need in detector.fit_needs})
+                fitted[key] = _catch_error(detector.partial_fit, **{need: arrays[need] for need in detector.fit_needs})
 
 
 def _finalize_detectors(gathered: dict[str, Any]) -> dict[str, Any]:
@@ -332,12 +332,15 @@ def _check(key: str, detector: Any, reference: Predictions | None, head: StoredH
     lacking = [need for need in needs if need in _FIT_ROWS and reference is None]
     if lacking:
         raise OochubError(
-            f"{name} must be fitted to the training split ({', '.join(lacking)}). Give "
-            f"{choose_wording('reference=')}: predictions for it with features, by `oochub predict "
-            "... --split train --features`."
+            f"{name} must be fitted to the training split ({', '.join(lacking)}). Pass "
+            f"{choose_wording('reference=')}: predictions for it with features, by `oochub predict ... --split train "
+            "--features`."
         )
-    known = {*(reference.column_names if reference is not None else ()), *(_HEAD_ARRAYS if head is not None else ())}
-    missing = [need for need in needs if need not in known]
+    available = {
+        *(reference.column_names if reference is not None else ()),
+        *(_HEAD_ARRAYS if head is not None else ()),
+    }
+    missing = [need for need in needs if need not in available]
     if missing:
         raise OochubError(
             f"{name} needs {', '.join(missing)}. Predict with {choose_wording('features=True')}, which "

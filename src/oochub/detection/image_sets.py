@@ -123,7 +123,7 @@ def choose_detector(scored_sets: Sequence[ScoredSet], name: str | None = None, *
         raise OochubError("There are no scored sets. oochub.detection.detector_scores.score_sets makes them.")
     if len(set(names)) < len(names):
         double = next(name for name in names if names.count(name) > 1)
-        raise OochubError(f"{double} is given twice: {', '.join(names)}. Give one file of predictions for each set.")
+        raise OochubError(f"{double} is given twice: {', '.join(names)}. Pass one file of predictions for each set.")
     keys = list(scored_sets[0].scores)
     if name is None:
         return next((key for key in keys if key != but), keys[0])
@@ -256,7 +256,7 @@ def _scale_to_unit(matrix: NDArray[Any], some: slice | NDArray[np.int64], name: 
     wrong = ~(np.isfinite(largest) & (largest > 0))[:, 0]
     if wrong.any():
         row = np.arange(len(matrix))[some][np.argmax(wrong)]
-        raise OochubError(f"Row {row} of {name} is all zeros or not finite, so it has no direction. Leave it out.")
+        raise OochubError(f"Row {row} of {name} is all zeros or not finite, so it has no direction. Remove it.")
     taken /= largest
     unit: NDArray[np.float64] = taken / np.linalg.norm(taken, axis=1, keepdims=True)
     return unit
@@ -277,7 +277,7 @@ def _read_features(scored: ScoredSet, embedding: Sequence[Predictions] | None) -
         configs = ", ".join(str(part.metadata.config) for part in embedding)
         lacks = "has no features" if parts and parts[0].features is None else f"occurs {len(parts)} times"
         raise OochubError(
-            f"The embedding of {scored.name} {lacks}; given: {configs}. Give one file with features for each set."
+            f"The embedding of {scored.name} {lacks}; given: {configs}. Pass one file with features for each set."
         )
     row_of = {key: row for row, key in enumerate(_list_keys(parts[0]))}
     missing = [key for key in _list_keys(scored.predictions) if key not in row_of]

@@ -126,8 +126,8 @@ def _probe_rows(inside: ScoredSet, outside: ScoredSet, resamples: int, seed: int
     values = means(*once) if m else np.full((len(ranked), 3), np.nan)
     generator, drawn = np.random.default_rng(seed), np.full((resamples, len(ranked), 3), np.nan)
     for k in range(resamples):
-        if min(each.size for each in units) > 1:
-            drawn[k] = means(*(each.drawn(generator) for each in units))
+        if min(unit.size for unit in units) > 1:
+            drawn[k] = means(*(unit.drawn(generator) for unit in units))
         bar.update()
 
     def estimate(of: Any) -> Estimate:
@@ -180,12 +180,12 @@ def _list_units(part: ScoredSet, rows: NDArray[np.bool_]) -> _Units:
 
 
 def _estimate(value: Any, drawn: NDArray[np.float64], units: Sequence[_Units]) -> Estimate:
-    (m, n), counts = (len(each.of) for each in units), [each.size for each in units]
+    (m, n), counts = (len(unit.of) for unit in units), [unit.size for unit in units]
     what = "both sets" if counts == [m, n] else f"{counts[0]} and {counts[1]} clusters"
     method = f"percentile bootstrap of {what}, {len(drawn)} resamples"
     if min(counts) > 1:
         low, high = np.quantile(drawn, (_TAIL, 1 - _TAIL))
-        warning = next((each.warning for each in units if each.warning), None)
+        warning = next((unit.warning for unit in units if unit.warning), None)
         return Estimate(float(value), low=low, high=high, n=m, method=method, reason=warning)
     things = "pictures" if counts == [m, n] else "clusters"
     few = f"{counts[0]} and {counts[1]} {things}: too few"

@@ -77,7 +77,7 @@ def evaluate(
 
     >>> evaluate([])
     Traceback (most recent call last):
-    oochub.errors.OochubError: There are no predictions. Give at least one Predictions or the path of one.
+    oochub.errors.OochubError: There are no predictions. Pass at least one Predictions or the path of one.
     """
     parts, settings = check_inputs(predictions, settings)
     if not isinstance(loading or {}, Mapping):
@@ -184,11 +184,11 @@ def _read_rows(settings: EvaluationSettings) -> RowsFile | None:
     rows, unseen = choose_wording("rows="), choose_wording("unseen=True")
     if settings.rows is None:
         if settings.unseen:
-            raise OochubError(f"{unseen} tests the rule of a file of rows. Name the file with {rows}.")
+            raise OochubError(f"{unseen} tests the rule of a file of rows. Pass the file with {rows}.")
         return None
     if settings.detectors:
         named = choose_wording("detectors=", "--detector")
-        raise OochubError(f"Detectors compare whole sets, not chosen rows. Leave out {named} or {rows}.")
+        raise OochubError(f"Detectors compare whole sets, not chosen rows. Remove {named} or {rows}.")
     file = RowsFile.read(settings.rows)
     if settings.unseen:
         file.parse_rule()
@@ -304,7 +304,7 @@ def _write_notes(evaluated: EvaluationRows, allowed: NDArray[np.int64] | None, c
     outside = int((~(evaluated.known | chose.left_out)).sum())
     if outside:
         where = "outside the label set" if evaluated.predictions.output.one_answer else "without a known label"
-        notes.append(f"{outside:,} rows {where} are left out")
+        notes.append(f"{outside:,} rows {where} are skipped")
     return tuple(notes)
 
 

@@ -56,7 +56,9 @@ def join_columns(predictions: Predictions, path: Path) -> Predictions:
     """
     bridge = find_bridge(path)
     if bridge is None:
-        raise OochubError(f"{path} is of no program that oochub reads columns of. `oochub list bridge` names them.")
+        raise OochubError(
+            f"{path} is of no program that oochub reads columns of. Run `oochub list bridge` to list them."
+        )
     table = bridge.read_columns(path)
     ours = {*RESERVED, predictions.output.label_column, *predictions.output.columns}
     names = [name for name in table.column_names if name not in _NO_COLUMNS]
@@ -126,8 +128,9 @@ def _check_labels(joined: Predictions, path: Path) -> None:
     if wrong:
         row = wrong[0]
         raise OochubError(
-            f"{path} says that row {joined.rows.column('example_id')[row]} was given the label {given[row]}, but it is "
-            f"{names[label[row]]} ({len(wrong):,} rows differ). Give the issues of these predictions, in their order."
+            f"{path} says that row {joined.rows.column('example_id')[row]} was given the label {given[row]}, but it "
+            f"is {names[label[row]]} ({len(wrong):,} rows differ). Pass the issues of these predictions, in their "
+            "order."
         )
 
 
@@ -248,16 +251,16 @@ benchmark=.
         given = {"model_name": model_name, "probabilities": probabilities, **loading}
         if read := [name for name, value in given.items() if value]:
             words = choose_wording(f"{read[0]}=", _FLAGS.get(read[0], f"--{read[0].replace('_', '-')}"))
-            raise OochubError(f"{words} needs {choose_wording('benchmark=')}. Give both, or leave both out.")
+            raise OochubError(f"{words} requires {choose_wording('benchmark=')}. Pass both, or remove both.")
         beside = [path for path in paths if is_beside(path)]
         parts = [part for part in parts if isinstance(part, Predictions) or Path(part) not in beside]
         if answers := [path for path in paths if path not in beside and _holds_answers(path)]:
             name = choose_wording("benchmark=")
             raise OochubError(
-                f"{answers[0]} holds answers, but does not say which data they are for. Name the data with {name}."
+                f"{answers[0]} contains answers but not the dataset that they belong to. Pass the dataset with {name}."
             )
         if beside and not parts:
-            raise OochubError(f"{beside[0]} holds columns beside predictions. Give a file of predictions as well.")
+            raise OochubError(f"{beside[0]} holds columns beside predictions. Pass a file of predictions as well.")
         opened = [part if isinstance(part, Predictions) else Predictions.load(part) for part in parts]
         for path in beside:
             opened = [join_columns(part, path) for part in opened]
@@ -266,7 +269,7 @@ benchmark=.
     from oochub.exchange.answers_file import join_answers, read_answers
 
     if len(paths) < len(parts):
-        raise OochubError("These predictions say themselves what data they are for. Leave out benchmark=.")
+        raise OochubError("These predictions already record their dataset. Remove benchmark=.")
     files = [read_answers(path, model_name=model_name) for path in paths]  # before the data, which may take minutes
     data = benchmark if isinstance(benchmark, Mapping) else load(benchmark, **loading)
     return [join_answers(file, data, model_name=model_name, probabilities=probabilities) for file in files]

@@ -210,7 +210,7 @@ def select_rows(predictions: Predictions, file: RowsFile) -> SelectedRows:
     numbers, unknown = _find_numbers(predictions, file)
     if unknown:
         raise _refuse_unknown(predictions, file, unknown)
-    return _take(predictions, numbers, file, tested=None, note="after looking at the answers")
+    return _take(predictions, numbers, file, tested=None, note="after looking at the predictions")
 
 
 def select_by_rule(predictions: Predictions, file: RowsFile, declared: Benchmark, sampling: Sampling) -> SelectedRows:
@@ -233,7 +233,7 @@ def select_by_rule(predictions: Predictions, file: RowsFile, declared: Benchmark
     if not predictions.output.one_answer:
         raise OochubError(
             f"A rule is tested by right and wrong answers, but these are of the kind {predictions.metadata.kind}. "
-            f"Score the named rows themselves: leave out {choose_wording('unseen=True')}."
+            f"Score the named rows themselves: remove {choose_wording('unseen=True')}."
         )
     unseen, by = _leave_out_seen(predictions, file, declared)
     evaluated, _ = make_evaluation_rows(

@@ -1,4 +1,4 @@
-"""One binary task of a data set, or of predictions, that hold every task at once.
+"""One binary task of a dataset, or of predictions, that hold every task at once.
 
 And a report for each of many tasks from one file of predictions.
 """
@@ -72,7 +72,7 @@ def _select_from_dataset(data: datasets.Dataset, name: str) -> datasets.Dataset:
     record = BuildRecord.of(data.info)
     if record is None:
         raise OochubError(
-            "This data set has no build record, so its contexts are unknown. Load it with "
+            "This dataset has no build record, so its contexts are unknown. Load it with "
             'load_dataset("nooch", "all", data_dir=...).'
         )
     _check(record.benchmark, record.config, data.column_names)

@@ -103,7 +103,7 @@ def read_answers(path: str | Path, *, model_name: str | None = None) -> AnswersF
     if twice:
         raise OochubError(f"{path} has the column {twice[0]!r} twice. Rename or drop one.")
     if not table.num_rows:
-        raise OochubError(f"{path} holds no rows. It needs one for each example.")
+        raise OochubError(f"{path} contains no rows. It needs one for each example.")
     return AnswersFile(name=path.name, sha256=hashlib.sha256(content).hexdigest(), table=table)
 
 
@@ -121,7 +121,7 @@ def _read_parquet(path: Path, content: bytes) -> pa.Table:
     table = read_parquet(path).table
     if _OURS in (table.schema.metadata or {}):
         raise OochubError(
-            f"{path} was written by oochub and says itself what data it is for. Evaluate it without a benchmark."
+            f"{path} was written by oochub and already records its dataset. Evaluate it without a benchmark."
         )
     return table
 
@@ -213,11 +213,11 @@ def join_answers(
         problems.append(f"it has no column example_id, only {', '.join(file.table.column_names[:8])}")
     rows = [f"row {k}" for k in range(file.table.num_rows)] if ids is None else ids
     columns = GivenColumns(file.table, rows, problems)
-    found = len(problems)
+    n_problems = len(problems)
     answers = kind.given(columns, names)
-    if answers is None and len(problems) == found:  # nothing that this kind takes
+    if answers is None and len(problems) == n_problems:  # nothing that this kind takes
         kind, answers = _find_other_kind(kind, columns, names)
-    if answers is None and len(problems) == found:
+    if answers is None and len(problems) == n_problems:
         problems.append(f"it holds no answers: it needs {kind.taken or 'another kind of output'}")
     joined = None if ids is None else _join_data(file, data, ids, problems)
     table = None if joined is None else _read_rows(data, joined.splits, kind, names)
@@ -293,7 +293,7 @@ def _find_kind(part: datasets.Dataset) -> Output:
         truths = sorted({get_output(each).label_column for each in catalog.names("output")})
         name = choose_wording('loading={"label": ...}', "--label-column")
         raise OochubError(
-            f"These data have no labels to compare answers with: no column {' or '.join(truths)}. Name it with {name}."
+            f"These data have no labels to compare answers with: no column {' or '.join(truths)}. Pass it with {name}."
         )
     return get_output(name)
 
@@ -304,9 +304,9 @@ def _find_other_kind(
     """A kind of the same truth that says less and finds its answers; else the kind that was asked."""
     kinds = [get_output(name) for name in catalog.names("output")]
     for other in (each for each in kinds if each.rank < kind.rank and isinstance(each, type(kind))):
-        found = len(columns.problems)
+        n_problems = len(columns.problems)
         answers = other.given(columns, names)
-        if answers is not None or len(columns.problems) > found:
+        if answers is not None or len(columns.problems) > n_problems:
             return other, answers
     return kind, None
 
@@ -373,16 +373,16 @@ def _find_splits(known: Mapping[str, list[str]], ids: list[str], problems: list[
     """The splits that the ids are of."""
     given = set(ids)
     of_split = {split: given & set(every) for split, every in known.items()}
-    found = {split: these for split, these in of_split.items() if these}
-    if not found:
+    splits = {split: these for split, these in of_split.items() if these}
+    if not splits:
         theirs = next(iter(known.values()))
         problems.append(
             f"none of its ids are in these data: it has {_list_first(ids)}, they have {_list_first(theirs)}"
         )
-    elif sum(map(len, found.values())) > len(set().union(*found.values())):
-        problems.append(f"some ids are in several of the splits {', '.join(found)}: add a column split")
+    elif sum(map(len, splits.values())) > len(set().union(*splits.values())):
+        problems.append(f"some ids are in several of the splits {', '.join(splits)}: add a column split")
         return []
-    return list(found)
+    return list(splits)
 
 
 def _find_named_splits(known: Mapping[str, list[str]], named: list[str], problems: list[str]) -> list[str]:
@@ -404,18 +404,18 @@ def _check_truth(
 ) -> None:
     """That the truth in the file, where it says one, is that of the benchmark."""
     try:
-        given = kind.given_label(columns, names)[rows]
+        labels = kind.given_label(columns, names)[rows]
     except OochubError as error:
         columns.problems.append(f"its {kind.label_column} cannot be compared: {error}")
         return
     truth = kind.label(table, names)
-    differs = ~np.isclose(given, truth, rtol=_TOLERANCE, atol=0, equal_nan=True)
-    wrong = kind.known(given) & (differs.any(axis=1) if differs.ndim == 2 else differs)
+    differs = ~np.isclose(labels, truth, rtol=_TOLERANCE, atol=0, equal_nan=True)
+    wrong = kind.known(labels) & (differs.any(axis=1) if differs.ndim == 2 else differs)
     if wrong.any():
         first = int(np.argmax(wrong))
         words = [
             names[int(each)] if kind.one_answer and 0 <= each < len(names) else str(each)
-            for each in (given[first], truth[first])
+            for each in (labels[first], truth[first])
         ]
         problem = f"{_count(np.flatnonzero(wrong), 'label is not that', 'labels are not those')} of the data"
         columns.problems.append(f"{problem}, first {table['example_id'][first]}: {words[0]}, but it is {words[1]}")
@@ -427,7 +427,7 @@ def _count(found: Sequence[Any] | NDArray[Any] | pd.Index, one: str, many: str) 
 
 def _list_first(texts: Any) -> str:
     """The first few, in words."""
-    shown = [" of ".join(reversed(each)) if isinstance(each, tuple) else str(each) for each in list(texts[:_SHOWN])]
+    shown = [" of ".join(reversed(text)) if isinstance(text, tuple) else str(text) for text in list(texts[:_SHOWN])]
     return ", ".join(shown)
 
 

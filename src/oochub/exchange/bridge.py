@@ -111,7 +111,7 @@ class Bridge(ABC):
         Raises:
             OochubError: A file that is damaged, or holds no such columns.
         """
-        raise OochubError(f"{path} holds answers of {self.title}. Name the data that they are for with --benchmark.")
+        raise OochubError(f"{path} contains answers of {self.title}. Name the data that they are for with --benchmark.")
 
     def check(self, predictions: "Predictions") -> None:
         """Checks that predictions can be written, before the first slow step.

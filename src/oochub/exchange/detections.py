@@ -62,7 +62,7 @@ class Detections:
 
     def to_table(self) -> pa.Table:
         """A row for each box; `from_table` is the inverse."""
-        said = {"name": self.name, "are_fractions": self.are_fractions, "class_names": self.class_names}
+        facts = {"name": self.name, "are_fractions": self.are_fractions, "class_names": self.class_names}
         table = pa.table(
             {
                 "example_id": pa.array(self.images, pa.string()),
@@ -72,21 +72,21 @@ class Detections:
                 "score": pa.array(self.scores),
             }
         )
-        return table.replace_schema_metadata({_SAID: json.dumps(said)})
+        return table.replace_schema_metadata({_SAID: json.dumps(facts)})
 
     @classmethod
     def from_table(cls, table: pa.Table) -> "Detections":
         """The boxes of a table that `to_table` made."""
-        said = json.loads(table.schema.metadata[_SAID])
+        facts = json.loads(table.schema.metadata[_SAID])
         return cls(
-            name=said["name"],
+            name=facts["name"],
             images=table.column("example_id").to_pylist(),
             places=table.column("place").to_pylist(),
             categories=table.column("category").to_numpy(),
             boxes=table.column("box").combine_chunks().flatten().to_numpy().reshape(-1, 4),
             scores=table.column("score").to_numpy(),
-            are_fractions=said["are_fractions"],
-            class_names=None if said["class_names"] is None else tuple(said["class_names"]),
+            are_fractions=facts["are_fractions"],
+            class_names=None if facts["class_names"] is None else tuple(facts["class_names"]),
         )
 
     def fit(self, data: Mapping[str, datasets.Dataset]) -> BridgedAnswers:
@@ -110,11 +110,11 @@ class Detections:
         called = "the data" if record is None else f"{record.benchmark}/{record.config}"
         if not kind.is_truth_of(some.features or {}):
             raise OochubError(
-                f"{self.name} holds boxes, but there is no column boxes in {called} to compare them with. Name data "
-                "that have one, such as nooch/boxes_car, or give answers of another kind."
+                f"{self.name} contains boxes, but there is no column boxes in {called} to compare them with. Name "
+                "data that have one, such as nooch/boxes_car, or give answers of another kind."
             )
         problems: list[str] = []
-        asked = self._find_classes(record, tuple(kind.class_names(some) or ()), problems)
+        classes = self._find_classes(record, tuple(kind.class_names(some) or ()), problems)
         split, row = self._find_images(data, problems)
         boxes = self.boxes
         if not problems:
@@ -127,13 +127,13 @@ class Detections:
         tested = [number for number in covered if names[number] != _TRAIN] or covered
         left_out = int(counts[[number for number in covered if number not in tested]].sum())
         notes = [f"{left_out:,} boxes of {self.name} are in images of {_TRAIN} and were not read"] if left_out else []
-        others = int((asked < 0).sum())
+        others = int((classes < 0).sum())
         if others:
-            notes.append(f"{others:,} of {len(asked):,} boxes of {self.name} are of other classes and were not read")
+            notes.append(f"{others:,} of {len(classes):,} boxes of {self.name} are of other classes and were not read")
         parts = []
         for number in tested:
-            kept = np.flatnonzero((split == number) & (asked >= 0))
-            part = _list_boxes(data[names[number]], kept, row, boxes, self.scores, asked)
+            kept = np.flatnonzero((split == number) & (classes >= 0))
+            part = _list_boxes(data[names[number]], kept, row, boxes, self.scores, classes)
             empty = len(part) - len(np.unique(row[split == number]))
             if empty:
                 notes.append(
@@ -150,15 +150,15 @@ class Detections:
         self, record: BuildRecord | None, wanted: Sequence[str], problems: list[str]
     ) -> NDArray[np.int64]:
         """The place of each box's class among those of the data (d,); -1 of a class that these are not asked for."""
-        known = {} if record is None else read_box_classes(record.benchmark, record.config)
+        box_classes = {} if record is None else read_box_classes(record.benchmark, record.config)
         if self.class_names is not None:
             numbers = {number: name.replace(" ", "_") for number, name in enumerate(self.class_names)}
             named = {name.replace(" ", "_"): place for place, name in enumerate(wanted)}
             if not {*named} & {*numbers.values()}:
                 problems.append(f"it names none of the classes {', '.join(wanted[:5])}, first {self.class_names[0]}")
-        elif known:
-            ordered = sorted(known, key=known.__getitem__)
-            numbers = dict(enumerate(ordered)) if self.are_fractions else {known[name]: name for name in ordered}
+        elif box_classes:
+            ordered = sorted(box_classes, key=box_classes.__getitem__)
+            numbers = dict(enumerate(ordered)) if self.are_fractions else {box_classes[name]: name for name in ordered}
             named = {name: place for place, name in enumerate(wanted)}
         else:
             numbers = dict(enumerate(wanted))
@@ -187,13 +187,13 @@ class Detections:
             for row, file in enumerate(_read_file_names(part)):
                 by_file.setdefault(file, []).append((number, row))
                 by_file.setdefault(file.rpartition(".")[0], []).append((number, row))
-        found: dict[str, tuple[int, int] | None] = {}
+        sizes: dict[str, tuple[int, int] | None] = {}
         several: list[str] = []
         for name in dict.fromkeys(self.images):
             rows = by_id.get(_shorten(name)) or by_file.get(name) or []
             several += [name] if len(rows) > 1 else []
-            found[name] = rows[0] if len(rows) == 1 else None
-        unknown = [name for name, row in found.items() if row is None and name not in several]
+            sizes[name] = rows[0] if len(rows) == 1 else None
+        unknown = [name for name, row in sizes.items() if row is None and name not in several]
         first = next(iter(data.values()))
         files = _read_file_names(first)
         rule = f"an image goes by its example_id, such as {_read_ids(first)[0]}, as text or number" + (
@@ -203,7 +203,7 @@ class Detections:
             if names:
                 which = _count(len(names), "image is", "images are")
                 problems.append(f"{which} {what}, first {names[0][:60]!r}; {rule}")
-        places = np.array([found[name] or (0, 0) for name in self.images], np.int64).reshape(-1, 2)
+        places = np.array([sizes[name] or (0, 0) for name in self.images], np.int64).reshape(-1, 2)
         return places[:, 0], places[:, 1]
 
     def _place_boxes(
@@ -222,8 +222,8 @@ class Detections:
                 sizes[mine] = np.stack([columns["width"], columns["height"]], axis=1)[row[mine]]
         if self.are_fractions and np.isnan(sizes).any():
             problems.append(
-                "its boxes are fractions of images, but the data do not say how large these are: they need the columns "
-                "width and height, in pixels"
+                "its boxes are fractions of images, but the data has no image sizes: it needs the columns width and "
+                "height, in pixels"
             )
             return self.boxes
         boxes = self.boxes * np.tile(sizes, 2) if self.are_fractions else self.boxes
@@ -254,23 +254,23 @@ def read_box_classes(benchmark: str | None, config: str | None) -> Mapping[str, 
 
 def name_classes(predictions: Predictions) -> list[str]:
     """The classes that a file which counts from 0 may hold, in the order of their numbers."""
-    known = read_box_classes(predictions.metadata.benchmark, predictions.metadata.config)
-    is_known = {*predictions.class_names} <= known.keys()
-    return sorted(known, key=known.__getitem__) if is_known else list(predictions.class_names)
+    box_classes = read_box_classes(predictions.metadata.benchmark, predictions.metadata.config)
+    is_known = {*predictions.class_names} <= box_classes.keys()
+    return sorted(box_classes, key=box_classes.__getitem__) if is_known else list(predictions.class_names)
 
 
 def list_classes(predictions: Predictions) -> list[list[int]]:
     """The place of the class of each box of each row among the class names; 0 of data with one class."""
     if "detected_categories" in predictions.column_names:
-        found: list[list[int]] = predictions.rows.column("detected_categories").to_pylist()
-        return found
+        categories: list[list[int]] = predictions.rows.column("detected_categories").to_pylist()
+        return categories
     return [[0] * len(row) for row in predictions.rows.column("scores").to_pylist()]
 
 
 def _check_numbers(path: Path, found: Detections) -> None:
     """That boxes have a size, scores are in [0, 1], and no box stands twice."""
     if not len(found.scores):
-        raise OochubError(f"{path} holds no box, so it names no image. Check that the detector wrote its boxes.")
+        raise OochubError(f"{path} contains no box, so it names no image. Check that the detector wrote its boxes.")
     flat, unfit = (found.boxes[:, 2:] < found.boxes[:, :2]).any(axis=1), ~((found.scores >= 0) & (found.scores <= 1))
     whole = np.concatenate([found.boxes, found.scores[:, None], found.categories[:, None]], axis=1)
     order = np.lexsort([*whole.T, np.unique(found.images, return_inverse=True)[1]])

@@ -37,7 +37,7 @@ def export(
     bridge.check(predictions)
     if bridge.needs_images and data is None:
         raise OochubError(
-            f"{bridge.title} shows the images of the rows, and predictions hold none. Give the data that were "
+            f"{bridge.title} shows the images of the rows, and predictions hold none. Pass the data that were "
             f"predicted with {choose_wording('data=oochub.load(...)', '--data-dir')}."
         )
     images = iter(()) if data is None or not bridge.needs_images else _iterate_images(predictions, data)
@@ -68,11 +68,11 @@ def _iterate_images(predictions: Predictions, data: Mapping[str, datasets.Datase
         part = data.get(split)
         if part is None:
             raise OochubError(
-                f"The data have no split {split}, only {', '.join(data)}. Give those that were predicted."
+                f"The data have no split {split}, only {', '.join(data)}. Pass those that were predicted."
             )
         columns = [name for name, feature in part.features.items() if isinstance(feature, datasets.Image)]
         if not columns:
-            raise OochubError(f"The split {split} of the data has no column of images. Give data with images.")
+            raise OochubError(f"The split {split} of the data has no column of images. Pass data with images.")
         column = "image" if "image" in columns else columns[0]
         ids = part["example_id"][:] if "example_id" in part.column_names else range(len(part))
         places[split] = {str(each): row for row, each in enumerate(ids)}
@@ -81,7 +81,7 @@ def _iterate_images(predictions: Predictions, data: Mapping[str, datasets.Datase
     wanted = list(zip(predictions.column("split"), predictions.column("example_id"), strict=True))
     for split, each in wanted:
         if str(each) not in places[split]:
-            raise OochubError(f"{each} of {split} is not in these data. Give the data that were predicted.")
+            raise OochubError(f"{each} of {split} is not in these data. Pass the data that were predicted.")
     for split, each in wanted:
         stored = parts[split][places[split][str(each)]]["image"]
         yield None if stored is None else _read_image(stored["bytes"], stored["path"])
@@ -89,6 +89,6 @@ def _iterate_images(predictions: Predictions, data: Mapping[str, datasets.Datase
 
 def _read_image(content: bytes | None, path: str | None) -> RowImage:
     content = read_bytes(path or "") if content is None else content
-    found = (suffix for sign, suffix in _SUFFIXES.items() if content.startswith(sign))
+    suffixes = (suffix for sign, suffix in _SUFFIXES.items() if content.startswith(sign))
     is_webp = content[:4] == b"RIFF" and content[8:12] == b"WEBP"
-    return RowImage(content, next(found, ".webp" if is_webp else ".jpg"))
+    return RowImage(content, next(suffixes, ".webp" if is_webp else ".jpg"))

@@ -73,24 +73,26 @@ def match_rows(answers: BridgedAnswers, data: "Mapping[str, datasets.Dataset]") 
     rows = table.to_pylist()
     features = next(iter(data.values())).features
     if ask_each_row(features):
-        found = _match_options(rows, ids, split, data)
+        matches = _match_options(rows, ids, split, data)
     else:
-        found = _match_classes(rows, getattr(features.get("label"), "names", None) or [])
+        matches = _match_classes(rows, getattr(features.get("label"), "names", None) or [])
     columns: dict[str, pa.Array] = {"example_id": pa.array(ids, pa.string())}
     if split is not None:
         columns["split"] = pa.array([split] * len(ids), pa.string())
-    columns["prediction"] = pa.array([number for number, _ in found], pa.int64())
+    columns["prediction"] = pa.array([number for number, _ in matches], pa.int64())
     columns["answer"] = pa.array([(row["answer"] or "")[:_LONGEST] for row in rows], pa.string())
-    truths = [truth for _, truth in found]
+    truths = [truth for _, truth in matches]
     if all(truth != _NONE for truth in truths):
         columns["label"] = pa.array(truths, pa.int64())
-    other = _compare_scores(rows, found)
+    other = _compare_scores(rows, matches)
     return BridgedAnswers(pa.table(columns), answers.model, (*notes, *filter(None, [note, other])))
 
 
 def _compare_scores(rows: Sequence[Mapping[str, object]], found: Sequence[tuple[int, int]]) -> str | None:
     """A note if the program itself judged most answers to be right or wrong against what is read here; else None."""
-    known = [(row["right"], said == truth) for row, (said, truth) in zip(rows, found, strict=True) if truth != _NONE]
+    known = [
+        (row["right"], answer == truth) for row, (answer, truth) in zip(rows, found, strict=True) if truth != _NONE
+    ]
     scored = [(theirs, ours) for theirs, ours in known if theirs is not None]
     other = sum(theirs != ours for theirs, ours in scored)
     if 2 * other <= len(scored):
@@ -107,14 +109,16 @@ def _find_ids(
     given: Sequence[str], data: "Mapping[str, datasets.Dataset]"
 ) -> tuple[str | None, Sequence[str], str | None]:
     """The split if it is known, the ids of the data, and how they were found."""
-    known = {name: _list_ids(part) for name, part in data.items()}
-    if set(given) <= {each for ids in known.values() for each in ids} or not all(each.isdecimal() for each in given):
+    ids_of_split = {name: _list_ids(part) for name, part in data.items()}
+    if set(given) <= {each for ids in ids_of_split.values() for each in ids} or not all(
+        each.isdecimal() for each in given
+    ):
         return None, given, None
     numbers = [int(each) for each in given]
     first = min(numbers)
     if first not in (0, 1) or sorted(numbers) != list(range(first, first + len(numbers))):
         return None, given, None
-    fitting = [name for name, ids in known.items() if len(ids) == len(numbers)]
+    fitting = [name for name, ids in ids_of_split.items() if len(ids) == len(numbers)]
     if len(fitting) > 1:
         raise OochubError(
             f"The answers are numbered, and each of the splits {', '.join(fitting)} has {len(numbers):,} rows. Log the "
@@ -122,7 +126,7 @@ def _find_ids(
         )
     if not fitting:
         return None, given, None
-    ids = known[fitting[0]]
+    ids = ids_of_split[fitting[0]]
     note = f"the answers were numbered, and are taken in the order of the rows of {fitting[0]}"
     return fitting[0], [ids[number - first] for number in numbers], note
 
@@ -142,16 +146,18 @@ def _match_classes(rows: Sequence[Mapping[str, object]], names: Sequence[str]) -
         named = _spell_choice(text, row["choices"])
         return _NONE if named is None else matcher.find(named)
 
-    found = []
+    matches = []
     for row in rows:
         option, choices = row["option"], row["choices"]
         if isinstance(option, int):
-            said = find(choices[option], row) if isinstance(choices, list) else option if option < len(names) else _NONE
+            answer = (
+                find(choices[option], row) if isinstance(choices, list) else option if option < len(names) else _NONE
+            )
         else:
-            said = find(row["answer"], row)
+            answer = find(row["answer"], row)
         truth = _read_number(row, len(names))
-        found.append((said, find(row["target"], row) if truth is None else truth))
-    return found
+        matches.append((answer, find(row["target"], row) if truth is None else truth))
+    return matches
 
 
 def _read_number(row: Mapping[str, object], count: int) -> int | None:
@@ -174,19 +180,19 @@ def _match_options(
     for name, part in data.items():
         if split in (None, name):
             options |= dict(zip(_list_ids(part), part[OPTIONS][:], strict=True))
-    found = []
+    matches = []
     for row, each in zip(rows, ids, strict=True):
         own = options.get(each, ())
         matcher = AnswerMatcher([], own)
         texts = [_spell_choice(row[name], row["choices"]) for name in ("answer", "target")]
-        said, truth = (_NONE if text is None else matcher.find_option(text) for text in texts)
+        answer, truth = (_NONE if text is None else matcher.find_option(text) for text in texts)
         option = row["option"]
         if isinstance(option, int):
-            said = option if option < len(own) else _NONE
+            answer = option if option < len(own) else _NONE
             number = _read_number(row, len(own))
             truth = truth if number is None else number
-        found.append((said, truth))
-    return found
+        matches.append((answer, truth))
+    return matches
 
 
 def _spell_choice(text: object, choices: object) -> str | None:
@@ -200,13 +206,13 @@ def _spell_choice(text: object, choices: object) -> str | None:
     if not isinstance(text, str) or not text.strip():
         return None
     marked = _MARKED.findall(text)
-    said = marked[-1].strip() if marked else text
+    answer = marked[-1].strip() if marked else text
     if not isinstance(choices, list):
-        return said
-    if said.strip() in choices and not said.strip().isupper():
-        return said
-    letters = [part.strip(_AROUND).upper() for part in said.split(",")]
+        return answer
+    if answer.strip() in choices and not answer.strip().isupper():
+        return answer
+    letters = [part.strip(_AROUND).upper() for part in answer.split(",")]
     names = name_options(len(choices))
     if not all(letter in names for letter in letters):
-        return said
+        return answer
     return str(choices[names.index(letters[0])]) if len(letters) == 1 else None

@@ -78,11 +78,13 @@ def push_site(folder: str | Path, to: str, **options: Any) -> Pushed:
 
     >>> push_site("nowhere", "user/board")
     Traceback (most recent call last):
-    oochub.errors.OochubError: nowhere holds no leaderboard site. `oochub leaderboard RESULTS --out nowhere`...
+    oochub.errors.OochubError: nowhere contains no leaderboard site. Run `oochub leaderboard RESULTS --out nowhere`...
     """
     site = Path(folder).expanduser()
     if not site.is_dir() or not any(site.iterdir()) or not SITE.recognizes(site):
-        raise OochubError(f"{site} holds no leaderboard site. `oochub leaderboard RESULTS --out {site}` makes one.")
+        raise OochubError(
+            f"{site} contains no leaderboard site. Run `oochub leaderboard RESULTS --out {site}` to create one."
+        )
     return upload(
         site,
         to,

@@ -70,8 +70,8 @@ def _push_model(
     names = [name for name in names if any(fnmatchcase(name, pattern) for pattern in _PUSHED)]
     if "config.json" not in names or not any(fnmatchcase(name, pattern) for name in names for pattern in _WEIGHTS):
         raise OochubError(
-            f"{source} holds no finished model: config.json and weights as safetensors. `oochub train` writes them; "
-            "the same command finishes an interrupted run."
+            f"{source} does not contain a finished model (config.json and safetensors weights). `oochub train` "
+            "writes them; the same command finishes an interrupted run."
         )
     for name in names:
         if not (source / name).resolve().is_relative_to(source.resolve()):
@@ -138,25 +138,27 @@ def push(
             the Hub refuses or cannot be reached.
     """
     source = str(what)
-    given = {"to": to, "out": out, **data.given(), **asked.given()}
+    options = {"to": to, "out": out, **data.given(), **asked.given()}
 
     def refuse(names: Iterable[str], why: str) -> None:
         """Refuses the options that are not of what is pushed."""
-        unread = next((name for name in names if given.get(name)), None)
+        unread = next((name for name in names if options.get(name)), None)
         if unread is not None:
-            raise OochubError(f"{why}: leave out {choose_wording(f'{unread}=', _FLAGS.get(unread, f'--{unread}'))}.")
+            raise OochubError(f"{why}: remove {choose_wording(f'{unread}=', _FLAGS.get(unread, f'--{unread}'))}.")
 
     if asked.leaderboard is not None:
         from oochub.hub.leaderboard_repository import push_entry
 
         unread = ("to", "revision", "private", "overwrite", "data_dir", *_OF_RESULTS, "configs", "out", "options")
         refuse((*unread, "evaluation_framework"), "Only a leaderboard takes an entry")
-        said = dict(asked.entry or {})
-        return push_entry(source, asked.leaderboard, predictions=asked.predictions, dry_run=asked.dry_run, **said)
+        entry_fields = dict(asked.entry or {})
+        return push_entry(
+            source, asked.leaderboard, predictions=asked.predictions, dry_run=asked.dry_run, **entry_fields
+        )
     refuse(("predictions", "entry"), "No leaderboard is named to send an entry to")
     if to is None:
         option = choose_wording("to='user/name'")
-        raise OochubError(f"Nothing says where to push to. Give {option}; a report may go to a leaderboard instead.")
+        raise OochubError(f"No target repository. Pass {option}; for a report, --leaderboard is an alternative.")
     open_client(to, dry_run=asked.dry_run)
     common: dict[str, Any] = {name: getattr(asked, name) for name in ("private", "revision", "overwrite", "dry_run")}
     if _is_site(source):
@@ -173,7 +175,7 @@ def push(
         refuse((*_OF_DATA, "private", "overwrite"), f"{source} is a report")
         results: dict[str, Any] = {name: getattr(asked, name) for name in _OF_RESULTS}
         return push_results(source, to, revision=asked.revision, dry_run=asked.dry_run, **results)
-    refuse(_OF_RESULTS, f"{source} is no report")
+    refuse(_OF_RESULTS, f"{source} is not a report")
     if kind == "metric":
         from oochub.hub.push_metric import push_metric
 
@@ -203,10 +205,10 @@ def _detect_kind(source: str) -> str:
         return "report"
     if folder.is_dir():
         return "repository"
-    known = ", ".join(catalog.names("benchmark"))
+    benchmarks = ", ".join(catalog.names("benchmark"))
     raise OochubError(
-        f"Nothing to push at {source!r}: it is not a benchmark ({known}), folder, report.json or {_METRIC}NAME. Give "
-        "one, such as the folder of `oochub build`, `oochub challenge` or `oochub train`."
+        f"Nothing to push at {source!r}: it is not a benchmark ({benchmarks}), folder, report.json or {_METRIC}NAME. "
+        "Pass one, such as the folder of `oochub build`, `oochub challenge` or `oochub train`."
     )
 
 

@@ -234,7 +234,7 @@ def _find_span(node: ast.expr) -> tuple[int, int, int, int]:
 def _change_lines(source: _Source, statement: ast.stmt, changes: dict[tuple[int, int, int, int], str]) -> str:
     """The lines of a statement and of its decorators, comments included, with some places changed."""
     decorators = getattr(statement, "decorator_list", [])
-    first = min([statement.lineno, *(each.lineno for each in decorators)])
+    first = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
     lines = source.lines[first - 1 : statement.end_lineno]
     for (line, start, last, end), text in sorted(changes.items(), reverse=True):
         before, after = lines[line - first][:start], lines[last - first][end:]

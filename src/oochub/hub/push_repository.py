@@ -102,7 +102,7 @@ def push_repository(
             message=f"Push {source if benchmark else ', '.join(sorted(only))} with oochub",
             private=private,
             revision=revision,
-            delete=sorted({pattern for card in cards for each in card.folders.values() for pattern in each}),
+            delete=sorted({pattern for card in cards for folder in card.folders.values() for pattern in folder}),
             dry_run=dry_run,
             fitted=partial(_merge_with_remote, cards, records, left_out, evaluation_framework),
             known_by=RECORDS,
@@ -114,7 +114,7 @@ def _check_configs(source: str, configs: Sequence[str]) -> list[str]:
     benchmark, named = split_name(source)
     if named and configs and [named] != list(configs):
         raise OochubError(
-            f"{source} names the config {named}, but {', '.join(configs)} is asked for. Give one of them."
+            f"{source} names the config {named}, but {', '.join(configs)} is asked for. Pass one of them."
         )
     kind = get_builder_class(benchmark)
     allowed = list(kind.builder_configs) or [kind.checked_config(None)]
@@ -168,7 +168,7 @@ def _is_whole(folder: Path, config: str) -> bool:
     if not (folder / _CARD).is_file() or not (folder / RECORDS).is_file():
         return False
     splits = _read_card(folder).files.get(config, {})
-    paths = [folder / path for each in splits.values() for path in each]
+    paths = [folder / path for split in splits.values() for path in split]
     return bool(paths) and all(path.is_file() for path in paths)
 
 
@@ -182,14 +182,14 @@ def _stage_files(
     with make_scratch_folder() as scratch:
         staged = scratch / "staged"
         staged.mkdir()
-        for number, given in enumerate(folders):
-            folder, card = given, _read_card(given).of(names)
+        for number, source_folder in enumerate(folders):
+            folder, card = source_folder, _read_card(source_folder).of(names)
             paths = _list_paths(folder, card)
             for config in card.files:
-                if (known := RepositoryFiles.find(folder, config)) is not None:
-                    known.check(whole=True)
+                if (built_files := RepositoryFiles.find(folder, config)) is not None:
+                    built_files.check(whole=True)
             if without_images:
-                folder = remove_images(given, scratch / f"bare-{number}", configs=names)
+                folder = remove_images(source_folder, scratch / f"bare-{number}", configs=names)
                 card = _read_card(folder)
                 paths = _list_paths(folder, card)
             cards.append(card)

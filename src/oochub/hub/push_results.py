@@ -103,16 +103,16 @@ def push_results(
     reports = [Report.load(path) for path in files]
     for path, report in zip(files, reports, strict=True):
         check_all_rows(report, str(path), why="Numbers on the Hub are of a whole split")
-    found: dict[str, list[_ResultEntries]] = {}
+    entries_of_file: dict[str, list[_ResultEntries]] = {}
     for report in reports:
         place, commit = _find_data_set(report, dataset)
         page = evidence or f"{hide_token(client.endpoint)}/datasets/{place}"
         name = place.partition("/")[2] if report.benchmark.name == OWN else report.benchmark.name
-        found.setdefault(f"{_FOLDER}/{name}.yaml", []).append(
+        entries_of_file.setdefault(f"{_FOLDER}/{name}.yaml", []).append(
             _make_result_entries(report, dataset=place, revision=commit, source=page)
         )
-    _note_left_out([part for parts in found.values() for part in parts], source)
-    entries = {path: [entry for part in parts for entry in part.entries] for path, parts in found.items()}
+    _note_left_out([part for parts in entries_of_file.values() for part in parts], source)
+    entries = {path: [entry for part in parts for entry in part.entries] for path, parts in entries_of_file.items()}
     texts: dict[str, str] = {}
 
     def fitted(remote: RemoteRepository) -> Mapping[str, bytes]:
@@ -147,7 +147,9 @@ def _find_reports(source: Path) -> list[Path]:
         return [source]
     files = sorted(source.glob("*.json"))
     if not files:
-        raise OochubError(f"{source} holds no report. `oochub evaluate PREDICTIONS --out report.json` makes one.")
+        raise OochubError(
+            f"{source} contains no report. Run `oochub evaluate PREDICTIONS --out report.json` to create one."
+        )
     return files
 
 
@@ -158,7 +160,7 @@ def _check_model(report: Report, remote: RemoteRepository) -> None:
     if report.model.id == remote.name or len(weights) != 1 or revision in (None, weights[0][: len(revision or "")]):
         return
     raise OochubError(
-        f"The report is for the model {report.model.id} with weights {revision}, but {remote.name} holds others, "
+        f"The report is for the model {report.model.id} with weights {revision}, but {remote.name} contains others, "
         f"{weights[0][:40]}. Push that model first, or predict with {remote.name} and evaluate again."
     )
 
@@ -169,13 +171,13 @@ def _find_data_set(report: Report, dataset: str | None) -> tuple[str, str | None
     if known is not None:
         if dataset not in (None, known.id):
             option = choose_wording("dataset=")
-            raise OochubError(f"The report is for {known.id}, not {dataset}. Leave {option} out, or predict with it.")
+            raise OochubError(f"The report is for {known.id}, not {dataset}. Remove {option}, or predict with it.")
         return known.id, known.revision
     if dataset is None:
         raise OochubError(
-            f"The report of {report.benchmark.name} does not say which data set on the Hub it is for, but each entry "
-            f"must name one. Give {choose_wording('dataset=')} user/name: push the data with `oochub "
-            "push`, or predict from there."
+            f"The report of {report.benchmark.name} does not name its dataset on the Hub, but each entry must name "
+            f"one. Pass {choose_wording('dataset=')} user/name: push the data with `oochub push`, or predict from "
+            "there."
         )
     return dataset, None
 
@@ -221,9 +223,9 @@ def _read(text: str | None, what: str) -> list[Entry]:
         entries = yaml.safe_load(text) if text else []
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a day that no calendar has
         why = " ".join(str(error).split())
-        raise OochubError(f"{what} is not valid YAML: {why}. Correct it on the Hub, then push again.") from None
+        raise OochubError(f"{what} is not valid YAML: {why}. Fix it on the Hub, then push again.") from None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise OochubError(f"{what} is not a list of results. Correct it on the Hub, then push again.")
+        raise OochubError(f"{what} is not a list of results. Fix it on the Hub, then push again.")
     return entries
 
 

@@ -103,9 +103,9 @@ def upload(
     client = open_client(to, dry_run=dry_run)
     files = _list_files(folder)
     if not files and fitted is None:
-        raise OochubError(f"{folder} holds no files to push. Give the folder that was built or trained.")
+        raise OochubError(f"{folder} contains no files to push. Pass the folder that was built or trained.")
     if pull_request and revision not in (None, "main"):
-        raise OochubError(f"A pull request goes to main, but revision is {revision!r}. Give one of them.")
+        raise OochubError(f"A pull request goes to main, but revision is {revision!r}. Pass one of them.")
     sent: Pushed | None = None  # by a try whose answer was lost
     for number in range(1, _TRIES + 1):
         try:
@@ -138,7 +138,7 @@ def upload(
 
 def _list_files(folder: Path) -> dict[str, Content]:
     if not folder.is_dir():
-        raise OochubError(f"{folder} is no folder. Give the folder of what was built or trained.")
+        raise OochubError(f"{folder} is not a folder. Pass the output folder of `oochub build` or `oochub train`.")
     files: dict[str, Content] = {}
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
@@ -179,23 +179,23 @@ def _check(
         )
     if remote.is_there and private and not remote.is_private:
         raise OochubError(
-            f"{remote.name} already exists, and is public. Make it private in its settings on the Hub, or leave out "
+            f"{remote.name} already exists, and is public. Make it private in its settings on the Hub, or remove "
             + choose_wording("private=True.", "--private.")
         )
     replaced = [path for path in (*planned.changed, *planned.deleted) if path != ".gitattributes"]
     if known_by is not None and known_by not in remote.files and replaced and not overwrite:
         shown = ", ".join(replaced[:3]) + (f" and {len(replaced) - 3} more" if len(replaced) > 3 else "")
         raise OochubError(
-            f"{remote.name} holds something else: it has no {known_by}, and {shown} would be replaced. Choose another "
-            f"name, or {choose_wording('pass overwrite=True', 'give --overwrite')} to replace them."
+            f"{remote.name} was not created by oochub (no {known_by}), and {shown} would be overwritten. Choose "
+            f"another name, or pass {choose_wording('overwrite=True', '--overwrite')} to replace them."
         )
 
 
 def _prepare(client: Any, remote: RemoteRepository, *, private: bool, revision: str | None, **kind: Any) -> None:
     """Makes the repository and the branch where they are not there; neither shows anything yet."""
     if not remote.is_there:
-        made = {"private": private, "exist_ok": True} | {key: value for key, value in kind.items() if value}
-        client.create_repo(remote.name, repo_type=remote.repo_type, **made)
+        creation_options = {"private": private, "exist_ok": True} | {key: value for key, value in kind.items() if value}
+        client.create_repo(remote.name, repo_type=remote.repo_type, **creation_options)
     if revision is not None and revision != "main" and not remote.has_revision:
         client.create_branch(remote.name, repo_type=remote.repo_type, branch=revision, exist_ok=True)
 
@@ -271,7 +271,7 @@ def open_client(to: str, *, dry_run: bool = False) -> Any:
 
     >>> open_client("nooch")
     Traceback (most recent call last):
-    oochub.errors.OochubError: A repository on the Hub must be named user/name, got 'nooch'. Give your name, or ...
+    oochub.errors.OochubError: A repository on the Hub must be named user/name, got 'nooch'. Pass your name, or ...
     """
     from huggingface_hub import HfApi, get_token, is_offline_mode
     from huggingface_hub.errors import HFValidationError
@@ -283,17 +283,17 @@ def open_client(to: str, *, dry_run: bool = False) -> Any:
         validate_repo_id(to)
     except HFValidationError:
         raise OochubError(
-            f"A repository on the Hub must be named user/name, got {to!r}. Give your name, or that of an "
+            f"A repository on the Hub must be named user/name, got {to!r}. Pass your name, or that of an "
             "organization, a slash, and a name of letters, digits, - , _ and dots."
         ) from None
     if is_offline_mode():
-        raise OochubError("HF_HUB_OFFLINE is set, so the Hub cannot be reached. Unset it, or set it to 0.")
+        raise OochubError("Cannot push: HF_HUB_OFFLINE is set. Unset it or set it to 0.")
     token = get_token()
     if token is None and not dry_run:
         rehearse = choose_wording("dry_run=True")
         raise OochubError(
-            f"No token of the Hub, so nothing can be pushed to {to}. Run `hf auth login`, or set HF_TOKEN to one that "
-            f"may write (https://huggingface.co/settings/tokens); {rehearse} needs none."
+            f"Not logged in to the Hub, so nothing can be pushed to {to}. Run `hf auth login`, or set HF_TOKEN to a "
+            f"token with write access (https://huggingface.co/settings/tokens); {rehearse} needs no token."
         )
     if token is not None and not _TOKEN.fullmatch(token):
         raise OochubError(

@@ -160,12 +160,12 @@ class ArrayProcessor(StoredProcessor):
             count += values.size // values.shape[1]
         if not shape:
             raise OochubError(f"The column {column!r} has no rows to take a shape from.")
-        given: dict[str, Any] = {"argument": argument} if argument else {}
+        options: dict[str, Any] = {"argument": argument} if argument else {}
         if normalize:
             mean = total / count
             std = np.sqrt(np.maximum(squares / count - mean**2, 0))
-            given |= {"mean": tuple((center + mean).tolist()), "std": tuple(np.where(std > 0, std, 1.0).tolist())}
-        return cls(column=column, shape=shape, **given)
+            options |= {"mean": tuple((center + mean).tolist()), "std": tuple(np.where(std > 0, std, 1.0).tolist())}
+        return cls(column=column, shape=shape, **options)
 
     @property
     def bands(self) -> int:
@@ -267,7 +267,7 @@ class GraphProcessor(StoredProcessor):
             names = [f"row {row}" for row in range(first, first + len(table))]
             nodes, _, features = read_graphs(table, column, names=names)
             for values, found in ((nodes, largest[0]), (features, largest[1])):
-                found += [each.max(axis=0) for each in values if len(each)]
+                found += [value.max(axis=0) for value in values if len(value)]
             first += len(table)
         if not largest[0] or not largest[1]:
             raise OochubError(

@@ -84,10 +84,10 @@ class Graphs(ArrowColumn):
         nodes, edges, features = read_graphs(table, self.column, names=names)
         node_sizes, edge_sizes = self.processor.node_sizes, self.processor.edge_sizes
         return {
-            "nodes": _pad([_clip_to_known(each, node_sizes, "nodes") for each in nodes], len(node_sizes)),
+            "nodes": _pad([_clip_to_known(node, node_sizes, "nodes") for node in nodes], len(node_sizes)),
             "edges": _pad(edges, 2),
             "edge_features": _pad(
-                [_clip_to_known(each, edge_sizes, "edge_features") for each in features], len(edge_sizes)
+                [_clip_to_known(feature, edge_sizes, "edge_features") for feature in features], len(edge_sizes)
             ),
         }
 

@@ -83,7 +83,7 @@ class LeaderboardEntry:
             if len(getattr(self, name)) > _LONGEST:
                 raise OochubError(f"{name} of an entry takes at most {_LONGEST:,} characters. Shorten it.")
         if not self.model.strip():
-            raise OochubError("The model of an entry must have a name. Give one: model=resnet-50.")
+            raise OochubError("The model of an entry must have a name. Pass one: model=resnet-50.")
         if self.track == "standard" and self.external_data.strip():
             raise OochubError(
                 "The standard track takes no external data. Send the entry to the open track: track=open."
@@ -93,9 +93,7 @@ class LeaderboardEntry:
         except ValueError:
             day = ""
         if day != self.date:
-            raise OochubError(
-                f"The date of an entry must be a day such as 2026-11-22, got {self.date[:40]!r}. Correct it."
-            )
+            raise OochubError(f"The date of an entry must be a day such as 2026-11-22, got {self.date[:40]!r}. Fix it.")
         wrong = [name for name in self.predictions if not _FILE.fullmatch(name)]
         if wrong or not self.predictions or len(set(self.predictions)) < len(self.predictions):
             raise OochubError(

@@ -271,12 +271,12 @@ def make_entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> 
 def _describe_shown(row: BoardRow) -> str:
     """What the page of an entry that is not verified shows, and what not."""
     if not row.is_comparable:
-        which = "The numbers below follow from its predictions"
+        which = "The metrics below were recomputed from its predictions"
     elif row.is_sent:
-        which = "The numbers below are as sent; none of them was recomputed"
+        which = "The metrics below are as submitted; none was recomputed"
     else:
         which = "The numbers below come from its predictions; they are not those that were sent"
-    return f"{which}. It has no rank and does not count toward the line, and its images are not shown."
+    return f"{which}. It is not ranked, does not count toward the fitted line, and its images are not shown."
 
 
 def _rank_in_words(row: BoardRow) -> str:

@@ -84,8 +84,8 @@ class Site:
         folder, target = Path(results).expanduser(), check_writable(out, kind=SITE)
         if not folder.is_dir():
             raise OochubError(
-                f"No results at {folder}: there is no such folder. `oochub push report.json --leaderboard {folder}` "
-                "makes it."
+                f"Results folder not found: {folder}. Run `oochub push report.json --leaderboard {folder}` to create "
+                "it."
             )
         if folder.resolve() == target.resolve() or folder.resolve() in target.resolve().parents:
             raise OochubError(f"The site cannot be inside the results: {target} is in {folder}. Choose another --out.")
@@ -190,7 +190,7 @@ def _warn(
         if key not in known:
             several = ", ".join(sorted("/".join(each) for each in known)) or "none"
             words = (
-                f"There are no entries for {'/'.join(key)}, whose rows {rows.source} holds; there are entries for "
+                f"There are no entries for {'/'.join(key)}, whose rows {rows.source} contains; there are entries for "
                 f"{several}."
             )
             warnings.warn(words, OochubWarning, stacklevel=3)

@@ -87,9 +87,7 @@ def _make_entry(report: Report, files: Sequence[Path], said: dict[str, Any]) -> 
             f"entry={{{', '.join(f'{name!r}: ...' for name in missing)}}}",
             " ".join(f"--entry {name}=..." for name in missing),
         )
-        raise OochubError(
-            f"An entry must state its {', '.join(missing)}, but nothing says it. Give {given}. {allowed}."
-        )
+        raise OochubError(f"An entry must state its {', '.join(missing)}, but none is given. Pass {given}. {allowed}.")
     own: dict[str, Any] = {
         "model": report.model.id or report.model.objective or "",
         "date": datetime.now(UTC).date().isoformat(),

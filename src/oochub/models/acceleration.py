@@ -63,7 +63,9 @@ def choose_device(device: str | torch.device) -> torch.device:
     there += ["mps"] if torch.backends.mps.is_available() else []
     if isinstance(device, str | torch.device) and str(device) in (*there, *(name.partition(":")[0] for name in there)):
         return torch.device(device)
-    raise OochubError(f"There is no device {str(device)!r} here. Available: {', '.join(there)}; auto takes a GPU.")
+    raise OochubError(
+        f"Device {str(device)!r} is not available. Available: {', '.join(there)}; auto uses a GPU if there is one."
+    )
 
 
 DTYPES: Mapping[str, torch.dtype] = {
@@ -122,7 +124,7 @@ def warn_of_slow_dtype(name: str, device: torch.device) -> None:
         option = choose_wording(f'dtype="{name}"')
         warnings.warn(
             f"This processor does not compute in {name} ({', '.join(_ARITHMETIC[name])}), so {option} is slower than "
-            "float32 here, and less exact. Leave it out.",
+            "float32 here, and less exact. Remove it.",
             OochubWarning,
             stacklevel=3,
         )
@@ -288,7 +290,7 @@ class Compiled(nn.Module):  # type: ignore[misc]
         except TorchDynamoException as error:
             lines = str(error).strip().splitlines() or [type(error).__name__]
             option = choose_wording("compile=True")
-            raise OochubError(f"torch.compile cannot compile the network: {lines[0]} Leave out {option}.") from error
+            raise OochubError(f"torch.compile cannot compile the network: {lines[0]} Remove {option}.") from error
 
 
 def check_compiler(device: torch.device) -> None:
@@ -302,12 +304,12 @@ def check_compiler(device: torch.device) -> None:
     """
     option = choose_wording("compile=True")
     if device.type == "cuda" and not find_spec("triton"):
-        raise OochubError(f"{option} needs the package triton for a GPU: pip install triton, or leave it out.")
+        raise OochubError(f"{option} needs the package triton for a GPU: pip install triton, or remove it.")
     named = os.environ.get("CXX")
     if device.type != "cuda" and not any(shutil.which(each) for each in ([named] if named else _COMPILERS)):
         there = f"$CXX is {named!r}, which is not a program" if named else f"there is none of {', '.join(_COMPILERS)}"
         raise OochubError(
-            f"{option} needs a C++ compiler, but {there}. Install one (apt install g++), or leave it out."
+            f"{option} requires a C++ compiler, but {there}. Install one (apt install g++) or remove the option."
         )
 
 

@@ -70,7 +70,7 @@ def add_affine(model: Any) -> Any:
     if type(model) is not ResNetForImageClassification:
         raise OochubError(
             "affine_after_blocks is for a ResNet of transformers (ResNetForImageClassification), got "
-            f"{type(model).__name__}. Use one, for example model='microsoft/resnet-50', or leave it out."
+            f"{type(model).__name__}. Use one, for example model='microsoft/resnet-50', or remove it."
         )
     given = {name: value for name, value in model.config.to_dict().items() if name != "model_type"}
     config = AffineResNetConfig(**given)
@@ -80,7 +80,7 @@ def add_affine(model: Any) -> Any:
     missing, unknown = affine.load_state_dict(model.state_dict(), strict=False)
     if unknown or any(".activation.1." not in name for name in missing):
         raise OochubError(
-            "affine_after_blocks is for a ResNet as its config makes it, but this one has other layers. Leave it out."
+            "affine_after_blocks is for a ResNet as its config makes it, but this one has other layers. Remove it."
         )
     like = next(model.parameters())
     return affine.to(device=like.device, dtype=like.dtype).train(model.training)

@@ -104,7 +104,7 @@ def choose_built_in(name: str | None, kind: type[Input], *, boxes: bool) -> str:
     if name is None:
         name = next((each for each, made in fitting.items() if made.is_default), None)
         if name is None:
-            raise OochubError(f"There is no built-in model for {kind.words()}. Name a folder or Hub id as the model.")
+            raise OochubError(f"There is no built-in model for {kind.words()}. Pass a folder or Hub id as the model.")
     made = find_built_in(name)
     if made is not None and not made.fits(kind, boxes=boxes):
         reads = f"reads {' or '.join(made.inputs)}"

@@ -133,7 +133,7 @@ def wrap_callable(model: object, how: ModelSettings, asked: PredictionSettings |
             words = choose_wording(" and ".join(given), "--class-names")
             raise OochubError(
                 f"{words} are for a function or a module of PyTorch or an ONNX file; a model of transformers has its "
-                "own class names and processor. Leave them out."
+                "own class names and processor. Remove them."
             )
         return model
     if not callable(model):
@@ -141,21 +141,21 @@ def wrap_callable(model: object, how: ModelSettings, asked: PredictionSettings |
     if how.class_names is None:
         option = choose_wording("class_names=['cat', 'dog']", "--class-names cat,dog")
         raise OochubError(
-            f"A {type(model).__name__} does not say what its outputs are. Name them in their order: {option}. The "
-            "labels of the data are matched to them by name."
+            f"A {type(model).__name__} does not have class names. Pass them in output order: {option}. The labels of "
+            "the data are matched to them by name."
         )
     if how.mode not in ("auto", "head"):
         raise OochubError(
             f"mode={how.mode!r} needs a model of transformers; a function or module answers with its own outputs. "
-            "Leave mode out."
+            "Remove mode."
         )
     processors = [name for name in ("transform", "image_processor", "processor") if getattr(how, name) is not None]
     if len(processors) != 1:
         got = " and ".join(processors) or "none"
         option = choose_wording("transform=", 'in what the function of --model-file returns, "transform":')
         raise OochubError(
-            f"Give one of image_processor and transform, which make what the model reads from an image; got {got}. "
-            f"Give {option} a function from a PIL image to a tensor (c, h, w)."
+            f"Pass one of image_processor and transform, which make what the model reads from an image; got {got}. "
+            f"Pass a function from a PIL image to a tensor (c, h, w) as {option}."
         )
     processor = None if how.transform is None else ImageTransform(how.transform)
     return CallableModel(model, how.class_names, processor=processor, model_id=how.model_id)
@@ -169,7 +169,7 @@ def _wrap_onnx_file(file: Path, how: ModelSettings, asked: PredictionSettings | 
         )
     given = [name for name in ("transform", "image_processor", "processor") if getattr(how, name) is not None]
     if len(given) > 1:
-        raise OochubError(f"Give one of transform=, image_processor= and processor=; got {' and '.join(given)}.")
+        raise OochubError(f"Pass one of transform=, image_processor= and processor=; got {' and '.join(given)}.")
     if asked is not None:
         check_onnx_settings(asked)
     opened = OnnxFile(file.expanduser())

@@ -117,7 +117,7 @@ class LabelMap:
         used, every = sum(map(len, self.outputs)), len(self.model_names)
         if used < every:
             notes.append(
-                f"answers are among the {len(self.answering):,} classes of the data set, not the model's {every:,}"
+                f"answers are among the {len(self.answering):,} classes of the dataset, not the model's {every:,}"
             )
         if self._renamed:
             shown = [f"{each.name} by {list_outputs(each.outputs, self.model_names)}" for each in self._renamed]
@@ -357,7 +357,7 @@ class _Names:
             if len(meanings) > 1:
                 wnid = "a wnid, or " if any(self._imagenet.wnids) else ""
                 raise OochubError(
-                    f"The label map gives {one!r}, which may be {' or '.join(meanings)}. Give {wnid}the number of an "
+                    f"The label map gives {one!r}, which may be {' or '.join(meanings)}. Pass {wnid}the number of an "
                     "output."
                 )
             if meanings or not one.isdecimal():
@@ -393,7 +393,7 @@ def _check_disjoint(found: Mapping[str, Answering], own: tuple[str, ...]) -> Non
         classes = sorted({" and ".join(names) for names in shared.values()})
         raise OochubError(
             f"An output of the model can answer for one class only, but {'; '.join(classes)} share "
-            f"{list_outputs(list(shared), own)}. What you can do: {_read_file()}."
+            f"{list_outputs(list(shared), own)}. Options: {_read_file()}."
         )
 
 
@@ -411,18 +411,18 @@ def _raise_unmatched(
         more = f" and {len(unknown) - _LISTED:,} more" if len(unknown) > _LISTED else ""
         problems.append(f"The model does not know {len(unknown):,} of these: {'; '.join(listed)}{more}.")
     if absent:
-        problems.append(f"{absent[0]} is the absence of a thing, for which no classifier has a class.")
+        problems.append(f"{absent[0]} means that the object is absent; classifiers have no class for that.")
     problems += [f"{name} may be {senses}." for name, senses in ambiguous.items()]
     ways = [_read_file()]
     if can_restrict and unknown and not absent and len(unknown) <= len(wanted) - 2:  # two at least are to be told apart
-        ways.append(f"leave out {'its' if len(unknown) == 1 else 'their'} rows: {choose_wording('restrict=True')}")
+        ways.append(f"skip {'its' if len(unknown) == 1 else 'their'} rows: {choose_wording('restrict=True')}")
     modes = [mode for mode in ("linear_probe", "zero_shot", "presence") if mode in catalog.names("mode")]
     if modes:
         ways.append(f"use another mode: {choose_wording('mode=', '--mode ')}{' or '.join(modes)}")
     ways.append("train a head: `oochub train --model MODEL`")
     return OochubError(
-        f"The model has {len(own):,} classes ({list_names(own)}), the data set has {len(wanted):,} "
-        f"({list_names(wanted)}). {' '.join(problems)} What you can do: {'; '.join(ways)}."
+        f"The model has {len(own):,} classes ({list_names(own)}), the dataset has {len(wanted):,} "
+        f"({list_names(wanted)}). {' '.join(problems)} Options: {'; '.join(ways)}."
     )
 
 
@@ -435,7 +435,7 @@ def _find_near(name: str, own: tuple[str, ...]) -> str:
 
 def _read_file() -> str:
     return (
-        "name classes of the model for them (ImageNet's also by wnid) in "
+        "map them to classes of the model (for ImageNet also by wnid) with "
         f'{choose_wording("label_map=", "--label-map FILE")}, JSON {{"data class": ["model class", ...]}} or CSV'
     )
 

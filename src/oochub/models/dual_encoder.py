@@ -260,7 +260,7 @@ def write_prompts(
         return [tuple(_fill_template(template, name) for template in templates) for name in names]
     for name in given:
         if name not in names:
-            raise unknown_name("class of the data set", name, names, "The prompts give texts for each class.")
+            raise unknown_name("class of the dataset", name, names, "The prompts give texts for each class.")
     missing = [name for name in names if name not in given]
     if missing:
         raise OochubError(
@@ -314,7 +314,7 @@ def read_prompts(source: Any) -> Given:
 def _check_texts(value: Any, *, what: str) -> tuple[str, ...]:
     texts = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Sequence) else ()
     if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
-        raise OochubError(f"{what} must be a text or a list of texts, got {value!r}. Give at least one.")
+        raise OochubError(f"{what} must be a text or a list of texts, got {value!r}. Pass at least one.")
     return texts
 
 

@@ -69,7 +69,7 @@ class Perturbation:
         """
         if pixel_values is None or pixel_values.ndim != 4 or pixel_values.shape[1] != len(self.std):
             raise OochubError(
-                f"ODIN perturbs the pixels of an image, but {type(model).__name__} does not take pixels. Leave out "
+                f"ODIN perturbs the pixels of an image, but {type(model).__name__} does not take pixels. Remove "
                 f"{choose_wording('odin=')}."
             )
         with torch.enable_grad():
@@ -143,8 +143,8 @@ def find_head(model: Any, probe: Mapping[str, torch.Tensor]) -> Head:
             Head(tuple(parts), torch.cat(weights, 1) / len(parts), torch.stack(biases).mean(0)), calls, logits
         )
     raise OochubError(
-        f"{type(model).__name__} has no linear layer whose output is its logits, so its features are unknown. "
-        f"Predict without {choose_wording('features=True')}."
+        f"{type(model).__name__} does not end in a linear layer that outputs the logits, so its features cannot be "
+        f"determined. Predict without {choose_wording('features=True')}."
     )
 
 

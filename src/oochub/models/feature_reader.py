@@ -49,7 +49,7 @@ class LayerFeatures(FeatureReader):
         named.pop("", None)
         option = choose_wording(f"features={name!r}", f"the features {name!r}")
         if not named:
-            raise OochubError(f"{option} names a layer, but the model has none. Give a function from images to (n, d).")
+            raise OochubError(f"{option} names a layer, but the model has none. Pass a function from images to (n, d).")
         if name not in named:
             raise OochubError(
                 f"{option}: the model has no layer of that name.{did_you_mean(name, named)} "
@@ -65,13 +65,13 @@ class LayerFeatures(FeatureReader):
             OochubError: The layer did not run, or its output is not one vector, list of tokens or map a row.
         """
         if self.layers[0] not in calls:
-            raise OochubError(f"The layer {self._name} does not run when the model answers. Name one that does.")
+            raise OochubError(f"The layer {self._name} does not run when the model answers. Choose one that does.")
         output, count = calls[self.layers[0]][1], len(next(iter(inputs.values())))
         if not output.is_floating_point() or output.ndim not in (2, 3, 4) or len(output) != count:
             found = f"{_describe_type(output)} {tuple(output.shape)}" if output.numel() else "no tensor"
             raise OochubError(
-                f"The layer {self._name} gives {found} for {count} rows, but features are floats: (n, d), tokens "
-                "(n, t, d) or places (n, d, h, w). Name another layer, or give a function from images to (n, d)."
+                f"The layer {self._name} gives {found} for {count} rows, but features are floats: (n, d), tokens (n, "
+                "t, d) or places (n, d, h, w). Choose another layer, or give a function from images to (n, d)."
             )
         pooled: torch.Tensor = output.flatten(2).mean(2) if output.ndim == 4 else output
         return pooled.mean(1) if output.ndim == 3 else pooled
@@ -139,8 +139,8 @@ def choose_features(
         return HeadFeatures(mode.head(few))
     if mode.kind.name in ("tokens", "boxes"):
         raise OochubError(
-            f"Features need rows with one answer, but these have {mode.kind.name}. Leave "
-            f"{choose_wording('features=')} out."
+            f"Features need rows with one answer, but these have {mode.kind.name}. Remove "
+            f"{choose_wording('features=')}."
         )
     if isinstance(features, str):
         return LayerFeatures(mode.network, features)

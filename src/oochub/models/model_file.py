@@ -53,7 +53,7 @@ def split_model_file(typed: str) -> tuple[Path, str]:
         raise OochubError(f"--model-file names the folder {place}; it must be a Python file, as my_model.py:load.")
     if not file.is_file():
         raise OochubError(
-            f"There is no file {place}. --model-file names a Python file and a function: my_model.py:load."
+            f"There is no file {place}. --model-file must have the form FILE.py:FUNCTION, for example my_model.py:load."
         )
     return file, name
 
@@ -73,7 +73,7 @@ def make_model(typed: str, how: ModelSettings, asked: PredictionSettings) -> Mad
     """
     if asked.engine == "ray":
         raise OochubError(
-            "--engine ray starts processes that do not have the code of --model-file. Leave out one of them."
+            "--engine ray starts processes that do not have the code of --model-file. Remove one of them."
         )
     file, name = split_model_file(typed)
     with redirect_stdout(sys.stderr):
@@ -95,7 +95,7 @@ def _run_file(file: Path) -> ModuleType:
     name = f"oochub_model_file_{file.stem}"
     spec = spec_from_file_location(name, file.resolve())
     if spec is None or spec.loader is None:
-        raise OochubError(f"{file} is no Python file: its name must end with .py.")
+        raise OochubError(f"{file} is not a Python file (.py).")
     module = module_from_spec(spec)
     sys.modules[name] = module
     folder = str(file.resolve().parent)
@@ -130,7 +130,7 @@ def _describe_error(error: BaseException, file: Path, name: str) -> OochubError:
     place = f"{file}, line {lines[-1]}" if lines else f"{file}"
     words = (str(error).strip().splitlines() or [""])[0]
     said = f"{type(error).__name__}{f': {words}' if words else ''}".rstrip(".")
-    return OochubError(f"{place}{f', in {name}()' if name else ''}: {said}. It is your own code: correct it there.")
+    return OochubError(f"{place}{f', in {name}()' if name else ''}: {said}. The error is in your code.")
 
 
 def _take_keywords(
@@ -155,6 +155,6 @@ def _add(made: Mapping[object, object], record: _Record, what: str) -> _Record:
     twice = next((key for key in given if getattr(record, key) != get_default(type(record), key)), None)
     if twice is not None:
         option = list_options(type(record))[twice].flag_alone
-        raise OochubError(f"{option} was typed, and {what} says {twice} too. Leave out one of them.")
+        raise OochubError(f"{option} was typed, and {what} says {twice} too. Remove one of them.")
     remake: Callable[..., _Record] = replace
     return remake(record, **given)

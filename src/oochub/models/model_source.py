@@ -179,7 +179,7 @@ class ModelSource:
             kind = find_processor_kind(processor) if is_given else choose_input(dataset, self.path)
         elif kind.column_in(dataset) is None:
             raise OochubError(
-                f"The model reads {kind.words()}, but the data set has no column {kind.column!r}; only "
+                f"The model reads {kind.words()}, but the dataset has no column {kind.column!r}; only "
                 f"{', '.join(dataset.column_names or ())}. Rename a column with dataset.rename_column."
             )
         check_changes(kind, **changes)
@@ -260,9 +260,9 @@ class ModelSource:
             if any(type(self.config) in getattr(transformers, each)._model_mapping for each in autos)
         ]
         option = choose_wording(f"mode={modes[0]!r}") if modes else ""
-        hint = f"Give {option} ({' and '.join(modes)} do), or leave the mode out." if modes else "Use another model."
+        hint = f"Pass {option} ({' and '.join(modes)} do), or remove the mode." if modes else "Use another model."
         kind = kind if self.config.model_type in kind.lower() else f"{kind} of type {self.config.model_type}"
-        raise OochubError(f"{self.path} is a {kind}, and this mode does not serve such models. {hint}")
+        raise OochubError(f"{self.path} is a {kind}, which this mode does not support. {hint}")
 
 
 def _check_kind(kind: type[Input], config: "PreTrainedConfig", source: str) -> None:
@@ -284,8 +284,8 @@ def _check_kind(kind: type[Input], config: "PreTrainedConfig", source: str) -> N
         return
     reads, wanted = ("images", f"{kind.unit}s") if of_images else ("texts", "images")
     raise OochubError(
-        f"{source} is a {config.model_type} model, which reads {reads}, but each row of this data set holds "
-        f"{'an' if wanted[0] in 'aei' else 'a'} {wanted[:-1]}. Name one that reads {wanted}."
+        f"{source} is a {config.model_type} model, which reads {reads}, but each row of this dataset holds "
+        f"{'an' if wanted[0] in 'aei' else 'a'} {wanted[:-1]}. Choose one that reads {wanted}."
     )
 
 

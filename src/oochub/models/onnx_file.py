@@ -89,7 +89,9 @@ def import_onnx(*packages: str) -> None:
     """
     for package in packages:
         if not find_spec(package):
-            raise OochubError(f"An ONNX file needs the package {package}. Install it: pip install 'oochub[onnx]'.")
+            raise OochubError(
+                f"An ONNX file requires {package}, which is not installed. Run: pip install 'oochub[onnx]'."
+            )
 
 
 class OnnxFile:
@@ -150,8 +152,8 @@ class OnnxFile:
                 return [str(name) for name in names]
         option = choose_wording("class_names=['cat', 'dog']", "--class-names cat,dog (or a file with a name a line)")
         raise OochubError(
-            f"{self._file} does not say what its outputs are. Name them in their order: {option}. The labels of the "
-            "data are matched to them by name."
+            f"{self._file} does not have class names. Pass them in output order: {option}. The labels of the data "
+            "are matched to them by name."
         )
 
     def load_processor(self) -> object:
@@ -171,8 +173,8 @@ class OnnxFile:
             "image_processor=FOLDER_OR_ID or transform=FUNCTION", "--image-processor FOLDER_OR_ID, the model's own"
         )
         raise OochubError(
-            f"{self._file} does not say how images are resized and normalized: it has no metadata {_PROCESSOR!r}, and "
-            f"no preprocessor_config.json lies beside it. Save that there, or give {option}."
+            f"{self._file} has no settings for resizing and normalizing images: it has no metadata {_PROCESSOR!r}, "
+            f"and no preprocessor_config.json lies beside it. Save that there, or give {option}."
         )
 
     def check_processor(self, processor: object) -> None:
@@ -223,8 +225,8 @@ class OnnxFile:
         found = np.asarray(made)
         if found.dtype.kind not in "fiu":
             raise OochubError(
-                f"The output {self._output} of {self._file} is no numbers (it holds {_name_kind(found)}), but logits "
-                "are asked for. Export it with the logits alone."
+                f"The output {self._output} of {self._file} is not numeric (it holds {_name_kind(found)}), but "
+                "logits are asked for. Export it with only the logits."
             )
         if found.ndim != 2 or len(found) != len(values):  # of every run: rows of another number are of other images
             raise OochubError(
@@ -236,7 +238,7 @@ class OnnxFile:
     def _check_logits(self, made: NDArray[np.float32]) -> None:
         """Looks at the first batch."""
         if not np.isfinite(made).all():
-            raise OochubError(f"{self._file} gives outputs that are not finite: its weights are damaged.")
+            raise OochubError(f"{self._file} gives outputs that are not finite: its weights are corrupted.")
         if made.shape[1] > 1 and (made >= 0).all() and np.allclose(made.sum(1), 1, atol=1e-3):
             raise OochubError(
                 f"{self._file} gives probabilities, but logits are asked for. Export it without its softmax."
@@ -278,7 +280,7 @@ def check_onnx_settings(asked: PredictionSettings) -> None:
         if is_asked:
             option = choose_wording(f"{name}=", f"--{name}")
             raise OochubError(
-                f"An ONNX file cannot be predicted with {option}: {why}. Leave it out, or predict the model's folder."
+                f"An ONNX file cannot be predicted with {option}: {why}. Remove it, or predict the model's folder."
             )
 
 
@@ -300,9 +302,13 @@ def _parse(file: Path) -> "onnx.ModelProto":
     try:
         proto = onnx.load(str(file), load_external_data=False)
     except (DecodeError, ValueError, RuntimeError) as error:
-        raise OochubError(f"{file} is no ONNX file, or is cut off ({_first_line(error)}) Get it again.") from error
+        raise OochubError(
+            f"{file} is not a valid ONNX file, or is truncated ({_first_line(error)}) Download it again."
+        ) from error
     if not proto.HasField("graph") or not proto.graph.node:
-        raise OochubError(f"{file} is no ONNX file, or is cut off: it has no graph. Get it again.")
+        raise OochubError(
+            f"{file} is not a valid ONNX file, or is truncated: it has no graph. Download or export it again."
+        )
     return proto
 
 
@@ -333,14 +339,18 @@ def _check_external_data(proto: "onnx.ModelProto", file: Path) -> list[Path]:
         place = next((each.value for each in tensor.external_data if each.key == "location"), "")
         path = folder / place
         if "\0" in place or len(place) > _LONGEST_NAME:
-            raise OochubError(f"{file} takes weights from {place[:100]!r}, which is no name. Get both files again.")
+            raise OochubError(
+                f"{file} takes weights from {place[:100]!r}, which is not a name. Download both files again."
+            )
         if Path(place).is_absolute() or not path.resolve().is_relative_to(folder.resolve()):
             raise OochubError(
                 f"{file} takes weights from {place[:100]!r}, which lies outside its folder and is not read. Put the "
                 "file of weights beside it, under a plain name."
             )
         if not path.is_file():
-            raise OochubError(f"{file} takes weights from {place[:100]!r}, which is not there. Get both files again.")
+            raise OochubError(
+                f"{file} takes weights from {place[:100]!r}, which is not there. Download both files again."
+            )
         found[path] = None
     return list(found)
 
@@ -411,8 +421,8 @@ def _find_output(proto: "onnx.ModelProto", file: Path) -> tuple[str, int | None,
     if name is None:
         words = ", ".join(f"{each} {_format_shape(shape)}" for each, shape in [*outputs.items()][:_LISTED]) or "none"
         raise OochubError(
-            f"{file} must have one output of logits (n, classes), or one that is named logits; it has {words}. Export "
-            "it with the logits alone."
+            f"{file} must have one output of logits (n, classes), or one that is named logits; it has {words}. "
+            "Export it with only the logits."
         )
     shape = outputs[name]
     if shape is not None and len(shape) != 2:

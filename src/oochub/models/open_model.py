@@ -107,11 +107,13 @@ def open_pretrained(
     unexpected = tuple(sorted(loading["unexpected_keys"]))
     _refuse(sorted(missing - unused), {k: v for k, v in mismatched.items() if k not in unused}, unexpected, source)
     if not answers.isfinite().all():
-        raise OochubError(f"{source} gives outputs that are not finite: its weights are damaged. Get the file again.")
+        raise OochubError(
+            f"{source} produces non-finite outputs, so its weights are corrupted. Download the file again."
+        )
     if unexpected:
         warnings.warn(
-            f"{source}: {_format_names(unexpected, 'weight')} of the file have no place in {type(model).__name__} "
-            "and were left out. That is expected if it was taken from a larger model.",
+            f"{source}: {_format_names(unexpected, 'weight')} in the file are not used by {type(model).__name__} and "
+            "were skipped. That is expected if it was taken from a larger model.",
             OochubWarning,
             stacklevel=2,
         )
@@ -183,7 +185,7 @@ def _check_sizes(auto: object, config: object, source: str) -> None:
         largest = max(shapes, key=lambda name: math.prod(shapes[name]))
         raise OochubError(
             f"config.json of {source} is of a model of {wanted:,} numbers ({largest} is {shapes[largest]}), but the "
-            f"files hold {there:,}. Correct the config, or get the files again."
+            f"files hold {there:,}. Fix the config, or download the files again."
         )
 
 
@@ -196,12 +198,12 @@ def _check_index(source: str) -> None:
     content = read_json(file)
     names = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
-        raise OochubError(f"{file.name} of {source} must name a file for each weight. Get the file again.")
+        raise OochubError(f"{file.name} of {source} must name a file for each weight. Download the file again.")
     for name in sorted(set(names.values())):
         if Path(name).name != name or "\\" in name or not name.endswith(".safetensors"):
             raise OochubError(
                 f"{file.name} of {source} names the file {name[:100]!r}; weights must be .safetensors beside it, and "
-                "nothing else is read. Get the files again."
+                "nothing else is read. Download the files again."
             )
 
 
@@ -230,8 +232,8 @@ def _refuse(
     others = f" The file has {_format_names(unexpected, 'weight')} that the model does not know." if unexpected else ""
     raise OochubError(
         f"The weights of {source} do not fit its config: {' and '.join(faults)}. Without them its outputs would be "
-        f"random.{others} Get the file again; if the model has no head for its classes, train one with `oochub train "
-        "--model MODEL`."
+        f"random.{others} Download the file again; if the model has no head for its classes, train one with `oochub "
+        "train --model MODEL`."
     )
 
 
@@ -300,11 +302,11 @@ def read_model_config(
     import oochub.models.gin  # noqa: F401
 
     folder = Path(source)
-    check_source(source, kind="model", hint=hint or "`oochub train` makes one.")
+    check_source(source, kind="model", hint=hint or "Run `oochub train` to create one.")
     if folder.is_dir() and not (folder / "config.json").is_file():
         raise OochubError(
-            f"{source} holds no finished model (no config.json). If a training run was interrupted there, run the "
-            "same `oochub train` command again: it resumes."
+            f"{source} does not contain a finished model (no config.json). If training was interrupted, run the same "
+            "`oochub train` command again to resume it."
         )
     place = fetch_model_folder(source)
     if folder.is_dir():
@@ -313,7 +315,9 @@ def read_model_config(
         with model_load_errors(source, words=words, hint=hint):
             content, _ = transformers.PreTrainedConfig.get_config_dict(place)
     if not isinstance(content, Mapping):
-        raise OochubError(f"config.json of {source} must be an object, got {str(content)[:60]}. Get the file again.")
+        raise OochubError(
+            f"config.json of {source} must be an object, got {str(content)[:60]}. Download the file again."
+        )
     _check_labels(content, source)
     _check_numbers(content, source)
     _check_kernels(content, source)
@@ -331,7 +335,7 @@ def _settle_timm_arguments(config: Any, source: str) -> None:
     count = given.pop("num_classes", config.num_labels)
     if count != config.num_labels:
         raise OochubError(
-            f"config.json of {source}: num_classes says {config.num_labels}, but model_args says {count}. Correct the "
+            f"config.json of {source}: num_classes says {config.num_labels}, but model_args says {count}. Fix the "
             "wrong one."
         )
     config.model_args = given or None
@@ -342,9 +346,7 @@ def _check_numbers(content: Mapping[str, Any], source: str) -> None:
     for name, value in content.items():
         for number in value if isinstance(value, list) else [value]:
             if isinstance(number, int) and abs(number) > _LARGEST:
-                raise OochubError(
-                    f"config.json of {source}: {name} says {number}, more than any model has. Correct it."
-                )
+                raise OochubError(f"config.json of {source}: {name} says {number}, more than any model has. Fix it.")
 
 
 def _check_kernels(content: Any, source: str) -> None:
@@ -366,11 +368,11 @@ def _check_labels(content: Mapping[str, Any], source: str) -> None:
     what = f"config.json of {source}: id2label"
     numbers = [str(number) for number in range(len(names))] if isinstance(names, Mapping) else []
     if not numbers or sorted(map(str, names)) != sorted(numbers):
-        raise OochubError(f"{what} must name the outputs 0, 1, ... of the model, got {str(names)[:100]}. Correct it.")
+        raise OochubError(f"{what} must name the outputs 0, 1, ... of the model, got {str(names)[:100]}. Fix it.")
     if not all(isinstance(name, str) for name in names.values()):
-        raise OochubError(f"{what} must be text for each output, got {str(dict(names))[:100]}. Correct it.")
+        raise OochubError(f"{what} must be text for each output, got {str(dict(names))[:100]}. Fix it.")
     if count is not None and count != len(names):
-        raise OochubError(f"{what} names {len(names)} outputs, but num_labels says {count}. Correct the wrong one.")
+        raise OochubError(f"{what} names {len(names)} outputs, but num_labels says {count}. Fix the wrong one.")
 
 
 _FAULTS: tuple[type[Exception], ...] = (

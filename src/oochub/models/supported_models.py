@@ -171,7 +171,7 @@ def choose_auto_model(source: ModelSource, among: Sequence[str], *, mode: str) -
                 return name
     raise OochubError(
         f"The mode {mode} serves models of {', '.join(sorted(served))}, but this one is a {source.architecture}. "
-        'Leave mode out, or use "auto", for the mode that the model is made for.'
+        'Omit the mode or use "auto" to select the mode for this model.'
     )
 
 

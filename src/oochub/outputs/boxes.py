@@ -68,8 +68,8 @@ class Boxes(Output):
 
     def truth(self, values: Sequence[Any] | None, rows: int, class_names: Sequence[str]) -> pa.Array:
         """Lists of boxes, one of nan where there is no truth."""
-        known = [None] * rows if values is None else values
-        return _read_column("boxes", [_UNKNOWN if row is None else row for row in known], _BOXES)
+        true_boxes = [None] * rows if values is None else values
+        return _read_column("boxes", [_UNKNOWN if row is None else row for row in true_boxes], _BOXES)
 
     def class_names(self, dataset: Any) -> list[str] | None:
         """The names of the column `categories`; if it has none, one name, "object"."""
@@ -90,7 +90,7 @@ class Boxes(Output):
         ids, beside = table.column("example_id"), _list_beside(table.column_names)
         rows = (table.column(name).to_pylist() for name in (self.label_column, *self.columns))
         more = [table.column(name).to_pylist() for name in beside]
-        for number, (true, found, scores) in enumerate(zip(*rows, strict=True)):
+        for number, (true, boxes, scores) in enumerate(zip(*rows, strict=True)):
             wanted = [] if _is_unknown(true) else true
             extra = (
                 {}
@@ -98,11 +98,11 @@ class Boxes(Output):
                 else {of: [column[number]] for of, column in zip(beside.values(), more, strict=True)}
             )
             try:
-                check_image_boxes([found], [scores], [wanted], **extra)
+                check_image_boxes([boxes], [scores], [wanted], **extra)
             except OochubError as error:
-                said = re.sub(r"^\w+", lambda name: _NAMES.get(name[0], name[0]), str(error))
-                said = said.replace(" at row 0", f" in {ids[number]}")
-                raise OochubError(f"The truth is boxes, the answers are detected_boxes and scores: {said}") from None
+                problem = re.sub(r"^\w+", lambda name: _NAMES.get(name[0], name[0]), str(error))
+                problem = problem.replace(" at row 0", f" in {ids[number]}")
+                raise OochubError(f"The truth is boxes, the answers are detected_boxes and scores: {problem}") from None
 
     def label(self, table: pa.Table, class_names: Sequence[str]) -> NDArray[Any]:
         """Tuples of boxes (n,)."""
@@ -114,10 +114,10 @@ class Boxes(Output):
 
     def prediction(self, predictions: PredictedRows) -> NDArray[Any]:
         """The boxes with a score above 0.5 (n,)."""
-        found, scores = (_convert_rows(predictions.rows.column(name)) for name in self.columns)
+        boxes, scores = (_convert_rows(predictions.rows.column(name)) for name in self.columns)
         return _pack_objects(
             tuple(box for box, score in zip(*row, strict=True) if score > _THRESHOLD)
-            for row in zip(found, scores, strict=True)
+            for row in zip(boxes, scores, strict=True)
         )
 
     def probability(self, predictions: PredictedRows) -> NDArray[np.float64]:
@@ -133,14 +133,14 @@ class Boxes(Output):
     def arrays(self, predictions: PredictedRows, allowed: NDArray[np.int64] | None = None) -> Arrays:
         """See `Output.arrays` and the class."""
         label = predictions.label
-        found, scores = (_convert_rows(predictions.rows.column(name)) for name in self.columns)
-        known, beside = self.known(label), _list_beside(predictions.column_names)
+        boxes, scores = (_convert_rows(predictions.rows.column(name)) for name in self.columns)
+        is_known, beside = self.known(label), _list_beside(predictions.column_names)
         loss = np.full(len(label), math.nan)
-        loss[known] = 1 - detection_accuracies(found[known], scores[known], label[known])
+        loss[is_known] = 1 - detection_accuracies(boxes[is_known], scores[is_known], label[is_known])
         return {
             "label": label,
             "true_boxes": label,
-            "boxes": found,
+            "boxes": boxes,
             "scores": scores,
             "prediction": predictions.prediction,
             "loss": loss,
@@ -150,10 +150,10 @@ class Boxes(Output):
 
     def wrong(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
         """Rows with a box that is missed or matches none (n,)."""
-        label, found = arrays["label"], arrays["prediction"]
+        label, predicted = arrays["label"], arrays["prediction"]
         wrong = self.known(label)
-        sure = [(1.0,) * len(boxes) for boxes in found[wrong]]
-        wrong[wrong] = detection_accuracies(found[wrong], sure, label[wrong]) < 1
+        sure = [(1.0,) * len(boxes) for boxes in predicted[wrong]]
+        wrong[wrong] = detection_accuracies(predicted[wrong], sure, label[wrong]) < 1
         return wrong
 
     def mistake_keys(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
@@ -164,12 +164,12 @@ class Boxes(Output):
 
     def answer(self, arrays: Mapping[str, NDArray[Any]], row: int, class_names: Sequence[str]) -> Answer:
         """How many boxes there are, and how many the model drew."""
-        true, found = len(arrays["label"][row]), len(arrays["prediction"][row])
+        true, n_predicted = len(arrays["label"][row]), len(arrays["prediction"][row])
         return Answer(
             label=f"{true} {'box' if true == 1 else 'boxes'}",
-            predicted=f"{found} {'box' if found == 1 else 'boxes'}",
+            predicted=f"{n_predicted} {'box' if n_predicted == 1 else 'boxes'}",
             probability=math.nan,
-            mistake="too_few" if found < true else "too_many" if found > true else "misplaced",
+            mistake="too_few" if n_predicted < true else "too_many" if n_predicted > true else "misplaced",
         )
 
     def boxes(self, arrays: Mapping[str, NDArray[Any]], row: int) -> RowBoxes:
@@ -178,9 +178,9 @@ class Boxes(Output):
 
     def count_boxes(self, arrays: ArraysOfRows) -> Mapping[str, NDArray[np.int64]]:
         """See `Output.count_boxes`: true boxes, where they are known, and those of the model, whatever their score."""
-        known = self.known(arrays["true_boxes"])
+        is_known = self.known(arrays["true_boxes"])
         counts = {"true": arrays["true_boxes"], "drawn": arrays["boxes"]}
-        return {name: np.fromiter(map(len, rows), np.int64, len(rows)) * known for name, rows in counts.items()}
+        return {name: np.fromiter(map(len, rows), np.int64, len(rows)) * is_known for name, rows in counts.items()}
 
     def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
         """The boxes of a model that gives 5 numbers for each: x1, y1, x2, y2, score; one below 0, or nan, is no box."""
@@ -232,10 +232,10 @@ def _read_column(name: str, values: Sequence[Any], kind: pa.DataType, ids: Seque
 
 def _list_beside(names: Sequence[str]) -> dict[str, str]:
     """The columns beside the boxes that are there, each with the array that it is; classes of both sides, or none."""
-    found = {name: of for name, of in _BESIDE.items() if name in names}
-    if not {"categories", "detected_categories"} <= found.keys():
-        found = {name: of for name, of in found.items() if name not in ("categories", "detected_categories")}
-    return found
+    columns = {name: of for name, of in _BESIDE.items() if name in names}
+    if not {"categories", "detected_categories"} <= columns.keys():
+        columns = {name: of for name, of in columns.items() if name not in ("categories", "detected_categories")}
+    return columns
 
 
 def _order_ids(ids: Sequence[str]) -> NDArray[np.int64]:

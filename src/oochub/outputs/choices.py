@@ -1,4 +1,4 @@
-"""One class per row and nothing of how sure the model is: right or wrong, without scores.
+"""One class per row, without scores or confidences.
 
 A model that answers in its own words may say what is none of the classes. Such an answer is wrong, and stays a row:
 leaving it out would decide the result (arXiv 2603.06578).
@@ -84,7 +84,7 @@ class Choices(Classes):
     def numbered_names(self, table: pa.Table) -> list[str]:
         """A number for each class up to the largest that is true or chosen."""
         columns = [table.column(name) for name in ("label", "prediction") if pa.types.is_integer(table[name].type)]
-        return [str(number) for number in range(max([2, *(pc.max(each).as_py() + 1 for each in columns)]))]
+        return [str(number) for number in range(max([2, *(pc.max(column).as_py() + 1 for column in columns)]))]
 
     def check(self, table: pa.Table, class_names: Sequence[str]) -> None:
         """See `Output.check`; where rows have options of their own, the numbers are of these."""
@@ -231,16 +231,18 @@ def _read_choices(values: Sequence[str | float | None], class_names: Sequence[st
     [1, -1]
     """
     chosen = np.full(len(values), NO_CLASS, np.int64)
-    given = [row for row, value in enumerate(values) if not (value is None or value == "" or value != value)]
-    if any(isinstance(values[row], str) for row in given):
+    rows_with_value = [row for row, value in enumerate(values) if not (value is None or value == "" or value != value)]
+    if any(isinstance(values[row], str) for row in rows_with_value):
         if class_names is None:
-            raise OochubError(f"A prediction is {values[given[0]]!r}, but no classes are named. Give class_names.")
-        named = [row for row in given if values[row] in class_names or str(values[row]) != str(NO_CLASS)]
+            raise OochubError(
+                f"A prediction is {values[rows_with_value[0]]!r}, but no classes are named. Pass class_names."
+            )
+        named = [row for row in rows_with_value if values[row] in class_names or str(values[row]) != str(NO_CLASS)]
         chosen[named] = number_classes([str(values[row]) for row in named], list(class_names))
         return chosen
-    numbers = [float(values[row] or 0) for row in given]
-    for row, number in zip(given, numbers, strict=True):
+    numbers = [float(values[row] or 0) for row in rows_with_value]
+    for row, number in zip(rows_with_value, numbers, strict=True):
         if isinstance(values[row], bool) or not number.is_integer():
             raise OochubError(f"A prediction must be a class number, its name, or -1 for none, got {values[row]!r}.")
-    chosen[given] = numbers
+    chosen[rows_with_value] = numbers
     return chosen

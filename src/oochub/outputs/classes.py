@@ -82,8 +82,8 @@ class Classes(Output):
 
     def known(self, label: NDArray[Any]) -> NDArray[np.bool_]:
         """Rows inside the label set (n,)."""
-        known: NDArray[np.bool_] = label >= 0
-        return known
+        is_known: NDArray[np.bool_] = label >= 0
+        return is_known
 
     def prediction(self, predictions: PredictedRows) -> NDArray[np.int64]:
         """The class with the largest logit (n,), the first of equals; the label in place of one that is right too."""
@@ -181,9 +181,9 @@ class Classes(Output):
         """Class numbers (n,), of numbers or names; -1 where there is none."""
         values = columns.values(column).to_pylist()
         if any(isinstance(value, str) for value in values):
-            known = [value is not None for value in values]
+            has_value = [value is not None for value in values]
             named = np.full(len(values), -1)
-            named[known] = number_classes([str(value) for value in values if value is not None], list(class_names))
+            named[has_value] = number_classes([str(value) for value in values if value is not None], list(class_names))
             return named
         numbers: NDArray[np.int64] = self.truth(values, len(values), class_names).to_numpy()
         return numbers

@@ -100,8 +100,8 @@ class Labels(Output):
 
     def known(self, label: NDArray[Any]) -> NDArray[np.bool_]:
         """Rows of which some label is known (n,)."""
-        known: NDArray[np.bool_] = ~np.isnan(label).all(axis=1)
-        return known
+        is_known: NDArray[np.bool_] = ~np.isnan(label).all(axis=1)
+        return is_known
 
     def prediction(self, predictions: PredictedRows) -> NDArray[np.int64]:
         """1 where the probability of a label is above one half (n, k)."""

@@ -63,8 +63,8 @@ class Number(Output):
 
     def known(self, label: NDArray[Any]) -> NDArray[np.bool_]:
         """Rows whose number is known (n,)."""
-        known: NDArray[np.bool_] = ~np.isnan(label)
-        return known
+        is_known: NDArray[np.bool_] = ~np.isnan(label)
+        return is_known
 
     def prediction(self, predictions: PredictedRows) -> NDArray[np.float64]:
         """What the model said (n,)."""

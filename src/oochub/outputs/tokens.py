@@ -66,13 +66,13 @@ class Tokens(Output):
                     f"{row}."
                 )
             lengths.append(column.value_lengths().to_numpy())
-        known, said = lengths
-        wrong = (known != said) & (known > 0)
+        n_labels, n_answers = lengths
+        wrong = (n_labels != n_answers) & (n_labels > 0)
         if wrong.any():
             row = int(np.argmax(wrong))
             raise OochubError(
-                f"{table.column('example_id')[row]} has {known[row]} tokens but {said[row]} predicted_tokens "
-                f"({wrong.sum()} such rows). Give one answer for each position."
+                f"{table.column('example_id')[row]} has {n_labels[row]} tokens but {n_answers[row]} predicted_tokens "
+                f"({wrong.sum()} such rows). Pass one answer for each position."
             )
 
     def label(self, table: pa.Table, class_names: Sequence[str]) -> NDArray[np.int32]:
@@ -81,8 +81,8 @@ class Tokens(Output):
 
     def known(self, label: NDArray[Any]) -> NDArray[np.bool_]:
         """Rows with a token that is asked for (n,)."""
-        known: NDArray[np.bool_] = np.asarray((label >= 0).any(axis=1))
-        return known
+        is_known: NDArray[np.bool_] = np.asarray((label >= 0).any(axis=1))
+        return is_known
 
     def prediction(self, predictions: PredictedRows) -> NDArray[np.int32]:
         """The tokens that the model says (n, t), -1 where a row has ended."""
@@ -104,9 +104,9 @@ class Tokens(Output):
             OochubError: Kinds that are not as many as the tokens.
         """
         label, prediction = predictions.label, predictions.prediction[:, : predictions.label.shape[1]]
-        asked = label >= 0
+        is_scored = label >= 0
         right = (label == prediction).sum(axis=1)
-        arrays = {"label": label, "prediction": prediction, "loss": 1 - right / np.maximum(asked.sum(axis=1), 1)}
+        arrays = {"label": label, "prediction": prediction, "loss": 1 - right / np.maximum(is_scored.sum(axis=1), 1)}
         if "kinds" in predictions.column_names:
             arrays["kind"] = self.kinds(predictions.rows.light)
         return arrays
@@ -154,18 +154,21 @@ class Tokens(Output):
     def answer(self, arrays: Mapping[str, NDArray[Any]], row: int, class_names: Sequence[str]) -> Answer:
         """How many tokens there are, and how many are right."""
         label = arrays["label"][row]
-        asked, right = int((label >= 0).sum()), int((label == arrays["prediction"][row]).sum())
+        n_scored, right = int((label >= 0).sum()), int((label == arrays["prediction"][row]).sum())
         return Answer(
-            label=f"{asked:,} tokens", predicted=f"{right:,} of them right", probability=float("nan"), mistake="tokens"
+            label=f"{n_scored:,} tokens",
+            predicted=f"{right:,} of them right",
+            probability=float("nan"),
+            mistake="tokens",
         )
 
     def line(self, arrays: Mapping[str, NDArray[Any]], row: int, vocabulary: Sequence[str]) -> str:
         """The true tokens around the first wrong ones, each wrong one as ⟦truth, said answer⟧; see `Output.line`."""
         label, said = arrays["label"][row], arrays["prediction"][row]
-        asked = np.flatnonzero(label >= 0)
-        first = max(0, int(np.argmax(label[asked] != said[asked])) - _BEFORE)
+        scored = np.flatnonzero(label >= 0)
+        first = max(0, int(np.argmax(label[scored] != said[scored])) - _BEFORE)
         line = "… " if first else ""
-        for place in asked[first:]:
+        for place in scored[first:]:
             true, answer = (_decode_token(int(numbers[place]), vocabulary) for numbers in (label, said))
             line += true if label[place] == said[place] else f" ⟦{true.strip()}, said {answer.strip()}⟧ "
             if len(line) > _LONGEST_LINE:
@@ -175,9 +178,9 @@ class Tokens(Output):
 
     def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
         """`predicted_tokens`: the numbers of a row (n, t), without those below 0 after its end."""
-        numbers, said = outputs.astype(np.int32), outputs >= 0
-        offsets = np.concatenate([[0], np.cumsum(said.sum(axis=1))]).astype(np.int32)
-        return {"predicted_tokens": pa.ListArray.from_arrays(offsets, pa.array(numbers[said]))}
+        numbers, is_valid = outputs.astype(np.int32), outputs >= 0
+        offsets = np.concatenate([[0], np.cumsum(is_valid.sum(axis=1))]).astype(np.int32)
+        return {"predicted_tokens": pa.ListArray.from_arrays(offsets, pa.array(numbers[is_valid]))}
 
     def given(self, columns: GivenColumns, class_names: Sequence[str]) -> dict[str, pa.Array] | None:
         """The lists of `predicted_tokens`, a whole number for each place."""
@@ -220,7 +223,7 @@ def _read_lists(table: pa.Table, name: str) -> pa.ListArray:
         column = column.cast(pa.list_(pa.int32()))
     if column.null_count or column.flatten().null_count:
         raise OochubError(
-            f"Every row needs {name}, a number for each token. Give {_MASKED} for tokens that are not scored."
+            f"Every row needs {name}, a number for each token. Pass {_MASKED} for tokens that are not scored."
         )
     return column
 

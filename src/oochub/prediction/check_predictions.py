@@ -56,7 +56,8 @@ def check_rows(rows: StoredRows, metadata: Metadata) -> None:
     if counts != dict(metadata.rows):
         shown = ", ".join(f"{split}: {counts.get(split, 0)} of {n}" for split, n in metadata.rows.items())
         raise OochubError(
-            f"Examples are missing ({shown}). Predict again; a score on a part is not the benchmark's score."
+            f"Examples are missing ({shown}). Run the prediction again; a partial score is not comparable with the "
+            "benchmark."
         )
     if "group" in table.column_names:
         _check_group(table.schema.field("group").type)
@@ -69,7 +70,7 @@ def _check_group(kind: pa.DataType) -> None:
     """That groups are named by text or numbers, one per row."""
     found = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_nested(found):
-        raise OochubError("group must hold one name per row. Put several names per row into a column groups.")
+        raise OochubError("group must contain one name per row. Put several names per row into a column groups.")
     if pa.types.is_binary(found) or pa.types.is_large_binary(found) or pa.types.is_fixed_size_binary(found):
         raise OochubError(f"group must hold text or numbers, got {kind}. Decode it: [name.decode() for name in group].")
 
@@ -165,7 +166,7 @@ def _check_nulls(table: pa.Table, required: Sequence[str]) -> None:
         first = table.column("example_id")[int(np.argmax(missing))] if "example_id" in table.column_names else ""
         raise OochubError(
             f"Every row needs {', '.join(required)}; {', '.join(nulls)} empty in some, {nulls[0]} in "
-            f"{missing.sum():,}, first {first}. Fill them in, or leave these rows out."
+            f"{missing.sum():,}, first {first}. Fill them in, or remove these rows."
         )
 
 

@@ -98,7 +98,7 @@ def convert_frame(
     is_several = not isinstance(logits, str)
     if is_several and len(set(several)) < len(several):
         twice = next(name for name in several if several.count(name) > 1)
-        raise OochubError(f"logits= names the column {twice!r} twice. Name one column for each class.")
+        raise OochubError(f"logits= names the column {twice!r} twice. Choose one column for each class.")
     if "logits" in columns and "logits" not in several:
         found = "named by logits=[...]" if is_several else f"{logits}, which logits= names"
         raise OochubError(f"The frame has a column logits beside those {found}. Rename or drop one.")
@@ -180,9 +180,7 @@ def _check_texts(**texts: Any) -> None:
         try:
             str(text).encode()
         except UnicodeEncodeError:
-            raise OochubError(
-                f"{name} has half of a character ({text!r}), which no file can hold. Correct it."
-            ) from None
+            raise OochubError(f"{name} has half of a character ({text!r}), which no file can hold. Fix it.") from None
 
 
 def _advise_transpose(arrays: Mapping[str, pa.Array]) -> str:
@@ -215,7 +213,7 @@ def _check_doubtful(labels: pa.Array) -> None:
     if rows and rows <= {(0, 1), (1, 0)}:
         raise OochubError(
             "Whole numbers in labels name the labels that apply, but here each row looks like 0 and 1 for each of "
-            "two. Give these as floats, or the numbers in ascending order with a shorter row."
+            "two. Pass these as floats, or the numbers in ascending order with a shorter row."
         )
 
 
@@ -230,7 +228,7 @@ def _read_probabilities(given: object, *, of_one: bool) -> NDArray[np.float64]:
         row, sums = int(np.argmax(wrong)), " and sum to 1" if of_one else ""
         raise OochubError(
             f"Probabilities lie in [0, 1]{sums}; those of {int(wrong.sum()):,} of {len(wrong):,} rows do not, first "
-            f"row {row}: {', '.join(f'{each:g}' for each in values[row, :5])}. If they are logits, leave out "
+            f"row {row}: {', '.join(f'{each:g}' for each in values[row, :5])}. If they are logits, remove "
             "probabilities=True."
         )
     kept = np.clip(values.astype(np.float64), _SMALLEST, 1 - _SMALLEST)

@@ -112,11 +112,11 @@ def predict_splits(
     sample = Splits(parts, ()) if asked.limit is None else draw_sample(parts, asked.limit)
     some = next(iter(sample.parts.values()))
     if cluster is not None and asked.compile:
-        raise OochubError("A compiled network stays in its process, but Ray's actors have their own. Leave out one.")
-    if cluster is not None and not isinstance(some, datasets.Dataset):
         raise OochubError(
-            "Ray reads rows by number, and rows of a stream have none. Leave the engine out for a stream."
+            "compile cannot be combined with engine='ray': a compiled network stays in its process. Remove one of them."
         )
+    if cluster is not None and not isinstance(some, datasets.Dataset):
+        raise OochubError("Ray reads rows by number, and rows of a stream have none. Remove the engine for a stream.")
     changes = {"odin": asked.odin, "zoom": asked.zoom, "skip_broken": asked.skip_broken or None}
     kinds = find_input_kinds(some)
     if len(kinds) == 1:  # said before the model is looked for
@@ -265,5 +265,5 @@ def _check_one_pass(mode: type[Mode], asked: PredictionSettings) -> None:
     option = choose_wording(*(flag if asked.compile else (f'runtime="{asked.runtime}"', f"--runtime {asked.runtime}")))
     raise OochubError(
         f"{option} needs one pass of the network for each batch, but the mode {mode.__module__.rpartition('.')[2]} "
-        "makes several. Leave it out."
+        "makes several. Remove it."
     )

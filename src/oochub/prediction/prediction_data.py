@@ -35,7 +35,7 @@ oochub.load.
 
     parts = data if isinstance(data, Mapping) else {"": data}
     if not parts:
-        raise OochubError("The data have no split. Give a Dataset, or a DatasetDict with at least one split.")
+        raise OochubError("The data have no split. Pass a Dataset, or a DatasetDict with at least one split.")
     for split, part in parts.items():
         if not isinstance(part, Dataset | IterableDataset):
             place = f" as the split {split!r}" if split else ""
@@ -62,7 +62,7 @@ def choose_splits(dataset: Any, wanted: Iterable[str] | None) -> dict[str, Any]:
     """
     if not isinstance(dataset, Mapping):
         if wanted is not None:
-            raise OochubError("splits chooses among the splits of a DatasetDict; this data set is a single split.")
+            raise OochubError("splits chooses among the splits of a DatasetDict; this dataset is a single split.")
         dataset = {str(getattr(dataset, "split", None) or "test"): dataset}
         wanted = list(dataset)
     names = list(wanted) if wanted is not None else [name for name in dataset if name != "train"] or list(dataset)
@@ -90,7 +90,7 @@ def check_splits(parts: Mapping[str, Any], *, read: str, reserved: Iterable[str]
         taken = [column for column in dict.fromkeys(reserved) if column in present]
         if taken:
             raise OochubError(
-                f"The split {name} has the column {taken[0]!r}, which predictions write themselves. Rename it first: "
+                f"The split {name} has the column {taken[0]!r}, which is reserved for predictions. Rename it first: "
                 f'dataset.rename_column("{taken[0]}", "own_{taken[0]}").'
             )
     return {name: _drop_media(part, read) for name, part in parts.items()}

@@ -420,7 +420,7 @@ class Predictions(WithStoredRows):
         present = tuple(sorted({int(number) for number in numbers}))
         chosen = np.isin(self.label, present)
         if not chosen.any():
-            raise OochubError(f"No row has one of the {len(present)} classes. Give classes that these rows have.")
+            raise OochubError(f"No row has one of the {len(present)} classes. Pass classes that these rows have.")
         facts = replace(self.metadata.facts, present_classes=present)
         return replace(self, metadata=replace(self.metadata, facts=facts)).select(chosen)
 
@@ -441,7 +441,7 @@ def concatenate_predictions(parts: Sequence[Predictions]) -> Predictions:
         OochubError: No part, parts of different models, benchmarks or classes, or an example in two parts.
     """
     if not parts:
-        raise OochubError("There are no predictions. Give at least one Predictions or the path of one.")
+        raise OochubError("There are no predictions. Pass at least one Predictions or the path of one.")
     first = parts[0]
     for part in parts[1:]:
         for name in ("benchmark", "config", "class_names", "model"):

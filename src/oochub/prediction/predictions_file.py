@@ -97,12 +97,12 @@ class Manifest:
         file = folder / MANIFEST
         if not file.is_file():
             raise OochubError(
-                f"The folder {folder} has no {MANIFEST}, so it holds no predictions. Give the right path."
+                f"The folder {folder} has no {MANIFEST}, so it is not a predictions folder. Check the path."
             )
         content = read_json(file)
         check_version(content, _VERSION, what=str(file))
         if content.pop("seal", None) != _compute_seal(content):
-            raise OochubError(f"{file} was damaged after it was written: it does not match its seal. Predict again.")
+            raise OochubError(f"{file} is corrupted: its checksum does not match. Run the prediction again.")
         listed, there = content.get("parts"), sum(1 for _ in folder.iterdir())
         if isinstance(listed, list) and len(listed) > there:  # before each is looked at
             counts = f"{len(listed):,} parts, but {there:,} files are there"
@@ -177,7 +177,9 @@ def _load_thumbnails(folder: Path, rows: int, *, seal: str | None) -> dict[str, 
         raise OochubError(f"{folder} is incomplete: {_FILE} is missing. Copy it again, or predict again.")
     some = read_parquet(file).table
     if seal is not None and read_seal(file) != seal:
-        raise OochubError(f"{file} holds the small images of other predictions. Copy the folder again, or delete it.")
+        raise OochubError(
+            f"{file} contains the small images of other predictions. Copy the folder again, or delete it."
+        )
     columns = {name: some.column(name) for name in _COLUMNS if name in some.column_names}
     strange = [name for name, column in columns.items() if not _COLUMNS[name](column.type)]
     if strange:
@@ -255,7 +257,9 @@ def open_predictions(path: Path) -> OpenedPredictions:
     if path.is_dir():
         return _open_folder(path)
     if not path.is_file():
-        raise OochubError(f"No predictions at {path}. `oochub predict MODEL BENCHMARK/CONFIG --out {path}` makes them.")
+        raise OochubError(
+            f"Prediction file not found: {path}. Run `oochub predict MODEL BENCHMARK/CONFIG --out {path}` to create it."
+        )
     return _open_file(path)
 
 
@@ -360,7 +364,7 @@ def _open_folder(folder: Path) -> OpenedPredictions:
         file = folder / part.file
         if read_seal(file) != part.seal:
             raise OochubError(
-                f"{file} is not the part that {MANIFEST} lists: it was cut short, changed, or is of another "
+                f"{file} is not the part that {MANIFEST} lists: it was truncated, changed, or is of another "
                 "prediction. Copy the folder again, or predict again."
             )
         each = _open_file(file)
@@ -481,7 +485,7 @@ class StoredHead:
             )
         if set(stored.arrays) != {"weight", "bias"}:
             found = ", ".join(sorted(stored.arrays)) or "nothing"
-            raise OochubError(f"{file} holds {found}, but a head is weight and bias. Predict again.")
+            raise OochubError(f"{file} contains {found}, but a head is weight and bias. Predict again.")
         try:
             return cls(**stored.arrays)
         except OochubError as error:

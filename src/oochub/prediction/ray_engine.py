@@ -70,7 +70,7 @@ class RayEngine:
             raise OochubError(f"{engine} needs Ray. Install it: pip install 'oochub[ray]'.")
         if self.actors is not None and (isinstance(self.actors, bool) or self.actors < 1):
             raise OochubError(
-                f"actors must be a whole number, 1 or larger, got {self.actors!r}. Leave it out for the default."
+                f"actors must be a whole number, 1 or larger, got {self.actors!r}. Omit it for the default."
             )
 
     @classmethod

@@ -369,7 +369,7 @@ def _describe_unread(split: str, broken: Sequence[BrokenRow], unit: str) -> str:
     several = "" if len(broken) == 1 else "s"
     names = ", ".join([row.example for row in broken[:_NAMED]] + ["..."] * (len(broken) > _NAMED))
     verb = "is" if len(broken) == 1 else "are"
-    return f"{len(broken)} {unit}{several} of {split} could not be read and {verb} left out: {names}"
+    return f"{len(broken)} {unit}{several} of {split} could not be read and {verb} skipped: {names}"
 
 
 def _add_rows(few: Mapping[str, torch.Tensor], noise: Mapping[str, torch.Tensor]) -> Mapping[str, torch.Tensor]:

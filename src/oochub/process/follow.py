@@ -51,8 +51,8 @@ def is_in_notebook() -> bool:
     >>> is_in_notebook()
     False
     """
-    known = sys.modules.get("IPython")
-    shell = None if known is None else known.get_ipython()
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
     return type(shell).__name__ == "ZMQInteractiveShell"
 
 

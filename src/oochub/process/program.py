@@ -79,7 +79,10 @@ def program(work: Callable[[], object]) -> None:
     except BaseException as end:
         code = signals.code or (end.code if isinstance(end, SystemExit) else None)
         if code in _STOPPED:  # whatever a library made of the stop
-            sys.stderr.write(f"{_STOPPED[code]}. Nothing is half-written; the same command starts or goes on again.\n")
+            sys.stderr.write(
+                f"{_STOPPED[code]}. No partial files were left behind. Run the same command again to start over or "
+                "resume.\n"
+            )
             sys.exit(code)
         if isinstance(end, OochubError):
             sys.stderr.write(f"Error: {_escape_controls(str(end))}\n")
@@ -87,8 +90,8 @@ def program(work: Callable[[], object]) -> None:
         if any(map(_is_full_disk, list_causes(end))):
             sys.stderr.write(
                 "Error: No space left on device: make room where the output, the caches ($OOCHUB_CACHE, else "
-                "$HF_DATASETS_CACHE) and temporary files ($TMPDIR) lie. Nothing is half-written; the same command "
-                "starts or goes on again.\n"
+                "$HF_DATASETS_CACHE) and temporary files ($TMPDIR) lie. No partial files were left behind. Run the "
+                "same command again to start over or resume.\n"
             )
             sys.exit(2)
         raise

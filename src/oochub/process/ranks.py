@@ -70,15 +70,15 @@ class Ranks:
             return [own]
         from torch import distributed
 
-        made: list[Any] = [None] * self.count
+        gathered: list[Any] = [None] * self.count
         try:
-            distributed.all_gather_object(made, own, group=get_gloo_group())
+            distributed.all_gather_object(gathered, own, group=get_gloo_group())
         except RuntimeError as error:  # of gloo and NCCL, where a connection is closed
             raise OochubError(
                 f"Process {self.number} of {self.count} stops because another one ended, whose own message says why. "
                 "Run the same command again: complete parts are kept."
             ) from error
-        return made
+        return gathered
 
 
 @cache

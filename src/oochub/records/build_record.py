@@ -73,7 +73,7 @@ class OwnSide:
 
     def __post_init__(self) -> None:
         if not 0 <= self.percentile <= 100:
-            raise OochubError(f"percentile of a side must be in [0, 100], got {self.percentile:g}. Correct it.")
+            raise OochubError(f"percentile of a side must be in [0, 100], got {self.percentile:g}. Fix it.")
 
     def make_rows(self) -> Rows:
         """The side as an evaluation reads it."""
@@ -140,7 +140,7 @@ class OwnDeclaration:
             one, other = (one, other) if self.in_context is not None else (other, one)
             raise OochubError(f"There is [{one}] without [{other}]. Declare both sides, or none.")
         if self.border < 0:
-            raise OochubError(f"border must be 0 pixels or more, got {self.border}. Correct it.")
+            raise OochubError(f"border must be 0 pixels or more, got {self.border}. Fix it.")
         without = [text for text in self.templates if "{}" not in text]
         if without:
             raise OochubError(f"A template needs {{}} for the name of a class, got {without[0]!r:.80}. Add it.")
@@ -373,7 +373,7 @@ class BuildRecord:
         """
         line = (info.description or "").rpartition("\n")[2]
         if line.startswith(_MARKER):
-            return from_json(cls, json.loads(line.removeprefix(_MARKER)), what="the build record of this data set")
+            return from_json(cls, json.loads(line.removeprefix(_MARKER)), what="the build record of this dataset")
         feature = (info.features or {}).get(BUILD_COLUMN)
         content = _parse_content(getattr(feature, "id", None))
         return (

@@ -148,7 +148,7 @@ class ContextFinding:
 
 @dataclass(frozen=True, kw_only=True)
 class ContextFindings:
-    """What goes with each class, and whether the model needs it.
+    """Contexts associated with each class, and whether the model needs it.
 
     Attributes:
         way: Way that found the contexts, one of `oochub list context`.

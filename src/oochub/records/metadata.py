@@ -241,7 +241,7 @@ def read_metadata(content: Any, columns: Sequence[str]) -> Metadata:
     names = metadata.class_names
     if not names or not all(name.strip() for name in names):
         found = "a name without text" if names else "none"
-        raise OochubError(f"class_names must be a text for each class; got {found}. Correct them.")
+        raise OochubError(f"class_names must be a text for each class; got {found}. Fix them.")
     check_name_length("class_names", names)
     for place in ("kind", "benchmark", "config"):
         check_name_length(place, filter(None, [getattr(metadata, place)]))
@@ -265,7 +265,7 @@ def check_name_length(place: str, names: Iterable[str]) -> None:
     longest = max(map(len, names), default=0)
     if longest > LONGEST_NAME:
         raise OochubError(
-            f"{place}: a name may have at most {LONGEST_NAME:,} characters, got one of {longest:,}. Give its name, "
+            f"{place}: a name may have at most {LONGEST_NAME:,} characters, got one of {longest:,}. Pass its name, "
             "not its content."
         )
 

@@ -266,7 +266,7 @@ def number_classes(labels: Sequence[str], names: Sequence[str]) -> NDArray[np.in
         raise OochubError(f"Labels must be among the classes {', '.join(names)}; got {', '.join(unknown[:5])}.")
     doubtful = sorted(name for name in set(labels) if names.count(name) > 1)
     if doubtful:
-        raise OochubError(f"Labels are names, but several classes are called {doubtful[0]!r}. Give class numbers.")
+        raise OochubError(f"Labels are names, but several classes are called {doubtful[0]!r}. Pass class numbers.")
     places = {name: place for place, name in enumerate(names)}
     return np.array([places[name] for name in labels], dtype=np.int64)
 
@@ -295,7 +295,7 @@ def coerce_array(name: str, values: Any) -> NDArray[Any] | pa.Array | pa.Chunked
     [1, 0]
     >>> coerce_array("label", np.ma.masked_array([1, 0], mask=[False, True]))
     Traceback (most recent call last):
-    oochub.errors.OochubError: label is masked in 1 of 2 rows, first row 1: got a MaskedArray of int64 (2,). Leave \
+    oochub.errors.OochubError: label is masked in 1 of 2 rows, first row 1: got a MaskedArray of int64 (2,). Remove \
 these rows out, or fill them in.
     """
     array = values if isinstance(values, pa.Array | pa.ChunkedArray) else _unwrap(name, values)
@@ -340,7 +340,7 @@ _FAULTS = (pa.ArrowException, TypeError, ValueError, RuntimeError, OverflowError
 def _explain_unfit(values: Any) -> str | None:
     """Why something is no array at all; None where it may be one."""
     if isinstance(values, AbstractSet) and not isinstance(values, Mapping):
-        return "a set has no order. Give a list"
+        return "a set has no order. Pass a list"
     if isinstance(values, Mapping):
         return "give its values as a list, in the order of the rows"
     if isinstance(values, str | bytes | bytearray):
@@ -349,7 +349,7 @@ def _explain_unfit(values: Any) -> str | None:
         return "give one of its columns, or the whole to Predictions.from_pandas"
     is_array = hasattr(values, "__array__") or hasattr(values, "__arrow_c_stream__")
     if getattr(values, "ndim", 1) == 0 or not (isinstance(values, Iterable) or is_array):
-        return "that is one value. Give one for each row"
+        return "that is one value. Pass one for each row"
     if hasattr(values, "tocsr"):
         return "give its toarray()"
     return None
@@ -362,12 +362,12 @@ def _normalize_array(name: str, array: NDArray[Any], values: Any) -> Any:
         if masked.any():
             raise OochubError(
                 f"{name} is masked in {int(masked.sum()):,} of {len(array):,} rows, first row "
-                f"{int(np.argmax(masked))}: got {_describe_given(values)}. Leave these rows out, or fill them in."
+                f"{int(np.argmax(masked))}: got {_describe_given(values)}. Remove these rows, or fill them in."
             )
         array = np.asarray(array.data)
     if array.ndim == 0 or array.dtype.names is not None or array.dtype.kind in "cV":
         kinds = {"c": "complex numbers are not supported", "V": "name one field of its records"}
-        why = kinds.get(array.dtype.kind, "that is one value. Give one for each row")
+        why = kinds.get(array.dtype.kind, "that is one value. Pass one for each row")
         raise OochubError(f"{name} must be an array with one row per example, got {_describe_given(values)}: {why}.")
     if array.dtype.kind in "OSU":  # Arrow ends bytes of "S" at a zero
         try:
@@ -394,12 +394,12 @@ def _check_rows(name: str, rows: list[Any], values: Any) -> None:
     for number, row in enumerate(rows):
         if isinstance(row, AbstractSet) and not isinstance(row, Mapping):
             raise OochubError(
-                f"{name} holds a set in row {number}, but a set has no order: got {_describe_given(values)}. Give "
+                f"{name} contains a set in row {number}, but a set has no order: got {_describe_given(values)}. Pass "
                 "lists."
             )
         if row is np.ma.masked or (np.ma.isMaskedArray(row) and np.ma.getmaskarray(row).any()):
             raise OochubError(
-                f"{name} is masked in row {number}: got {_describe_given(values)}. Leave the row out, or fill it in."
+                f"{name} is masked in row {number}: got {_describe_given(values)}. Remove the row, or fill it in."
             )
 
 
@@ -416,7 +416,9 @@ def _convert_list(name: str, rows: list[Any], values: Any) -> pa.Array:
     is_number = pa.types.is_integer(inner) or pa.types.is_floating(inner)
     wrong = next((number for number, row in enumerate(rows) if _has_truth(row)), None) if is_number else None
     if wrong is not None:
-        raise OochubError(f"{name} holds numbers, but {_shorten(rows[wrong])} in row {wrong}. Give values of one type.")
+        raise OochubError(
+            f"{name} contains numbers, but {_shorten(rows[wrong])} in row {wrong}. Pass values of one type."
+        )
     return array
 
 
@@ -447,8 +449,8 @@ def _explain_no_column(name: str, values: Any, error: BaseException, row: int | 
     place = "" if row is None else f" in row {row}"
     why = str(error).partition("\n")[0].rstrip(".")
     return OochubError(
-        f"{name} cannot become a column{place}: {why}; got {_describe_given(values)}. Give an array with one row "
-        "per example."
+        f"{name} cannot become a column{place}: {why}; got {_describe_given(values)}. Pass an array with one row per "
+        "example."
     )
 
 

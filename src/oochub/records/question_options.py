@@ -69,7 +69,7 @@ def check_option_numbers(table: pa.Table, columns: Sequence[str]) -> None:
             f"{options[row].as_py()!r:.{_SHOWN}}. Give each row its list of options."
         )
     if pc.list_flatten(options).null_count:
-        raise OochubError("An option in the column options is missing. Fill it in, or leave it out of the list.")
+        raise OochubError("An option in the column options is missing. Fill it in, or remove it from the list.")
     for name in columns:
         number = table.column(name).to_numpy()
         wrong = (number < -1) | (number >= count)
@@ -145,8 +145,8 @@ def _number_option(answer: object, options: Sequence[str], where: str) -> int:
     shown = ", ".join(f"{name}: {text}" for name, text in zip(name_options(len(options)), options, strict=True))
     problem = "could be several of" if meant else "is none of"
     raise OochubError(
-        f"The answer {answer!r:.{_SHOWN}} in {where} {problem} its options ({shown:.{2 * _SHOWN}}). Give the number of "
-        "the option, from 0, its letter, or its text."
+        f"The answer {answer!r:.{_SHOWN}} in {where} {problem} its options ({shown:.{2 * _SHOWN}}). Pass the number "
+        "of the option, from 0, its letter, or its text."
     )
 
 

@@ -96,7 +96,7 @@ field.
     try:
         return cast(Record, read_value(kind, content, strict=False))
     except Mismatch as fault:
-        raise OochubError(f"{what}: {fault} Make the file again, or correct the field.") from None
+        raise OochubError(f"{what}: {fault} Make the file again, or fix the field.") from None
 
 
 def from_table(kind: type[Record], content: Mapping[str, Any], *, at: Callable[..., str]) -> Record:

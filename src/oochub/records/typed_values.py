@@ -453,7 +453,7 @@ def parse_options(pairs: Iterable[str], *, by: str = "--option") -> dict[str, An
         if not key or not text or "" in text.split(","):
             raise OochubError(f"{by} must be written key=value, or key=value,value for a list, got {pair!r}.")
         if key in options:
-            raise OochubError(f"{by} gives {key} twice. Give it once; separate several values by commas: {key}=a,b.")
+            raise OochubError(f"{by} gives {key} twice. Pass it once; separate several values by commas: {key}=a,b.")
         values = [parse_value(item, by=f"{key} of {by}") for item in text.split(",")]
         options[key] = values if "," in text else values[0]
     return options

@@ -32,9 +32,9 @@ def check_source(name: str | Path, *, kind: Kind, hint: str, also: Iterable[str]
     Raises:
         OochubError: There is none, or the Hub could not be asked.
 
-    >>> check_source("./runs/nope", kind="model", hint="`oochub train` makes one.")
+    >>> check_source("./runs/nope", kind="model", hint="Run `oochub train` to create one.")
     Traceback (most recent call last):
-    oochub.errors.OochubError: No model at ./runs/nope: there is no such folder. `oochub train` makes one.
+    oochub.errors.OochubError: No model at ./runs/nope: folder not found. Run `oochub train` to create one.
     """
     from huggingface_hub import get_token, is_offline_mode
 
@@ -47,17 +47,19 @@ def check_source(name: str | Path, *, kind: Kind, hint: str, also: Iterable[str]
         near = [*meant_first, *get_close_matches(typed, _list_near_folders(typed))][:2]
     except (OSError, ValueError, RuntimeError) as error:  # a loop of links, a null character, an unknown home
         raise OochubError(f"No {kind} at {typed!r}: {error}. {hint}") from None
-    here = f"No {kind} at {typed}: there is no such {_PLACES[kind]}"
+    here = f"No {kind} at {typed}: {_PLACES[kind]} not found"
     meant = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     if _is_path(typed):
         raise OochubError(f"{here}.{meant} {hint}")
     if _is_cached(typed, kind):
         return
     if is_offline_mode():
-        raise OochubError(f"{here}, and no copy of the Hub's ({typed}) while HF_HUB_OFFLINE is set.{meant} {hint}")
+        raise OochubError(f"{here}, and {typed} is not in the Hub cache (HF_HUB_OFFLINE is set).{meant} {hint}")
     if not _is_on_hub(typed, kind):
         alone = "" if get_token() else " If it is private, run `hf auth login` or set HF_TOKEN first."
-        raise OochubError(f"{here}, and the Hub has no {kind} of that name that you may read.{alone}{meant} {hint}")
+        raise OochubError(
+            f"{here}, and there is no {kind} {typed} on the Hub that you have access to.{alone}{meant} {hint}"
+        )
 
 
 def _is_path(name: str) -> bool:
@@ -82,10 +84,10 @@ def _is_on_hub(name: str, kind: Kind) -> bool:
     """Asks once for what is there; what comes later does not ask again."""
     from huggingface_hub import constants, get_token
 
-    asked = (constants.ENDPOINT, get_token(), name, kind)
-    if asked not in _FOUND and _ask(name, kind):
-        _FOUND.add(asked)
-    return asked in _FOUND
+    question = (constants.ENDPOINT, get_token(), name, kind)
+    if question not in _FOUND and _ask(name, kind):
+        _FOUND.add(question)
+    return question in _FOUND
 
 
 def _ask(name: str, kind: Kind) -> bool:
@@ -100,16 +102,16 @@ def _ask(name: str, kind: Kind) -> bool:
     except OochubError:
         raise
     except (unreached, OSError, *ODD_ANSWERS) as error:
-        here = f"No {kind} at {name}: there is no such {_PLACES[kind]}, and the Hub"
+        here = f"No {kind} at {name}: {_PLACES[kind]} not found, and the Hub"
         if isinstance(error, HfHubHTTPError) and error.response.status_code == _REFUSED:
-            said = hide_token(error.server_message or "no reason given").rstrip(".")
+            reason = hide_token(error.server_message or "no reason given").rstrip(".")
             raise OochubError(
-                f"{here} refused the token ({said}). Run `hf auth login` again or correct HF_TOKEN; public "
+                f"{here} rejected your token ({reason}). Run `hf auth login` again or fix HF_TOKEN; public "
                 "repositories need none."
             ) from None
         why = hide_token(str(error)).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise OochubError(
-            f"{here} could not be asked ({why.rstrip('.')}). Check the name and the connection, and try again."
+            f"{here} could not be reached ({why.rstrip('.')}). Check the name and the connection, and try again."
         ) from None  # the chain shows what the server sent
     return True
 

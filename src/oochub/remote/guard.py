@@ -72,8 +72,8 @@ class _Guarding:
                 _check_answer(response, pages)
 
         hooks = client.event_hooks
-        asked, answered = [_check_request, *hooks["request"]], [*hooks["response"], look_at_answer]
-        client.event_hooks = {"request": asked, "response": answered}
+        request_hooks, answered = [_check_request, *hooks["request"]], [*hooks["response"], look_at_answer]
+        client.event_hooks = {"request": request_hooks, "response": answered}
         return client
 
 

@@ -34,10 +34,10 @@ def explain_connection_fault(error: BaseException) -> str | None:
     from huggingface_hub.errors import HfHubHTTPError
 
     unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
-    for each in reversed(list(list_causes(error))):
-        status = getattr(getattr(each, "response", None), "status_code", None)
-        if isinstance(each, (unreached, ConnectionError, TimeoutError)) and status in (None, *PASSING):
-            lines = str(each).strip().splitlines() or [type(each).__name__]
+    for cause in reversed(list(list_causes(error))):
+        status = getattr(getattr(cause, "response", None), "status_code", None)
+        if isinstance(cause, (unreached, ConnectionError, TimeoutError)) and status in (None, *PASSING):
+            lines = str(cause).strip().splitlines() or [type(cause).__name__]
             return lines[0].rstrip(".: ")
     return None
 
@@ -92,28 +92,28 @@ def _make_refusal(error: BaseException, to: str, token: str | None) -> Refusal:
             is_passing=not isinstance(error, ODD_ANSWERS),
         )
     status = answer.response.status_code
-    said = f"{status}: {_clean(answer.server_message or answer.response.reason_phrase or 'no reason given', token)}"
+    message = f"{status}: {_clean(answer.server_message or answer.response.reason_phrase or 'no reason given', token)}"
     if status == 401:
         words = (
-            f"The Hub refused the token ({said}). Create one that may write at "
+            f"The Hub refused the token ({message}). Create one that may write at "
             "https://huggingface.co/settings/tokens, and give it by `hf auth login` or in HF_TOKEN."
         )
     elif status == 403:
         words = (
-            f"The Hub refused to write to {to} ({said}). The token must belong to somebody who may write there, and "
+            f"The Hub refused to write to {to} ({message}). The token must belong to somebody who may write there, and "
             "must be a write token: see https://huggingface.co/settings/tokens."
         )
     elif status == 404:
-        words = f"The Hub has no {to} that this token may write to ({said}). Check the name and the revision."
+        words = f"The Hub has no {to} that this token may write to ({message}). Check the name and the revision."
     elif status == 412:
-        words = f"Somebody else pushed to {to} at the same time, again and again ({said}). Push again."
+        words = f"Somebody else pushed to {to} at the same time, again and again ({message}). Push again."
     elif status in _AGAIN:
         words = (
-            f"The Hub could not take the push to {to} now ({said}). Nothing is half-pushed; push again later: what "
+            f"The Hub could not take the push to {to} now ({message}). Nothing is half-pushed; push again later: what "
             "is already there is not sent again."
         )
     else:
-        words = f"The Hub refused the push to {to} ({said}). Correct what it names, and push again."
+        words = f"The Hub refused the push to {to} ({message}). Correct what it names, and push again."
     return Refusal(words, is_passing=status in _AGAIN, status=status)
 
 

@@ -161,17 +161,17 @@ def fetch_snapshot(name: str, *, repo_type: RepoType, patterns: Sequence[str], w
     unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
     wanted = {"allow_patterns": list(patterns), "ignore_patterns": list(without), "tqdm_class": _make_late_bar()}
     blobs = Path(HF_HUB_CACHE, f"{repo_type}s--{name.replace('/', '--')}", "blobs")
-    known = {path.name for path in blobs.glob("*")}
+    cached_blobs = {path.name for path in blobs.glob("*")}
     try:
         folder = Path(retry(lambda: snapshot_download(name, repo_type=repo_type, **wanted)))
     except (HFValidationError, OochubError):
         raise
     except (unreached, OSError, *ODD_ANSWERS) as error:
         lines = [explain_connection_fault(error), *str(error).strip().splitlines(), type(error).__name__]
-        said = hide_token(next(line for line in lines if line))
+        message = hide_token(next(line for line in lines if line))
         raise OochubError(
-            f"The files of {name} could not be fetched from the Hub: {said.rstrip('.: ')}. Check the connection and "
-            "try again: what has arrived is not fetched again."
+            f"The files of {name} could not be downloaded from the Hub: {message.rstrip('.: ')}. Check the connection "
+            "and try again: finished downloads are kept."
         ) from None  # the chain shows what the server sent
     caches = {Path(HF_HUB_CACHE).resolve(), blobs.resolve()}
     for path in sorted(folder.rglob("*")):
@@ -182,14 +182,14 @@ def fetch_snapshot(name: str, *, repo_type: RepoType, patterns: Sequence[str], w
             )
         if (
             real.is_file()
-            and real.name not in known
+            and real.name not in cached_blobs
             and _SHA256.fullmatch(real.name)
             and _digest_file(real) != real.name
         ):
             real.unlink()
             raise OochubError(
-                f"{path.relative_to(folder)} of {name} arrived damaged: its digest is not the one that the Hub "
-                "names. Try again: it is fetched again."
+                f"{path.relative_to(folder)} of {name} is corrupted: its checksum does not match the one on the Hub. "
+                "Try again to download it."
             )
     return folder
 

@@ -86,8 +86,8 @@ def check_collecting(settings: RepairSettings, *, has_out: bool) -> None:
     if given and not settings.collect:
         flags = f"--{given[0].replace('_', '-')}"
         raise OochubError(
-            f"{choose_wording(f'{given[0]}=', flags)} says what is collected: give "
-            f"{choose_wording('collect=True')} too, or leave it out."
+            f"{choose_wording(f'{given[0]}=', flags)} says what is collected: pass {choose_wording('collect=True')} "
+            "too, or remove it."
         )
     if settings.unlabeled is not None and not has_out:
         raise OochubError(
@@ -141,7 +141,7 @@ class UnlabeledImages:
             option = choose_wording("unlabeled=")
             raise OochubError(
                 f"{option} needs images to rank, in one column, but {source} has {len(columns)} columns of images: "
-                f"{', '.join(first.column_names)}. Name a folder of images."
+                f"{', '.join(first.column_names)}. Pass a folder of images."
             )
         splits, paths = datasets.DatasetDict(), {}
         for split, part in loaded.items():

@@ -134,7 +134,7 @@ def describe_collection(collection: Collection) -> list[str]:
     if first:
         said = [f"Collect these first: {wording.join_names([_name_gain(cell) for cell in first])}."]
         if not any(cell.gain.low > 0 for cell in first):
-            said.append("No interval lies above 0, so it is not shown that more rows help.")
+            said.append("No interval is above 0, so there is no clear evidence that more rows help.")
     elif known:
         least = format_numbers.whole_points(FEWEST_POINTS)
         which = "any cell" if len(known) == len(collection.cells) else "any cell whose gain can be told"
@@ -143,7 +143,7 @@ def describe_collection(collection: Collection) -> list[str]:
             "them promises little for a new last layer on these features."
         ]
     else:
-        said = ["Which rows to collect cannot be told: no cell has enough rows for a curve."]
+        said = ["Cannot estimate which rows to collect: no cell has enough rows for a learning curve."]
     scored, out = map(format_numbers.count, (collection.scored, collection.scored_out))
     said.append(
         "A gain is that of the accuracy on the worse side, which is the lower of those in usual and in unusual "

@@ -162,8 +162,8 @@ def judge_without_gap(gap: Estimate, *, out: int, at_most_lost: float) -> Judgme
         return Judgment("nothing_to_repair", f"Any gap is smaller than {100 * margin:g} points.")
     if gap.high < 0:
         reason = (
-            "The gap is shown on the rows that prove, but those that fit and choose are too few to show it. Add rows "
-            "in unusual contexts to train or validation."
+            "The gap is shown on the held-out rows, but there are too few fitting and selection rows to show it "
+            "there. Add rows in unusual contexts to train or validation."
         )
         return Judgment("not_shown", reason)
     half = (gap.high - gap.low) / 2

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 _SHOWN = 12
 """Heads that were tried, of which the page has the best."""
 _PARTS: Mapping[str, str] = {
-    "fit": "fits new last layers",
-    "choose": "chooses one of them",
-    "prove": "proves the chosen one",
+    "fit": "used to fit new last layers",
+    "choose": "used to select one of them",
+    "prove": "held out to test the selected one",
 }
 _SIDES: Mapping[str, str] = {"in": "in usual contexts", "out": "in unusual contexts"}
 
@@ -61,8 +61,8 @@ def write_verdict(repair: "Repair") -> str:
     if repair.outcome == "nothing_to_repair":
         return "There is nothing to repair."
     if not repair.tried:
-        return "It is not shown that there is anything to repair."
-    return "It is not shown that a repair makes the model better."
+        return "There is no clear evidence that the model needs a repair."
+    return "There is no clear evidence that a repair improves the model."
 
 
 def write_sentences(repair: "Repair") -> list[str]:
@@ -70,8 +70,8 @@ def write_sentences(repair: "Repair") -> list[str]:
     said = []
     if repair.outside is not None and repair.inside is not None:
         said.append(
-            f"Accuracy in unusual contexts goes {_move(repair.outside)}, and in usual contexts {_move(repair.inside)}, "
-            "on rows that nothing was fitted or chosen on."
+            f"Accuracy in unusual contexts goes {_move(repair.outside)}, and in usual contexts "
+            f"{_move(repair.inside)}, on held-out rows."
         )
     if repair.outcome == "better" and repair.inside is not None and repair.inside.difference.low > 0:
         said.append("It is better in usual contexts too, so not all of the gain comes from relying less on context.")
@@ -79,19 +79,19 @@ def write_sentences(repair: "Repair") -> list[str]:
         said.append(repair.reason)
     if repair.contexts:
         said.append(
-            "Contexts were found in the images. Those that matter to the model on rows that do not prove: "
+            "Contexts were found in the images. On the fitting and selection rows, these matter to the model: "
             f"{wording.join_names([wording.name(each, 60) for each in repair.contexts])}."
         )
     if repair.outside is None and not format_numbers.is_undefined(repair.gap):
-        where = "On the rows that fit and choose" if repair.tried else "On rows that the model was not trained on"
+        where = "On the fitting and selection rows" if repair.tried else "On rows that the model was not trained on"
         said.append(
             f"{where}, accuracy in unusual contexts is {_points(repair.gap)} compared with usual ones, at equal shares "
             "of the classes."
         )
     if repair.needed is not None:
         said.append(
-            f"About {format_numbers.count(repair.needed)} rows in unusual contexts would be needed to show it, in four "
-            "of five samples, if it is as large as it seems."
+            f"About {format_numbers.count(repair.needed)} rows in unusual contexts would be needed to detect it in "
+            "four of five samples, if it is as large as estimated."
             if repair.outside is not None
             else f"About {format_numbers.count(repair.needed)} such rows in unusual contexts would be needed to tell."
         )
@@ -109,15 +109,15 @@ def describe_choice(repair: "Repair") -> str:
     counted = "1 whole network was" if networks == 1 else f"{networks} whole networks were"
     tuned = f", and {counted} fine-tuned on the same rows" if networks else ""
     rule = (
-        f"{len(repair.tried) - networks - 1} new last layers were fitted on the features of the rows that fit{tuned}. "
-        "The one with the best accuracy on its worse side was chosen on the rows that choose, among those that lose at "
-        f"most {allowed} points in usual contexts there, one standard error included unless that costs more than half "
-        "of the gain. On rows that the model was trained on, a plain refit of its last layer stood in its place."
+        f"{len(repair.tried) - networks - 1} new last layers were fitted on the features of the fitting rows{tuned}. "
+        "The one with the best accuracy on its worse side was chosen on the rows that choose, among those that lose "
+        f"at most {allowed} points in usual contexts there, one standard error included unless that costs more than "
+        "half of the gain. On rows that the model was trained on, a plain refit of its last layer stood in its place."
     )
     chosen = repair.chosen
     if chosen is None:
         return f"{rule} None is better than the model's own."
-    again = "" if chosen.is_fine_tuned else " It was then fitted once more on both parts together."
+    again = "" if chosen.is_fine_tuned else " It was then refitted on both parts together."
     return (
         f"{rule} It is: {name_head(chosen)}.{again} Its logits were divided by a temperature of "
         f"{format_numbers.significant(repair.temperature)}, fitted on the rows that choose."
@@ -130,7 +130,7 @@ def _describe_draws(repair: "Repair") -> str:
     if len(repair.draws) < 2 or not changes:
         return ""
     none = len(repair.draws) - len(changes)
-    more = f" In {none} of them nothing that was tried was better than the model." if none else ""
+    more = f" In {none} of them no candidate was better than the model." if none else ""
     low, high = format_numbers.points(min(changes)), format_numbers.points(max(changes))
     return (
         f"The first of {len(repair.draws)} divisions of the rows decides. Over all of them the change in unusual "
@@ -184,7 +184,7 @@ def _make_sides(repair: "Repair") -> Table:
             change = notes.cell(number.difference, signed=True)
             rows.append((f"Accuracy {_SIDES[side]}", *cells, change, format_numbers.count(number.first.n)))
     return Table(
-        title="Before and after, on the rows that prove",
+        title="Before and after, on held-out rows",
         heads=("Side", "before", "after", "change", "n"),
         rows=tuple(rows),
         footnotes=notes.lines,
@@ -193,7 +193,7 @@ def _make_sides(repair: "Repair") -> Table:
 
 def _make_parts(repair: "Repair") -> Table:
     return Table(
-        title="Where the rows of each split went",
+        title="How the rows of each split were used",
         heads=("Part", "split", "rows", "in unusual contexts", "model trained on it"),
         rows=tuple(_part_cells(each) for each in repair.parts),
     )
@@ -220,7 +220,7 @@ def _make_tried(repair: "Repair") -> Table:
     left_out = len(repair.tried) - len(shown)
     more = (f"{left_out} more, which are worse, are in repair.json.",) if left_out else ()
     return Table(
-        title="What was tried, on the rows that choose",
+        title="Candidates, on the selection rows",
         heads=("Model", "settings", "unusual contexts", "usual contexts", ""),
         rows=tuple(rows),
         bold=frozenset((i, k) for i, each in enumerate(shown) if each.is_chosen for k in range(1, 5)),
@@ -238,7 +238,7 @@ def _make_draws(repair: "Repair") -> Table:
         ]
         rows.append((f"seed {draw.seed}", *cells, draw.title))
     return Table(
-        title="The same with other divisions of the rows",
+        title="Results with other random partitions of the rows",
         heads=("Division", "change in\nunusual contexts", "change in\nusual contexts", "chosen"),
         rows=tuple(rows),
         footnotes=notes.lines,
@@ -342,7 +342,7 @@ class Repair:
         gap: Accuracy of the model out of context minus in context, at equal shares of the classes: on the rows that fit
             or choose, if these show one, else on all rows that it was not trained on.
         at_most_lost: What may be lost in context, a share.
-        parts: Where the rows of each split went.
+        parts: How the rows of each split were used.
         tried: Heads that were tried in the first division.
         draws: The divisions, the first one first: it decides.
         comparison: The model (A) and the repaired one (B) on the rows that prove; None if no head was chosen.
@@ -458,7 +458,7 @@ def write_repair_card(repair: Repair, *, class_names: Sequence[str], is_wrapper:
     for block in _make_blocks(repair):
         lines += ["", f"## {block.heading}", *([block.table.to_markdown()] if block.table else [])]
     if repair.command:
-        lines += ["", "## How to make it again", "```", repair.command, "```"]
+        lines += ["", "## How to reproduce it", "```", repair.command, "```"]
     packages = repair.provenance.get("packages") or {}
     versions = [f"oochub {repair.provenance.get('oochub', '')}", *(f"{name} {text}" for name, text in packages.items())]
     return wording.clean("\n".join([*lines, "", "## Versions", f"{', '.join(versions)}."]) + "\n")

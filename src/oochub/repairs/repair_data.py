@@ -55,8 +55,8 @@ class RepairRows:
         check_challenge(predictions.column_names)
         if predictions.also_right is not None and len(predictions.also_right.rows):
             raise OochubError(
-                f"A repair needs one right class per row, but some rows have several (column {ALSO_RIGHT}). Leave "
-                "these rows out."
+                f"A repair needs one right class per row, but some rows have several (column {ALSO_RIGHT}). Remove "
+                "these rows."
             )
         challenge = predictions.rows.column("challenge").to_pylist()
         check_some_side(challenge)
@@ -154,8 +154,8 @@ def check_challenge(columns: Iterable[str]) -> None:
             choose_wording('contexts="properties"'),
         )
         raise OochubError(
-            "A repair needs to know which contexts are usual for a class, but the data have no column challenge, only "
-            f"{', '.join(columns)}. Name the column of contexts with {context}, or find contexts with {way}."
+            "A repair needs to know which contexts are usual for a class, but the data have no column challenge, "
+            f"only {', '.join(columns)}. Pass the column of contexts with {context}, or find contexts with {way}."
         )
 
 

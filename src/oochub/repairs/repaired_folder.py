@@ -67,7 +67,7 @@ class RepairedFolder:
             real = Path(given).expanduser().resolve()
             if real in (path.resolve(), (path / _MODEL).resolve()):
                 raise OochubError(
-                    f"{out} holds the model that is to be repaired, and a repair never changes it. Choose another "
+                    f"{out} contains the model that is to be repaired, and a repair never changes it. Choose another "
                     "output folder."
                 )
         return cls(check_writable(out, kind=REPAIR))

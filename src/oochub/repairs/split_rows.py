@@ -203,7 +203,7 @@ def check_sides(rows: RepairRows, parts: RowParts) -> None:
     missing = np.setdiff1d(np.arange(rows.classes), rows.label[parts.fit])
     if len(missing):
         names = ", ".join(rows.predictions.class_names[number] for number in missing[:5])
-        raise OochubError(f"No row that fits is of the class {names}. Add some, or leave the class out of the data.")
+        raise OochubError(f"No row that fits is of the class {names}. Add some, or remove the class from the data.")
 
 
 def _rank_units(units: Sequence[object], seed: int) -> NDArray[np.float64]:

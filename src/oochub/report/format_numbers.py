@@ -259,8 +259,11 @@ def seeds(values: Sequence[int], example: str = "example") -> str:
     """What the interval covers.
 
     >>> seeds([0, 1, 2]), seeds([0], "patch")
-    ('3 seeds', '1 seed: the interval covers test patches, not training')
+    ('3 seeds', '1 seed: the interval covers variation over test patches, not over training runs')
     """
     if len(values) > 1:
         return f"{len(values)} seeds"
-    return f"{'1 seed' if values else 'one model'}: the interval covers test {_make_plural(example)}, not training"
+    return (
+        f"{'1 seed' if values else 'one model'}: the interval covers variation over test {_make_plural(example)}, "
+        "not over training runs"
+    )

@@ -188,9 +188,7 @@ class Report(ReportRecord):
         function: Callable[..., Axes] = catalog.get("figure", kind)
         first = next(iter(inspect.signature(function).parameters))
         if first != "report":
-            raise OochubError(
-                f"{kind} needs {first}, not one report. `oochub list figure` says what each figure shows."
-            )
+            raise OochubError(f"{kind} needs {first}, not one report. Run `oochub list figure` for descriptions.")
         return function(self, ax=ax)
 
 

@@ -108,7 +108,9 @@ class ReportRecord:
         """
         path = Path(path).expanduser()
         if not path.exists():
-            raise OochubError(f"No report at {path}. `oochub evaluate predictions.parquet --out {path}` makes one.")
+            raise OochubError(
+                f"Report not found: {path}. Run `oochub evaluate predictions.parquet --out {path}` to create it."
+            )
         try:
             content = read_json(path)
         except OochubError as error:

@@ -111,8 +111,8 @@ def _write_headline(report: "ReportRecord", judged: Judged, words: _Words) -> tu
                 "Contexts that are usual for one class and unusual for another would mark them.",
             )
         return (
-            "This data set names no context, so there is nothing to compare.",
-            "A column named “group” or “challenge” would supply one.",
+            "This dataset does not define a context, so there is nothing to compare.",
+            "Add a column named “group” or “challenge” to define one.",
         )
     practical = f"{format_numbers.whole_points(benchmark.practical_gap, unit)}{format_numbers.points_word(unit)}"
     ends = f"{format_numbers.points(gap.low, unit)} and {format_numbers.points(gap.high, unit)}"
@@ -220,7 +220,7 @@ def _write_worst_group_lead(report: "ReportRecord") -> str:
 
 
 def _say_how_much(report: "ReportRecord", words: _Words) -> Fact:
-    gap, title, metric = report.gap, "How much", wording.put_in_sentence(words.metric)
+    gap, title, metric = report.gap, "Size of the gap", wording.put_in_sentence(words.metric)
     if format_numbers.is_undefined(gap.estimate):
         reason = gap.estimate.reason or "the gap could not be computed"
         return Fact(title, format_numbers.UNDEFINED, f": {reason}.")
@@ -239,7 +239,7 @@ def _describe_pairs(pairs: SidePairs | None) -> str:
         return ""
     column = wording.words(pairs.column)
     if not pairs.both:
-        return f" No {column} has rows on both sides, so nothing is paired."
+        return f" No {column} appears on both sides, so rows are not paired."
     alone = pairs.only_in + pairs.only_out
     counts = "counts" if alone == 1 else "count"
     rest = f"; {format_numbers.count(alone)} without a partner {counts} unpaired" if alone else ""
@@ -248,7 +248,7 @@ def _describe_pairs(pairs: SidePairs | None) -> str:
 
 
 def _say_on_what(report: "ReportRecord", judged: Judged) -> Fact:
-    title, drops = "On what", judged.drops
+    title, drops = "Where", judged.drops
     if report.benchmark.object is not None:
         return _say_on_object(report, report.benchmark.object)
     if drops:
@@ -278,19 +278,19 @@ def _say_on_other_groups(report: "ReportRecord", judged: Judged) -> Fact:
         (row, estimate) for row, estimate in rows if row.role != "in" and not format_numbers.is_undefined(estimate)
     ]
     if not known:
-        return Fact("On what", "Groups were not measured.", "")
+        return Fact("Where", "Groups were not measured.", "")
     (row, estimate), description = known[0], report.description(metric)
     interval = describe_interval(estimate, description.unit, level="")
     group = wording.group_words(report.benchmark, row)
     if metric == "error_rate" and format_numbers.is_zero(estimate):
-        return Fact("On what", "No group has an error", f" ({interval}).")
+        return Fact("Where", "No group has an error", f" ({interval}).")
     if metric == "error_rate":
         return Fact(
-            "On what", f"Highest error for {group}", f": error {format_numbers.fraction(estimate)}% ({interval})."
+            "Where", f"Highest error for {group}", f": error {format_numbers.fraction(estimate)}% ({interval})."
         )
     title = wording.put_in_sentence(wording.name(description.title))
     detail = f": {title} {format_numbers.quantity(estimate, description.unit)} ({interval})."
-    return Fact("On what", f"Worst for {group}", detail)
+    return Fact("Where", f"Worst for {group}", detail)
 
 
 def _describe_worst(report: "ReportRecord", worst: WorstValue) -> str:
@@ -310,7 +310,7 @@ def _say_on_object(report: "ReportRecord", thing: str) -> Fact:
                 f"{format_numbers.fraction(error)}{'' if format_numbers.is_undefined(error) else '%'} on {pair}"
             )
     detail = f": error {', '.join(errors)}." if errors else "."
-    return Fact("On what", f"{wording.words(thing)} (usual context: {usual})", detail)
+    return Fact("Where", f"{wording.words(thing)} (usual context: {usual})", detail)
 
 
 def _say_how_sure(report: "ReportRecord", judged: Judged, words: _Words) -> Fact:
@@ -347,7 +347,7 @@ def _say_how_sure(report: "ReportRecord", judged: Judged, words: _Words) -> Fact
         else ""
     )
     covers = format_numbers.seeds(report.model.seeds, wording.name(benchmark.words.example))
-    return Fact("How sure", answer, f"{groups} {wording.capitalize_sentence(covers)}.{_find_caveat(report)}")
+    return Fact("Certainty", answer, f"{groups} {wording.capitalize_sentence(covers)}.{_find_caveat(report)}")
 
 
 def _describe_limits(estimate: Estimate) -> str:

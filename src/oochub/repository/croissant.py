@@ -92,20 +92,20 @@ def write_croissant(folder: Path) -> None:
 
 def _describe(described: Mapping[str, tuple[BuildRecord, ConfigFiles]]) -> _Document:
     first = next(iter(described.values()))[0]
-    files = [each for _, written in described.values() for each in written.files]
+    files = [file for _, written in described.values() for file in written.files]
     is_own = first.benchmark not in catalog.names("benchmark")
     about = _describe_own(first) if is_own else _describe_benchmark(catalog.get("benchmark", first.benchmark))
     objects: list[_Document] = [
         {
             "@type": "cr:FileObject",
-            "@id": each.path,
-            "name": each.path,
-            "contentUrl": each.path,
-            "contentSize": f"{each.size} B",
-            "encodingFormat": _FORMATS[Path(each.path).suffix],
-            "sha256": each.sha256,
+            "@id": file.path,
+            "name": file.path,
+            "contentUrl": file.path,
+            "contentSize": f"{file.size} B",
+            "encodingFormat": _FORMATS[Path(file.path).suffix],
+            "sha256": file.sha256,
         }
-        for each in files
+        for file in files
     ]
     sets, rows = [], []
     for config, (record, written) in described.items():
@@ -163,13 +163,13 @@ def _read_citation(bibtex: str) -> _Document:
     """
     if not bibtex.strip():
         return {}
-    found: _Document = {"citeAs": bibtex.strip()}
+    citation: _Document = {"citeAs": bibtex.strip()}
     authors = re.search(r'author\s*=\s*[{"](.+?)[}"]\s*,?\s*(?:\n|\w+\s*=|\}\s*$)', bibtex, flags=re.I | re.S)
     if authors:
         names = (_read_tex(name) for name in re.split(r"\s+and\s+", authors[1]))
-        found["creator"] = [{"@type": "sc:Person", "name": name} for name in names if name]
+        citation["creator"] = [{"@type": "sc:Person", "name": name} for name in names if name]
     year = re.search(r'year\s*=\s*[{"]?(\d{4})', bibtex, flags=re.I)
-    return found | ({"datePublished": year[1]} if year else {})
+    return citation | ({"datePublished": year[1]} if year else {})
 
 
 def _read_tex(text: str) -> str:

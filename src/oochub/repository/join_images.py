@@ -61,8 +61,8 @@ def join_images(data: Any, pictures: Any, *, column: str = "image") -> Any:
     Image(mode=None, decode=True)
     """
     if isinstance(data, Mapping):
-        found = _make_finder(pictures, column)
-        return datasets.DatasetDict({split: _join(part, found, column) for split, part in data.items()})
+        find_image = _make_finder(pictures, column)
+        return datasets.DatasetDict({split: _join(part, find_image, column) for split, part in data.items()})
     return _join(data, _make_finder(pictures, column), column)
 
 
@@ -108,17 +108,17 @@ def _check(part: Any, find: _Find, digests: str) -> None:
         shown = ", ".join(wrong[:_SHOWN]) + (f" and {len(wrong) - _SHOWN:,} more" if len(wrong) > _SHOWN else "")
         raise OochubError(
             f"{len(wrong):,} of {len(part):,} images are missing, or differ from those that the rows were made from "
-            f"(their bytes have another SHA-256): {shown}. Give the untouched files."
+            f"(their bytes have another SHA-256): {shown}. Pass the untouched files."
         )
 
 
 def _check_stored(find: _Find, example: str, digest: str | None) -> dict[str, Any] | None:
     if digest is None:
         return None
-    found = find(example, digest)
-    if found is None:
+    image = find(example, digest)
+    if image is None:
         raise OochubError(f"The image of {example} changed while it was joined. Join again.")
-    return {"bytes": found[0], "path": found[1]}
+    return {"bytes": image[0], "path": image[1]}
 
 
 def _make_finder(pictures: Any, column: str) -> _Find:
@@ -133,7 +133,7 @@ class _InFolder:
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
-            raise OochubError(f"There is no folder of images at {folder}. Give the one that holds yours.")
+            raise OochubError(f"Image folder not found: {folder}.")
         self._files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
         self._named: dict[str, list[Path]] = {}
         self._by_digest: dict[str, Path] | None = None
@@ -148,8 +148,8 @@ class _InFolder:
                 return content, path.name
         if self._by_digest is None:
             self._by_digest = {hashlib.sha256(read_bytes(path)).hexdigest(): path for path in self._files}
-        found = self._by_digest.get(digest)
-        return None if found is None else (read_bytes(found), found.name)
+        image = self._by_digest.get(digest)
+        return None if image is None else (read_bytes(image), image.name)
 
 
 class _InData:
@@ -204,7 +204,7 @@ def remove_images(source: Path, out: Path, *, configs: Collection[str] = ()) -> 
         other = next((path for paths in splits.values() for path in paths if not path.endswith(".parquet")), None)
         if other is not None:
             raise OochubError(
-                f"Images can be left out of Parquet only, but {source} holds {other}. Build it as Parquet."
+                f"Images can be left out of Parquet only, but {source} contains {other}. Build it as Parquet."
             )
         features = infos[config].features if config in infos else None
         if features is None or not list_image_columns(features):

@@ -80,9 +80,11 @@ def verify_repository(archives: Sequence[Archive], repository: RemoteRepository)
         elif named:
             file = repository.files[named[0]]
             is_known = file.size != archive.size or (file.is_large and kind == "sha256")
-            said = _compare(archive, file.size, f"sha256:{file.digest}") if is_known else "the Hub says no such digest"
+            problem = (
+                _compare(archive, file.size, f"sha256:{file.digest}") if is_known else "the Hub says no such digest"
+            )
             state: State = "differs" if is_known else "not known"
-            verified.append(VerifiedArchive(name=archive.name, state=state, path=named[0], said=said))
+            verified.append(VerifiedArchive(name=archive.name, state=state, path=named[0], said=problem))
         else:
             verified.append(VerifiedArchive(name=archive.name, state="not there"))
     return verified
@@ -98,9 +100,9 @@ def _verify_file(archive: Archive, file: Path | None) -> VerifiedArchive:
         return VerifiedArchive(name=archive.name, state="not there")
     size = file.stat().st_size
     own = "" if size != archive.size else _digest_file(file, archive.digest.partition(":")[0])
-    said = "" if own == archive.digest else _compare(archive, size, own)
-    state: State = "differs" if said else "as published"
-    return VerifiedArchive(name=archive.name, state=state, path=str(file), said=said)
+    problem = "" if own == archive.digest else _compare(archive, size, own)
+    state: State = "differs" if problem else "as published"
+    return VerifiedArchive(name=archive.name, state=state, path=str(file), said=problem)
 
 
 def _compare(archive: Archive, size: int, digest: str) -> str:
@@ -126,11 +128,11 @@ def _digest_file(file: Path, kind: str) -> str:
                 digest.update(block)
                 bar.update(len(block))
     except OSError as error:
-        raise OochubError(f"{file} cannot be read: {error.strerror}. Fetch it again.") from error
-    found = f"{kind}:{digest.hexdigest()}"
+        raise OochubError(f"{file} cannot be read: {error.strerror}. Download it again.") from error
+    digest_text = f"{kind}:{digest.hexdigest()}"
     if describe_state(file) == state:
-        keep_bytes("shards", name, found.encode())
-    return found
+        keep_bytes("shards", name, digest_text.encode())
+    return digest_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +166,7 @@ def verify_raw(benchmark: str, config: str = "", *, data_dir: str | None = None)
     Args:
         benchmark: Name of the benchmark.
         config: Config to verify; "" takes all that the folder can give.
-        data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
+        data_dir: Raw data folder (default: $OOCHUB_DATA/<benchmark>).
 
     Returns:
         One outcome for each config.

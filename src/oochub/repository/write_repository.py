@@ -105,7 +105,7 @@ class EmbeddedImages:
                 self._left_out += int((~is_image).sum())
                 column = table.column(name)
                 rows = column.to_pylist()  # of a block
-                kept = [row if known else row | {"bytes": b""} for row, known in zip(rows, is_image, strict=True)]
+                kept = [row if is_plain else row | {"bytes": b""} for row, is_plain in zip(rows, is_image, strict=True)]
                 place = table.column_names.index(name)
                 table = table.set_column(place, table.schema.field(name), pa.array(kept, column.type))
         return table
@@ -115,8 +115,8 @@ class EmbeddedImages:
         if self._left_out:
             is_one = self._left_out == 1
             yield (
-                f"{self._left_out:,} {'file that is no image was' if is_one else 'files that are no images were'} left "
-                f"out: the {'image of its row has' if is_one else 'images of their rows have'} no bytes."
+                f"{self._left_out:,} {'file that is no image was' if is_one else 'files that are no images were'} "
+                f"skipped: the {'image of its row has' if is_one else 'images of their rows have'} no bytes."
             )
 
     def describe_copies(self) -> Iterator[str]:
@@ -231,7 +231,8 @@ def check_replaceable(out: str | Path, *, title: str, what: str) -> Path:
     card = target / "README.md"
     if card.is_file() and title not in read_text(card):
         raise OochubError(
-            f"{target} exists and is neither an empty folder nor {what}. Choose another one, or remove it first."
+            f"{target} already exists and contains something other than {what}. Choose another folder or delete it "
+            "first."
         )
     return target
 
@@ -240,8 +241,8 @@ def _iterate_tables(
     split: str, part: datasets.Dataset, record: BuildRecord, images: EmbeddedImages
 ) -> Iterator[pa.Table]:
     for start in range(0, len(part), _ROWS):
-        given = part.with_format("arrow")[start : start + _ROWS]
-        rows = images.take(split, start, embed_table_storage(given), given, part.features)
+        block = part.with_format("arrow")[start : start + _ROWS]
+        rows = images.take(split, start, embed_table_storage(block), block, part.features)
         yield rows.append_column(BUILD_COLUMN, pa.repeat(pa.scalar(record.text), len(rows)))
 
 
@@ -257,8 +258,8 @@ def _write(part: datasets.Dataset, folder: Path, split: str, record: BuildRecord
         while start < len(part) and draft.stat().st_size < _FILE:
             end = min(start + writer.writer_batch_size, len(part))  # 100 rows with images, else 1,000
             text = pa.repeat(pa.scalar(record.text), end - start)
-            given = rows[start:end]
-            table = images.take(split, start, embed_table_storage(given), given, part.features)
+            block = rows[start:end]
+            table = images.take(split, start, embed_table_storage(block), block, part.features)
             writer.write_table(table.append_column(BUILD_COLUMN, text))
             bar.update(end - start)
             start = end
@@ -436,8 +437,8 @@ def _open_data(source: str, settings: DataSettings, check: Callable[[Mapping[str
             return load_benchmark(source, settings, check=check)
         return open_source(source, settings, check=check).rows
     own = open_data(source, settings).rows
-    made = BuildRecord.of(next(iter(own.values())).info)
-    is_made = made is not None and made.facts.usual_contexts is not None
+    record = BuildRecord.of(next(iter(own.values())).info)
+    is_made = record is not None and record.facts.usual_contexts is not None
     return own.remove_columns("challenge") if is_made and "challenge" in own[next(iter(own))].features else own
 
 

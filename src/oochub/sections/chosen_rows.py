@@ -1,4 +1,4 @@
-"""A report on rows that somebody chose: it says so first, and what the rule of the choice comes to on other rows."""
+"""Reports on hand-selected rows: states the selection first, then tests its rule on other rows."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -65,7 +65,7 @@ def _judge_rows(report: "ReportRecord", found: ChosenRows) -> Verdict:
     title = wording.name(report.description(metric).title)
     if value is None or format_numbers.is_undefined(value):
         how_much, lead = (
-            Fact("How much", format_numbers.UNDEFINED, "."),
+            Fact("Result", format_numbers.UNDEFINED, "."),
             f"{title} could not be measured on these rows.",
         )
     else:
@@ -74,15 +74,15 @@ def _judge_rows(report: "ReportRecord", found: ChosenRows) -> Verdict:
         detail = (
             f" is the {wording.put_in_sentence(title)} of the chosen rows ({describe_interval(value, report.unit)})."
         )
-        how_much, lead = Fact("How much", of, detail), f"{title} is {of} on these rows."
+        how_much, lead = Fact("Result", of, detail), f"{title} is {of} on these rows."
     return Verdict(
         case="unclear",
-        headline="These rows were chosen after looking at the answers.",
-        rest="Their numbers say nothing about other rows.",
+        headline="These rows were selected after looking at the predictions.",
+        rest="Their numbers do not generalize to other rows.",
         lead=lead,
         how_much=how_much,
-        on_what=Fact("On what", _count(found), f"{_describe_rule(found, before=': ')}."),
-        how_sure=Fact("How sure", "The intervals ignore the choice.", f" {_say_how_to_test(found)}"),
+        on_what=Fact("Where", _count(found), f"{_describe_rule(found, before=': ')}."),
+        how_sure=Fact("Certainty", "The intervals do not account for this selection.", f" {_say_how_to_test(found)}"),
     )
 
 
@@ -104,9 +104,11 @@ def _judge_rule(found: ChosenRows, tested: TestedRule) -> Verdict:
         headline=answer,
         rest="",
         lead=f"Where the rule holds {shown}.",
-        how_much=Fact("How much", size, f" of accuracy ({describe_interval(tested.difference, signed=True)})."),
-        on_what=Fact("On what", _count(found), f"{_describe_rule(found, before=': ')}."),
-        how_sure=Fact("How sure", _say_how_sure(tested), f" {_describe_unseen(tested)}"),
+        how_much=Fact(
+            "Size of the difference", size, f" of accuracy ({describe_interval(tested.difference, signed=True)})."
+        ),
+        on_what=Fact("Where", _count(found), f"{_describe_rule(found, before=': ')}."),
+        how_sure=Fact("Certainty", _say_how_sure(tested), f" {_describe_unseen(tested)}"),
     )
 
 
@@ -114,14 +116,14 @@ def _say_how_sure(tested: TestedRule) -> str:
     """Whether the difference is more than chance, with the p-value of its test."""
     if format_numbers.is_undefined(tested.p_value):
         return "The rule was not tested, because the rows are too few."
-    words = "more than chance" if tested.is_clear else "no more than chance may bring"
+    words = "more than chance" if tested.is_clear else "no more than chance could explain"
     return f"The difference is {words} ({format_numbers.p_value(tested.p_value)})."
 
 
 def _say_which(found: ChosenRows) -> str:
     rule = _describe_rule(found, before=" The rule of the choice: ")
     return (
-        f"This report is of {_count(found)}, which were chosen after looking at the answers "
+        f"This report is of {_count(found)}, which were selected after looking at the predictions "
         f"({wording.name(found.file)}).{rule}{'.' if rule else ''}"
     )
 
@@ -148,7 +150,7 @@ def _say_limits(tested: TestedRule) -> Iterable[str]:
     if tested.left_out:
         named = wording.join_names([wording.name(each, 60) for each in tested.left_out])
         yield f"The test measures the outcome, so this part of the rule does not choose rows: {named}."
-    yield "If several rules are tested, correct for their number: one in 20 looks clear by chance."
+    yield "If several rules are tested, correct for multiple testing: 1 in 20 looks significant by chance."
 
 
 def _describe_unseen(tested: TestedRule) -> str:

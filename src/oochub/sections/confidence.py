@@ -1,4 +1,4 @@
-"""How sure the model is against how often it is right, on each side, and whether the model is overconfident there."""
+"""Confidence against accuracy on each side, and whether the model is overconfident."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -180,8 +180,8 @@ def _make_chart(report: "ReportRecord") -> PlaneChart:
 def _write_sentences(report: "ReportRecord", curves: Sequence[Curve]) -> tuple[str, ...]:
     """How often the answers of each side are right, and how sure they are; then why the worst group is chosen apart."""
     said = [
-        f"{_describe_rows(report, curve)} {format_numbers.fraction(curve.calibration.accuracy)}% of answers are right "
-        f"at a mean confidence of {format_numbers.fraction(curve.calibration.mean_confidence)}%."
+        f"{_describe_rows(report, curve)} {format_numbers.fraction(curve.calibration.accuracy)}% of predictions are "
+        f"correct, at a mean confidence of {format_numbers.fraction(curve.calibration.mean_confidence)}%."
         for curve in curves
     ]
     why = "If it were chosen on the rows that measure it, the worst group of any model would seem overconfident."

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from oochub.evaluation.evaluation import Evaluation
     from oochub.report.report_record import ReportRecord
 
-_TITLE = "What goes with each class"
+_TITLE = "Contexts associated with each class"
 _LISTED = 12  # contexts that a page or a terminal shows; all are in report.json
 _NAMED = 3  # contexts of a sentence, classes of a cell
 _LEVELS = {
@@ -123,7 +123,7 @@ def _fill_verdict(report: "ReportRecord") -> Verdict:
         lead=_write_lead(report, first) if first is not None and is_tested else _average(report),
         how_much=_say_how_much(first)
         if first is not None and is_tested
-        else Fact("How much", format_numbers.UNDEFINED, "."),
+        else Fact("Size of the gap", format_numbers.UNDEFINED, "."),
         on_what=_say_on_what(report),
         how_sure=_say_how_sure(report, first if is_tested else None),
     )
@@ -143,19 +143,16 @@ def _find_case(report: "ReportRecord") -> Case:
 
 def _write_lead(report: "ReportRecord", finding: ContextFinding) -> str:
     if finding.is_alike and finding.having is not None:
-        size, way = format_numbers.points(abs(finding.having)).lstrip("+"), "less" if finding.having < 0 else "more"
-        return (
-            f"With “{wording.words(finding.name)}” it is right {size} points {way} often than without it, "
-            "class by class."
-        )
+        size, way = format_numbers.points(abs(finding.having)).lstrip("+"), "lower" if finding.having < 0 else "higher"
+        return f"With “{wording.words(finding.name)}” accuracy is {size} points {way} than without it, class by class."
     usual, against = format_numbers.times_in_100(finding.accuracy_usual, finding.accuracy_against)
     name = wording.words(finding.name)
     end = "." if finding.status == "shown" else ", a difference that chance alone could explain."
     if finding.status == "not shown" and finding.reason:
         end = f", but {finding.reason}."
     return (
-        f"It is right {usual} times in 100 when “{name}” is as usual for the class and {against} times when it is "
-        f"not{end}"
+        f"It is right {usual} times in 100 when “{name}” matches what is usual for the class, and {against} times "
+        f"when it does not{end}"
     )
 
 
@@ -173,14 +170,17 @@ def _say_how_much(finding: ContextFinding) -> Fact:
         gap, inner = finding.having, describe_interval(finding.having, signed=True)
         detail = f" of accuracy with {wording.words(finding.name)} than without ({inner})"
         return Fact(
-            "How much",
+            "Size of the gap",
             f"{format_numbers.points(gap)}{format_numbers.points_word('fraction')}",
             f"{detail}, class by class.",
         )
     inner = describe_interval(finding.gap, signed=True)
-    rows = f"{format_numbers.count(finding.n_against)} rows against {format_numbers.count(finding.n_usual)} as usual"
+    rows = (
+        f"{format_numbers.count(finding.n_against)} rows in unusual contexts and "
+        f"{format_numbers.count(finding.n_usual)} in usual ones"
+    )
     size = f"{format_numbers.points(finding.gap)}{format_numbers.points_word('fraction')}"
-    return Fact("How much", size, f" of accuracy for {wording.words(finding.name)} ({inner}), {rows}.")
+    return Fact("Size of the gap", size, f" of accuracy for {wording.words(finding.name)} ({inner}), {rows}.")
 
 
 def _say_on_what(report: "ReportRecord") -> Fact:
@@ -188,18 +188,18 @@ def _say_on_what(report: "ReportRecord") -> Fact:
     shown = [each for each in found.contexts if each.status == "shown"] if found else []
     checked = _describe_check(found) if found else ""
     if not shown:
-        return Fact("On what", "No context is shown.", f" {checked}")
+        return Fact("Where", "No context has a demonstrated effect.", f" {checked}")
     first = shown[0]
     more = f"; {len(shown) - 1} more shown" if len(shown) > 1 else ""
     usual = _format_names(_select_role(first, "usual")) or format_numbers.ABSENT
     whose = "" if usual == format_numbers.ABSENT else f", usual for {usual}"
-    return Fact("On what", f"{wording.words(first.name)}{whose}", f" ({wording.name(first.words)}){more}. {checked}")
+    return Fact("Where", f"{wording.words(first.name)}{whose}", f" ({wording.name(first.words)}){more}. {checked}")
 
 
 def _say_how_sure(report: "ReportRecord", finding: ContextFinding | None) -> Fact:
     found = report.contexts
     tested = (
-        f" Tested on {format_numbers.count(found.n_tested)} rows that played no part in any choice." if found else ""
+        f" Tested on {format_numbers.count(found.n_tested)} rows that were not used for any selection." if found else ""
     )
     covers = format_numbers.seeds(report.model.seeds, wording.name(report.benchmark.words.example))
     if finding is None or found is None:
@@ -210,7 +210,7 @@ def _say_how_sure(report: "ReportRecord", finding: ContextFinding | None) -> Fac
         alike = finding.alike_p_value if finding.is_alike else None
         p = wording.capitalize_sentence(format_numbers.p_value(finding.adjusted_p_value if alike is None else alike))
         answer = f"{p} after {_name_correction(found)} over {found.n_tests}."
-    return Fact("How sure", answer, f"{tested} {wording.capitalize_sentence(covers)}.")
+    return Fact("Certainty", answer, f"{tested} {wording.capitalize_sentence(covers)}.")
 
 
 def _write_headline(found: ContextFindings) -> str:
@@ -234,7 +234,7 @@ def _write_headline(found: ContextFindings) -> str:
         return "No context was found."
     if found.contexts[0].status == "no direction":
         return f"No direction is claimed: {found.contexts[0].reason or ''}."
-    return "No context that was found is shown to matter." if found.n_tests else "No context could be tested."
+    return "None of the found contexts is shown to matter." if found.n_tests else "No context could be tested."
 
 
 def _write_sentences(report: "ReportRecord") -> tuple[str, ...]:
@@ -256,7 +256,7 @@ def _describe_tests(found: ContextFindings) -> str:
     others = f", {better} of them in the opposite direction" if 0 < better < len(shown) else ""
     alike = sum(each.is_alike for each in found.contexts)
     others += f"; {alike} {'is' if alike == 1 else 'are'} harder or easier for every class alike" if alike else ""
-    rows = f"{format_numbers.count(found.n_tested)} rows that played no part in any choice"
+    rows = f"{format_numbers.count(found.n_tested)} rows that were not used for any selection"
     chosen = f"what counts as usual was chosen on {format_numbers.count(found.n_chosen)} other rows"
     if not found.n_tests:
         return f"There are {rows}; {chosen}."
@@ -282,9 +282,9 @@ def _name_correction(found: ContextFindings) -> str:
 def _describe_check(found: ContextFindings) -> str:
     """What found the contexts, and whether people checked them."""
     checked = sum(each.check is not None for each in found.contexts)
-    by = f"by {wording.name(found.way)}" + (f" with {wording.name(found.model)}" if found.model else "")
+    by = f"with {wording.name(found.way)}" + (f", using {wording.name(found.model)}" if found.model else "")
     if not checked:
-        return f"Contexts found {by}, not checked by people."
+        return f"Contexts found {by}; not reviewed by people."
     return f"Contexts found {by}; people checked rows of {checked} of {len(found.contexts)}."
 
 
@@ -343,7 +343,7 @@ def _build_table(report: "ReportRecord") -> Table:
         for each in _select_listed(found)
     ]
     p = f"p ({_name_correction(found)})"
-    heads = ("Context", "Matters", "Usual for", "As usual %", "Against %", "Gap in points", p, "n usual + against")
+    heads = ("Context", "Matters", "Usual for", "Usual %", "Unusual %", "Gap in points", p, "n usual + unusual")
     return Table(heads=heads, rows=tuple(rows), left=frozenset({0, 1, 2}), footnotes=below.lines, beside=True)
 
 

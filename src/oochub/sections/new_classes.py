@@ -153,7 +153,7 @@ def _fill_verdict(report: "ReportRecord") -> Verdict:
         how_much=_say_how_much(first),
         on_what=Fact("Failures", said or "Detectors were not compared with msp.", where if said else ""),
         how_sure=Fact(
-            "How sure",
+            "Certainty",
             "Differences between detectors are tested on the same rows.",
             f" {wording.capitalize_sentence(seeds)}.",
         ),
@@ -180,11 +180,11 @@ def _find_best(pair: _PairRows[DetectionRow]) -> Estimate:
 def _say_how_much(pair: _PairRows[DetectionRow]) -> Fact:
     row, best = pair.rows[0], _find_best(pair)
     if format_numbers.is_undefined(best):
-        return Fact("How much", format_numbers.UNDEFINED, f": {best.reason or 'unknown'}.")
+        return Fact("Detection", format_numbers.UNDEFINED, f": {best.reason or 'unknown'}.")
     n_id, n_ood = format_numbers.count(row.n_id), format_numbers.count(row.n_ood)
     sets = f"{n_id} examples against {n_ood} of {wording.name(row.ood_set, 60)}"
     return Fact(
-        "How much",
+        "Detection",
         f"AUROC {format_numbers.fraction(best)}",
         f" by {wording.name(row.detector, 60)} ({describe_interval(best)}), {sets}; 50 is guessing.",
     )
@@ -314,7 +314,7 @@ def _describe_probe(rows: Sequence[ProbeRow]) -> str:
     """
     first, kept = rows[0], f"{format_numbers.count(rows[0].n_kept)} of {format_numbers.count(rows[0].n_correct)}"
     factor = "" if first.factor is None else f" of {first.factor:g}"
-    start = f"After a zoom{factor}, {kept} right answers stay as they were"
+    start = f"After a zoom{factor}, {kept} correct predictions are unchanged"
     tests = {row.detector: row.beyond_msp for row in rows if row.beyond_msp is not None}
     if all(format_numbers.is_undefined(test.high) for test in tests.values()):
         return f"{start}."

@@ -22,7 +22,7 @@ from oochub.stats.shared_units import METHOD
 if TYPE_CHECKING:
     from oochub.report.report_record import ReportRecord
 
-_TITLE = "Object and background apart"
+_TITLE = "Object and background separately"
 _GAP = "its class minus another (BG gap)"
 _NATS = "nats"
 _SOME_LENDERS = 40
@@ -362,9 +362,9 @@ def _describe_rows(found: BackgroundProbe, side: str, own: EvaluatedBenchmark) -
         f"{f' {side}' if side else ''}{_FEW if few and METHOD in found.gap.method else ''}."
     )
     return (
-        f"{format_numbers.count(found.n)} rows{wording.name_split(own, found.split)} were altered; their objects were "
-        f"located by {wording.name(found.area)}.{out}{lent} Altered images are unlike any training image, which alone "
-        "may cause wrong answers."
+        f"{format_numbers.count(found.n)} rows{wording.name_split(own, found.split)} were altered; their objects "
+        f"were located by {wording.name(found.area)}.{out}{lent} Altered images differ from all training images, and "
+        "this alone can cause errors."
     )
 
 

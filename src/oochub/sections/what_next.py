@@ -1,4 +1,4 @@
-"""What to do next: the three most useful commands for a report, each with the number that it follows from.
+"""Next steps: the three most useful commands for a report, each with the number that motivates it.
 
 How many rows two sides need so that a smaller difference between them is found.
 """
@@ -102,7 +102,7 @@ class WhatNext(Section["ReportRecord"]):
     Each has a reason with a number of the report, and a command of the names that the report knows.
     """
 
-    title, anchor, place = "What to do next", "next", 15
+    title, anchor, place = "Next steps", "next", 15
 
     def has(self, report: "ReportRecord") -> bool:
         """Whether there is anything to do."""
@@ -131,8 +131,8 @@ def _test_rule(report: "ReportRecord") -> NextStep | None:
     if chosen is None or chosen.tested is not None or not chosen.rule:
         return None
     reason = (
-        f"{format_numbers.count(chosen.n)} of {format_numbers.count(chosen.among)} rows were chosen after looking, so "
-        "their numbers say nothing about others. A test of the rule on rows that nobody looked at does."
+        f"{format_numbers.count(chosen.n)} of {format_numbers.count(chosen.among)} rows were selected after looking "
+        "at the results, so their numbers do not generalize. Test the rule on rows that nobody has looked at."
     )
     return NextStep(reason, _write("evaluate", "UNSEEN", "--rows", wording.name(chosen.file), "--unseen"))
 
@@ -143,7 +143,7 @@ def _learn_task(report: "ReportRecord") -> NextStep | None:
     if inside is None or not may_be_chance(report) or not is_near_chance(inside, report.benchmark.chance):
         return None
     reason = (
-        f"{_say_number(report, inside, 'in')}, and chance is {_write_chance(report)}. A gap tells something only once "
+        f"{_say_number(report, inside, 'in')}, and chance is {_write_chance(report)}. A gap is only meaningful once "
         "the task is learned."
     )
     return NextStep(reason, _write("train", _name_source(report), *_name_data(report, how=False), "--out", "trained"))
@@ -202,7 +202,7 @@ def _add_rows(report: "ReportRecord") -> NextStep | None:
     size = (
         f"one of {format_numbers.whole_points(practical, unit)}{word}, the smallest that matters,"
         if wanted == practical
-        else f"one of {_write_size(gap, unit)}{word}, as it seems to be,"
+        else f"one of {_write_size(gap, unit)}{word}, the current estimate,"
     )
     sides = [
         f"{_write_round(n)} {wording.name_side(report.benchmark, side, 'examples')}"
@@ -210,8 +210,9 @@ def _add_rows(report: "ReportRecord") -> NextStep | None:
     ]
     reason = (
         f"The gap is {format_numbers.points(gap, unit)}{word} ({describe_interval(gap, unit, signed=True)}), n = "
-        f"{format_numbers.count(gap.n)}. So many examples find a gap of {_write_size(found, unit)}{word} four times in "
-        f"five; {size} takes about {wording.join_names(sides)} in all. {_COLLECT_ONCE}"
+        f"{format_numbers.count(gap.n)}. With this many examples, a gap of {_write_size(found, unit)}{word} is "
+        f"detected four times out of five; detecting {size} takes about {wording.join_names(sides)} in total. "
+        f"{_COLLECT_ONCE}"
     )
     return NextStep(reason, _write_audit(report))
 
@@ -227,7 +228,8 @@ def _tell_from_chance(report: "ReportRecord", inside: Estimate) -> NextStep | No
         needed = inside.n * (found / away) ** 2
         if needed > inside.n:  # else the interval is one of few rows, which this law does not describe
             reason += (
-                f" If it is what it seems, about {_write_round(needed)} examples in all would tell. {_COLLECT_ONCE}"
+                f" If the estimate is right, about {_write_round(needed)} examples would be enough to tell. "
+                f"{_COLLECT_ONCE}"
             )
     return NextStep(reason, _write_audit(report))
 
@@ -259,8 +261,8 @@ def _repair(report: "ReportRecord") -> NextStep | None:
     unit, where = report.unit, f" with {wording.words(first.name)}" if report.is_by_contexts and first else ""
     reason = (
         f"The gap{where} is {format_numbers.points(gap, unit)}{format_numbers.points_word(unit)} "
-        f"({describe_interval(gap, unit, signed=True)}), n = {format_numbers.count(gap.n)}. A last layer that is "
-        "fitted anew may narrow it. The repair tests that on rows of its own, and says which rows to collect."
+        f"({describe_interval(gap, unit, signed=True)}), n = {format_numbers.count(gap.n)}. Retraining the last "
+        "layer may narrow it. The repair tests this on held-out rows and suggests which rows to collect."
     )
     return NextStep(reason, _write("repair", _name_model(report), *_name_asked(report), "--collect"))
 
@@ -286,9 +288,8 @@ def _fill_cell(report: "ReportRecord") -> NextStep | None:
     where = f"{wording.title_side(report.benchmark, 'out')} " if has_sides else ""
     reason = (
         f"The error of {wording.group_words(report.benchmark, row)} is {format_numbers.fraction(error)}% "
-        f"({describe_interval(error)}), n = {format_numbers.count(row.n)}. No group "
-        f"{where}has a wider interval. With about "
-        f"{_write_round(row.n * (half / _WIDE) ** 2)} examples in all, it would reach "
+        f"({describe_interval(error)}), n = {format_numbers.count(row.n)}. No group {where}has a wider interval. "
+        f"With about {_write_round(row.n * (half / _WIDE) ** 2)} examples in total, the interval would narrow to "
         f"{format_numbers.whole_points(_WIDE)} points to either side. {_COLLECT_ONCE}"
     )
     return NextStep(reason, _write_audit(report))
@@ -304,7 +305,7 @@ def _look_for_contexts(report: "ReportRecord") -> NextStep | None:
         if way == "clusters" and not _may_have_features(report):
             return None
         reason = (
-            f"The contexts are those that {wording.name(found.way)} found, tested on {n} rows. {way.capitalize()} may "
+            f"The contexts were found with {wording.name(found.way)} and tested on {n} rows. {way.capitalize()} may "
             "find others."
         )
         return NextStep(reason, _write_audit(report, "--contexts", way))
@@ -336,8 +337,8 @@ def _browse(report: "ReportRecord") -> NextStep | None:
     if wrong <= shown:
         return None
     reason = (
-        f"This report holds {format_numbers.count(shown)} of {format_numbers.count(wrong)} wrong answers. A page of "
-        "all rows shows the others by class, context and confidence."
+        f"This report contains {format_numbers.count(shown)} of {format_numbers.count(wrong)} wrong answers. A page "
+        "of all rows shows the others by class, context and confidence."
     )
     return NextStep(reason, _write("report", _asked(report).report or "REPORT", "--browse", "rows"))
 
@@ -351,8 +352,8 @@ def _read_features(report: "ReportRecord") -> NextStep | None:
     n = format_numbers.count(report.provenance.predictions.rows)
     which = "The detector" if len(known) == 1 else f"All {len(known)} detectors"
     reason = (
-        f"{which} of this report read{'s' * (len(known) == 1)} logits alone, on {n} rows. Those that read features may "
-        "find what logits do not show."
+        f"{which} in this report use{'s' * (len(known) == 1)} only logits, on {n} rows. Detectors that use features "
+        "may find what logits do not show."
     )
     words = (*_name_asked(report), "--features", "--out", "features.parquet")
     return NextStep(reason, _write("predict", _name_model(report), *words))
@@ -366,7 +367,9 @@ def _guard(report: "ReportRecord") -> NextStep | None:
     is_open = verdict(report).case in ("failed", "too_few") and report.benchmark.out_of_context.is_declared
     if number is None or not format_numbers.has_interval(number) or is_open:
         return None
-    reason = f"{_say_number(report, number, side)}. Rules made of this report hold a later model to its numbers."
+    reason = (
+        f"{_say_number(report, number, side)}. Rules derived from this report check later models against its numbers."
+    )
     return NextStep(reason, _write("check", _asked(report).report or "REPORT", "--suggest"))
 
 
@@ -374,8 +377,8 @@ def _compare(report: "ReportRecord") -> NextStep:
     """The same rows, answered by another model."""
     n = format_numbers.count(report.provenance.predictions.rows)
     reason = (
-        f"One report does not say whether another model is better. If it answers the same {n} rows, paired tests tell "
-        "smaller differences than the intervals here."
+        f"A single report cannot show whether another model is better. With its predictions on the same {n} rows, "
+        "paired tests can detect smaller differences than the intervals here."
     )
     return NextStep(reason, _write("compare", _asked(report).predictions or "PREDICTIONS", "OTHER"))
 
@@ -516,7 +519,7 @@ def _explain_names(report: "ReportRecord", steps: Sequence[NextStep]) -> Iterato
     """What stands in capitals, and from where paths are read; "" if nothing needs it."""
     words = [word for step in steps for word in shlex.split(step.command)]
     open_names = [f"{name} ({_STANDS_FOR[name]})" for name in _STANDS_FOR if name in words]
-    yield f"Put your own in place of {wording.join_names(open_names)}." if open_names else ""
+    yield f"Replace {wording.join_names(open_names)} with your own." if open_names else ""
     asked = _asked(report)
     is_known = any(place in words for place in (asked.model, asked.source, asked.predictions, asked.report) if place)
-    yield "Paths start where the command that made this report ran." if is_known else ""
+    yield "Paths are relative to the folder in which this report was created." if is_known else ""

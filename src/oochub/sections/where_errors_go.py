@@ -362,9 +362,9 @@ def _write_finding(report: "ReportRecord") -> _Finding | None:
     hits, n = format_numbers.count(round(share * share.n)), format_numbers.count(share.n)
     counts = f"{hits} of {n} errors do"
     if format_numbers.has_interval(share) and share.low > max(by_chance):
-        headline = f"More errors than by chance go to {target}."
+        headline = f"Errors go to {target} more often than by chance."
     elif format_numbers.has_interval(share) and share.high < min(by_chance):
-        headline = f"Fewer errors than by chance go to {target}."
+        headline = f"Errors go to {target} less often than by chance."
     else:
         headline, counts = f"It is not clear whether errors follow the {place}.", f"{hits} of {n} go to {target}"
     even, of_answers = map(format_numbers.fraction, by_chance)

@@ -125,37 +125,38 @@ class _Audit(Protocol):
                 `torch.nn.Module` with `class_names=` and `transform=`, see `oochub.predict`.
             source: A benchmark ("spawrious/o2o_hard"), a folder of images, files, an id on the Hub, or a data set that
                 is loaded already, see `oochub.load`.
-            label: Own data: column of labels; default label. A field of a WebDataset's JSON is written `json.species`.
-            context: Column of contexts, from which groups and challenges follow; default context. For a benchmark: the
-                column to use as its context.
-            group: Own data: column of groups; default group, or label/context.
-            cluster: Own data: column of what rows share, such as a patient, a video or the image that they are cut from.
-                Intervals then count clusters in place of rows, and a repair never divides one.
-            pair: Own data: column that names the thing of a row, if both sides show the same things elsewhere. Such as the
-                foreground that stands on two backgrounds. The gap then has an interval of pairs.
-            image: Own data: column of images or paths; default image. Without a name, the only column of images is taken.
-            usual: The usual contexts of a class; default those clearly more frequent with it. Such as {"dog": ["grass",
-                "beach"]}.
-            merge_names: Own data: take names of labels, contexts and groups that look alike for one. Such as snow, Snow and
-                'snow ': they differ by case, spaces or the form of Unicode. A note lists them.
-            config: Configuration, if the source has several.
-            data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
+            label: Custom data: label column (default: label). A field of a WebDataset's JSON is written `json.species`.
+            context: Context column for groups and challenges (default: context). For a benchmark: the column to use as its
+                context.
+            group: Custom data: group column (default: group, or label/context).
+            cluster: Custom data: column that identifies related rows, such as a patient, a video or a source image.
+                Intervals then treat clusters, not rows, as independent, and a repair never splits a cluster.
+            pair: Custom data: column that identifies the object in a row, if the same objects appear in and out of context.
+                For example, one foreground on two backgrounds. The interval of the gap is then paired.
+            image: Custom data: column of images or image paths (default: image). Without a name, the only column of images
+                is taken.
+            usual: Usual contexts of a class (default: the contexts that are clearly more frequent with the class than
+                without it). Such as {"dog": ["grass", "beach"]}.
+            merge_names: Custom data: treat names of labels, contexts and groups that look alike as one name. Such as snow,
+                Snow and 'snow ': they differ by case, spaces or the form of Unicode. A note lists them.
+            config: Config, if the source has several.
+            data_dir: Raw data folder (default: $OOCHUB_DATA/<benchmark>).
             options: Option of the benchmark. By name, as `load_dataset` takes them.
-            splits: Splits to predict; default all but train.
+            splits: Splits to predict (default: all except train).
             out: A folder for `predictions.parquet`, `report.json` and `report.html`; what stands there and is of the same
                 model, data and settings is not made again. None writes nothing.
-            contexts: Find contexts in the images first, by one of `oochub list context`: properties, ... Or the method
-                itself. For data without a context column; see `oochub.contexts`. What it measures is cached.
+            contexts: Find contexts in the images first, with a method from `oochub list context`, such as properties. Or
+                the method itself. For data without a context column; see `oochub.contexts`. What it measures is cached.
             context_settings: Another option of the method. By name, such as {"model": "my-encoder"}.
-            choose_on: Rows that contexts are chosen on: train, half of the other splits, auto (train, else half). These
-                rows also decide what is usual, see `mark_selection_rows`. Use "half" if each class of train has its context
-                and no other.
-            probe: background: predict the object alone, the background alone, and the object on other backgrounds. See
-                `oochub show probe background`. The verdict does not depend on it.
+            choose_on: Rows used to choose contexts: train, half (of the other splits), or auto (train if present, otherwise
+                half). These rows also decide what is usual, see `mark_selection_rows`. Use "half" if each class of train
+                has its context and no other.
+            probe: background: also predict images with only the object, only the background, and the object on other
+                backgrounds. See `oochub show probe background`. The verdict does not depend on it.
             probe_settings: Another option of the probe: rows, seed, label_map. By name, such as {"masks": "segmentations"}.
-            correction: Correction for testing several found contexts. "holm" keeps the chance of any false finding at 5%;
-                "benjamini_hochberg" keeps the expected share of false ones among those shown at 5%.
-            resamples: Bootstrap replicates, for intervals that are bootstrapped.
+            correction: Multiple-testing correction over the found contexts. "holm" keeps the chance of any false finding at
+                5%; "benjamini_hochberg" keeps the expected share of false ones among those shown at 5%.
+            resamples: Number of bootstrap resamples, for bootstrapped intervals.
             seed: Random seed for the bootstrap. In an audit, also for the rows that a probe alters.
             **prediction: Other arguments of `oochub.predict`: mode, batch_size, device, dtype, limit, ...
 
@@ -187,7 +188,7 @@ class _Check(Protocol):
         """Holds reports to rules, by the 95% interval of each number.
 
         A rule passes if the interval lies wholly on the good side of its bound, fails if it lies wholly on the bad side,
-        and is undecided if the interval includes the bound: there are not enough rows to say. A number without an interval
+        and is undecided if the interval includes the bound: there are too few rows to decide. A number without an interval
         is undecided. docs/check.md describes the rules.
 
         Args:
@@ -195,8 +196,8 @@ class _Check(Protocol):
             rules: A TOML file, or what such a file holds: {"rule": [{"metric": "accuracy", "at_least": 0.7}]}.
             baseline: Report of the old model, for rules with at_most_worse. A Report, or the path of one. The comparison is
                 paired if the predictions of both reports are found beside them.
-            undecided: What a rule counts as if there are not enough rows to say: pass or fail. By default the check is then
-                undecided, unless a rule fails.
+            undecided: How to count a rule that is undecided because there are too few rows: pass or fail. By default the
+                check is then undecided, unless a rule fails.
 
         Returns:
             The Check: an outcome for each report, rule and number; `state` and `exit_code` of them all.
@@ -263,14 +264,15 @@ class _Compare(Protocol):
                 folder that holds some at any depth.
             *others: For predictions, those of model B: every difference is B minus A. With more models, every pair is
                 tested and each model gets the places that the tests allow. For reports, any number.
-            metric: Names of metrics, one table each; default the primary metric. For predictions also the benchmark's other
-                metrics that are means over rows.
-            slice: Reports, or 3 or more predictions: slices to show, such as hard, easy, all; default out of context.
+            metric: Metrics to compare, one table each (default: the primary metric). For predictions also the benchmark's
+                other metrics that are means over rows.
+            slice: Slices to show for reports, or for 3 or more prediction files, such as hard, easy or all (default: out of
+                context).
             reported: Reports only: add the paper's numbers for the model that was trained.
             table: Reports only: add the paper's numbers from this table, such as 3.
-            rows: Reports only: what a row is, tasks or methods.
+            rows: Reports only: use tasks or methods as table rows.
             task: Predictions for nooch/all only: the task, such as ce_car.
-            resamples: Predictions only: bootstrap replicates, for differences that are bootstrapped.
+            resamples: Predictions only: number of bootstrap resamples, for bootstrapped differences.
             seed: Predictions only: random seed for the bootstrap and for random signs.
 
         Returns:
@@ -329,23 +331,24 @@ class _Contexts(Protocol):
             by: The way, a name of `oochub list context`, or the way itself.
             out: A folder for the repository, which `oochub.load` reads: new, empty, or an earlier one with contexts, which
                 is replaced. None writes nothing.
-            label: Own data: column of labels; default label. A field of a WebDataset's JSON is written `json.species`.
-            image: Own data: column of images or paths; default image. Without a name, the only column of images is taken.
-            config: Configuration, if the source has several.
-            data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
+            label: Custom data: label column (default: label). A field of a WebDataset's JSON is written `json.species`.
+            image: Custom data: column of images or image paths (default: image). Without a name, the only column of images
+                is taken.
+            config: Config, if the source has several.
+            data_dir: Raw data folder (default: $OOCHUB_DATA/<benchmark>).
             options: Option of the benchmark. By name, as `load_dataset` takes them.
-            skip_broken: Leave out and count images that cannot be read. Their rows get no context. Otherwise the first one
-                is an error.
+            skip_broken: Skip unreadable images and report how many were skipped. Their rows get no context. Otherwise the
+                first one is an error.
             cache: Reuse cached measurements of the same images. New measurements are added to the cache.
-            seed: Random seed for the halves and for the rows to check.
-            engine: local: this process, or those of torchrun, not for a repair; ray: a Ray cluster. Each process of
-                torchrun has its own device and its own parts. On a cluster (`pip install 'oochub[ray]'`) tasks read and
-                actors hold the model. Rows, ids and numbers stay the same.
-            ray_address: Address of a Ray cluster; without it one is started on this machine. For example "auto".
-            actors: Copies of the model in the cluster; default one per GPU, or one per CPU without GPUs.
-            choose_on: Rows that contexts are chosen on: train, half of the other splits, auto (train, else half). These
-                rows also decide what is usual, see `mark_selection_rows`. Use "half" if each class of train has its context
-                and no other.
+            seed: Random seed for the halves and the rows to review.
+            engine: Execution engine: local (this process, or torchrun processes except in a repair) or ray (a Ray cluster).
+                Each process of torchrun has its own device and its own parts. On a cluster (`pip install 'oochub[ray]'`)
+                tasks read and actors hold the model. Rows, ids and numbers stay the same.
+            ray_address: Address of a Ray cluster (default: start one on this machine). For example "auto".
+            actors: Number of model replicas in the cluster (default: one per GPU, or one per CPU without GPUs).
+            choose_on: Rows used to choose contexts: train, half (of the other splits), or auto (train if present, otherwise
+                half). These rows also decide what is usual, see `mark_selection_rows`. Use "half" if each class of train
+                has its context and no other.
             **settings: Settings of the way: model, names, ...
 
         Returns:
@@ -393,37 +396,39 @@ class _Evaluate(Protocol):
             predictions: Predictions or the path of a Parquet file, or a list of them: the same model on other splits. With
                 `benchmark` the path of a CSV, Parquet or NPZ file of answers that another program wrote, see
                 `oochub.exchange.answers_file`.
-            metrics: Names of metrics; default the benchmark's. The headline metric is measured on both sides in any case,
-                because the gap is made of it.
-            match: Also compute the gap at equal values of this column (area), or equal shares of classes (label). A column
-                must be numeric and auxiliary; its values are spread alike on both sides (`report["matched_gap"]`, see
-                `oochub.evaluation.matching`). With "label", the verdict goes by the matched gap.
-            classes: Classes that a prediction may be: all, or those present in its set. For example the 200 classes of
-                ImageNet-R. This decides what is correct, in the metrics and for detectors; the report says which was used.
+            metrics: Metrics to compute (default: those of the benchmark). The headline metric is measured on both sides in
+                any case, because the gap is made of it.
+            match: Also compute the gap matched on a column: equal values of the column (area), or equal class shares
+                (label). A column must be numeric and auxiliary; its values are spread alike on both sides
+                (`report["matched_gap"]`, see `oochub.evaluation.matching`). With "label", the verdict goes by the matched
+                gap.
+            classes: Allowed predictions: all classes, or only the classes present in the set. For example the 200 classes
+                of ImageNet-R. This decides what is correct, in the metrics and for detectors; the report says which was
+                used.
             detectors: Also score this out-of-distribution detector. Names, or detectors. `predictions` may then come from
                 several configs, the in-distribution one first, and `report["msp/imagenet_1k/imagenet_ood/auroc_failure"]`
                 is one number.
             reference: Predictions for the training split, to fit detectors. They must have features.
-            pairs: Two configs to compare; default every pair. Pairs of names, (in distribution, out of it). Sets are never
-                pooled.
-            probes: zoom: measure how far a zoom that changes no answer moves the detectors' scores. For predictions made
-                with `zoom`, see `oochub.detection.zoom_probe`.
-            rows: Score only the rows that this file names. It has one SPLIT<tab>EXAMPLE_ID per line. The report says in
+            pairs: Pair of configs to compare (default: every pair). Pairs of names, (in distribution, out of it). Sets are
+                never pooled.
+            probes: zoom: measure how much detector scores change under a zoom that does not change the prediction. For
+                predictions made with `zoom`, see `oochub.detection.zoom_probe`.
+            rows: Evaluate only the rows listed in this file. It has one SPLIT<tab>EXAMPLE_ID per line. The report says in
                 every form that its rows were chosen, and is not compared with one on other rows. See
                 `oochub.evaluation.row_selection`.
-            unseen: Score the rows that the rule of the file of rows holds for, among rows that nobody looked at. The rule
-                is the first comment of the file. It is tested on the half that the page kept back, or on other data: right
-                answers where it holds against right answers elsewhere.
-            benchmark: Data behind a CSV, Parquet or NPZ file of predictions: spawrious/o2o_hard, or own data. A source of
-                `oochub.load`, or the splits that it returned.
-            probabilities: Read the numbers of such a file as probabilities, whatever its columns are called. The columns
-                `logits`, `logit_<class>` and those named by the classes; by default these are logits.
-            model_name: Name of the model for such a file; default the file's stem.
-            correction: Correction for testing several found contexts. "holm" keeps the chance of any false finding at 5%;
-                "benjamini_hochberg" keeps the expected share of false ones among those shown at 5%.
-            resamples: Bootstrap replicates, for intervals that are bootstrapped.
+            unseen: With --rows: test the rule in that file on rows that nobody has looked at. The rule is the first comment
+                of the file. It is tested on the half that the page kept back, or on other data: right answers where it
+                holds against right answers elsewhere.
+            benchmark: Dataset that a CSV, Parquet or NPZ file of answers belongs to: spawrious/o2o_hard, or your own data.
+                A source of `oochub.load`, or the splits that it returned.
+            probabilities: With --benchmark: read the numbers in the file as probabilities, whatever the columns are called.
+                The columns `logits`, `logit_<class>` and those named by the classes; by default these are logits.
+            model_name: With --benchmark: name of the model (default: the file name without its extension).
+            correction: Multiple-testing correction over the found contexts. "holm" keeps the chance of any false finding at
+                5%; "benjamini_hochberg" keeps the expected share of false ones among those shown at 5%.
+            resamples: Number of bootstrap resamples, for bootstrapped intervals.
             seed: Random seed for the bootstrap. In an audit, also for the rows that a probe alters.
-            data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
+            data_dir: Raw data folder (default: $OOCHUB_DATA/<benchmark>).
             loading: Other arguments of `oochub.load`, such as {"label": "breed", "context": "place"} of your own data.
 
         Returns:
@@ -437,7 +442,7 @@ class _Evaluate(Protocol):
 
         >>> evaluate([])
         Traceback (most recent call last):
-        oochub.errors.OochubError: There are no predictions. Give at least one Predictions or the path of one.
+        oochub.errors.OochubError: There are no predictions. Pass at least one Predictions or the path of one.
         """
 
 class _Load(Protocol):
@@ -479,21 +484,22 @@ class _Load(Protocol):
         Args:
             source: "nooch/ce_car", or the benchmark alone where it has one config; a folder or file; an id on the Hub. A
                 benchmark comes before a folder of the same name.
-            label: Own data: column of labels; default label. A field of a WebDataset's JSON is written `json.species`.
-            context: Column of contexts, from which groups and challenges follow; default context. For a benchmark: the
-                column to use as its context.
-            group: Own data: column of groups; default group, or label/context.
-            cluster: Own data: column of what rows share, such as a patient, a video or the image that they are cut from.
-                Intervals then count clusters in place of rows, and a repair never divides one.
-            pair: Own data: column that names the thing of a row, if both sides show the same things elsewhere. Such as the
-                foreground that stands on two backgrounds. The gap then has an interval of pairs.
-            image: Own data: column of images or paths; default image. Without a name, the only column of images is taken.
-            usual: The usual contexts of a class; default those clearly more frequent with it. Such as {"dog": ["grass",
-                "beach"]}.
-            merge_names: Own data: take names of labels, contexts and groups that look alike for one. Such as snow, Snow and
-                'snow ': they differ by case, spaces or the form of Unicode. A note lists them.
-            config: Configuration, if the source has several.
-            data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
+            label: Custom data: label column (default: label). A field of a WebDataset's JSON is written `json.species`.
+            context: Context column for groups and challenges (default: context). For a benchmark: the column to use as its
+                context.
+            group: Custom data: group column (default: group, or label/context).
+            cluster: Custom data: column that identifies related rows, such as a patient, a video or a source image.
+                Intervals then treat clusters, not rows, as independent, and a repair never splits a cluster.
+            pair: Custom data: column that identifies the object in a row, if the same objects appear in and out of context.
+                For example, one foreground on two backgrounds. The interval of the gap is then paired.
+            image: Custom data: column of images or image paths (default: image). Without a name, the only column of images
+                is taken.
+            usual: Usual contexts of a class (default: the contexts that are clearly more frequent with the class than
+                without it). Such as {"dog": ["grass", "beach"]}.
+            merge_names: Custom data: treat names of labels, contexts and groups that look alike as one name. Such as snow,
+                Snow and 'snow ': they differ by case, spaces or the form of Unicode. A note lists them.
+            config: Config, if the source has several.
+            data_dir: Raw data folder (default: $OOCHUB_DATA/<benchmark>).
             options: Option of the benchmark. By name, as `load_dataset` takes them.
             split: The one split to keep.
             num_proc: Processes to build with.
@@ -556,31 +562,31 @@ class _Predict(Protocol):
                 `class_names` and `transform`. A module is left in the mode and on the device that it had.
             dataset: A Dataset, IterableDataset or DatasetDict with a column `image`, `text` or `array`; `label`,
                 `example_id` and any other columns are carried into the predictions, texts too.
-            mode: How the model answers: auto, by its architecture, or one of `oochub list mode`. "head" uses the model's
+            mode: How to get predictions: auto (by architecture), or a mode from `oochub list mode`. "head" uses the model's
                 own head; "linear_probe" fits logistic regression to the features of the split train; ...
-            image_processor: Image processor of another model, if this one has no preprocessor_config.json. The same as
-                `processor`, for images.
+            image_processor: Folder or Hub id to load the image processor from, if the model has no
+                preprocessor_config.json. The same as `processor`, for images.
             processor: For a model object, or instead of the one beside the model: an image processor, a tokenizer, an
                 `oochub.inputs.arrays.ArrayProcessor`, or the folder or Hub id of one. A model object without a processor
                 takes arrays as they are.
-            class_names: Names of the outputs, in order, of a model that does not say them: a,b,c or a file with a name a
-                line. In Python a list. For a function or a module of PyTorch. The labels of the data are matched to them by
-                name.
+            class_names: Class names of the model outputs, in order: a,b,c or a file with one name per line. For models
+                without class names. In Python a list. For a function or a module of PyTorch. The labels of the data are
+                matched to them by name.
             transform: For such a model: a function from a PIL image to one float tensor (c, h, w), such as the `transforms`
                 of torchvision or timm; or give image_processor.
             model_id: For such a model: its name in reports. A module is cached by its weights and code; a plain function
                 only by this name, so change it when the function changes.
-            splits: Splits to predict; default all but train.
-            limit: Predict at most this many rows of each split, chosen at random, for a quick look. The seed is fixed. For
-                a stream they are the first rows. Every report says so.
-            skip_broken: Leave out and count images that cannot be read. Also those that are refused for safety. Otherwise
-                the first one is an error.
-            features: Also store the features before the head, and the head. They are `features`, and `Predictions.head`, in
-                a file `<out>.head.safetensors`. The name of a layer, such as "layer4" of `net.named_modules()`, stores its
-                output instead: (n, d), or the mean over the tokens of (n, t, d) or the places of (n, d, h, w). A function
-                or module from the batch of images to floats (n, d) stores what it returns. Both have no head, so detectors
-                that need one say so.
-            images: Keep small images of the worst mistakes. JPEGs of a few of each group, for the report.
+            splits: Splits to predict (default: all except train).
+            limit: Predict at most this many random rows per split, for a quick look. The seed is fixed. For a stream they
+                are the first rows. Every report says so.
+            skip_broken: Skip unreadable images and report how many were skipped. Also those that are refused for safety.
+                Otherwise the first one is an error.
+            features: Also save the features before the last layer, and the last layer. They are `features`, and
+                `Predictions.head`, in a file `<out>.head.safetensors`. The name of a layer, such as "layer4" of
+                `net.named_modules()`, stores its output instead: (n, d), or the mean over the tokens of (n, t, d) or the
+                places of (n, d, h, w). A function or module from the batch of images to floats (n, d) stores what it
+                returns. Both have no head, so detectors that need one say so.
+            images: Save thumbnails of the worst mistakes, for the report. JPEGs of a few of each group, for the report.
             odin: Also store the logits of images perturbed by ODIN with this epsilon, usually 0.0014. Stored as
                 `odin_logits`. The step is in scaled pixels, epsilon / std if the processor normalizes; see
                 `oochub.models.extraction`.
@@ -589,38 +595,38 @@ class _Predict(Protocol):
             zoom: Also store the logits of images zoomed by this factor, above 1, for --probe zoom. For example 1.2. Stored
                 as `zoom_logits` (with `features` also `zoom_features`, with `odin` also `zoom_odin_logits`); the network
                 sees the center of each image, 1 / zoom of each side.
-            preprocessing: auto: fused (fast) if it agrees with the model's own processor, otherwise processor. "fused"
-                decodes and resizes in one pass, within one gray level of the processor; "processor" is the model's own.
-                "auto" uses "fused" if pixels are within one gray level and logits within 2% of their range on a few images
-                and noise, otherwise "processor"; the provenance says which was used, and what was measured. "draft" lets
-                the decoder shrink large JPEGs first, which is faster and less exact; the report says by how much. For
-                images only.
-            batch_size: Rows per forward pass; default 16, or 128 on a GPU.
+            preprocessing: Image preprocessing: fused (fast), processor (the model's own), or auto (fused if it matches the
+                processor). "fused" decodes and resizes in one pass, within one gray level of the processor; "processor" is
+                the model's own. "auto" uses "fused" if pixels are within one gray level and logits within 2% of their range
+                on a few images and noise, otherwise "processor"; the provenance says which was used, and what was measured.
+                "draft" lets the decoder shrink large JPEGs first, which is faster and less exact; the report says by how
+                much. For images only.
+            batch_size: Number of rows per batch (default: 16, or 128 on a GPU).
             device: Device: auto (a GPU if there is one), cpu, cuda, cuda:1, mps. Or a `torch.device`.
-            dtype: Precision of the network; auto is float32. int8 needs a runtime and images to calibrate on. By torch's
+            dtype: Precision of the network; auto is float32. int8 requires --runtime and --calibrate-on. By torch's
                 autocast; logits are stored in float32. The provenance says how far the first rows move from float32. "int8"
                 is for the runtimes onnxruntime and openvino.
-            calibrate_on: Images that int8 is calibrated on: a split that is not scored, or a folder. Or a
-                `datasets.Dataset`. At most 192 of them are drawn at random by a fixed seed; a third of these measure how
-                far the answers move from float32, which the page says. An image that is scored is an error.
-            runtime: What runs the network on a processor; auto is the fastest installed, by the first rows. The network is
-                exported once into the cache, and refused if its logits on the first rows are not torch's within 1e-4 of
+            calibrate_on: Images to calibrate int8 on: a split that is not evaluated, or a folder. Or a `datasets.Dataset`.
+                At most 192 of them are drawn at random by a fixed seed; a third of these measure how far the answers move
+                from float32, which the page says. An image that is scored is an error.
+            runtime: Inference runtime on CPU; auto uses the fastest installed one, measured on the first rows. The network
+                is exported once into the cache, and refused if its logits on the first rows are not torch's within 1e-4 of
                 their range. The provenance names runtime and version. Extras: `oochub[onnx]`, `oochub[openvino]`.
-            num_workers: Threads that decode images; default one per core, 0 decodes between passes. They decode ahead of
-                the network, for a data set or a stream. Rows and numbers stay the same.
-            threads: Threads of the network on a processor; default by its size and the cores that are free. The logits are
+            num_workers: Number of image-decoding threads (default: one per core; 0: decode in the main thread, between
+                batches). They decode ahead of the network, for a dataset or a stream. Rows and numbers stay the same.
+            threads: Number of CPU threads for the network (default: chosen by model size and free cores). The logits are
                 the same bits with any number. Other programs and the threads that decode need cores too.
-            compile: Compile the network first. Pays off for many rows, needs a C++ compiler, stores logits only. By torch,
-                in half a minute or more (on a GPU by triton); not with features or odin. The provenance says how far logits
-                move.
+            compile: Compile the network first. Worthwhile for many rows; requires a C++ compiler and saves only logits. By
+                torch, in half a minute or more (on a GPU by triton); not with features or odin. The provenance says how far
+                logits move.
             cache: Reuse cached predictions if nothing has changed. Predictions by a model folder or Hub id are cached, and
                 reused if model, data, options and versions are the same: no model runs, and `provenance["when"]["cached"]`
                 says when it did. A model object and a stream always run. See docs/cache.md.
-            engine: local: this process, or those of torchrun, not for a repair; ray: a Ray cluster. Each process of
-                torchrun has its own device and its own parts. On a cluster (`pip install 'oochub[ray]'`) tasks read and
-                actors hold the model. Rows, ids and numbers stay the same.
-            ray_address: Address of a Ray cluster; without it one is started on this machine. For example "auto".
-            actors: Copies of the model in the cluster; default one per GPU, or one per CPU without GPUs.
+            engine: Execution engine: local (this process, or torchrun processes except in a repair) or ray (a Ray cluster).
+                Each process of torchrun has its own device and its own parts. On a cluster (`pip install 'oochub[ray]'`)
+                tasks read and actors hold the model. Rows, ids and numbers stay the same.
+            ray_address: Address of a Ray cluster (default: start one on this machine). For example "auto".
+            actors: Number of model replicas in the cluster (default: one per GPU, or one per CPU without GPUs).
             out: Parquet file to write, whole or not at all; for more than 2^28 numbers a folder of Parquet files with a
                 manifest. What is complete when a run is killed lies in a hidden folder beside it, and the same call goes
                 on from there; a stream and a model object begin anew.
@@ -671,27 +677,28 @@ class _Push(Protocol):
                 Space for `evaluate.load`.
             to: The repository, user/name; it is made where it is not there yet. The folder of `oochub leaderboard` becomes
                 a static Space.
-            leaderboard: Send a report.json as an entry: a pull request there, or into a folder here. Instead of `to`: a
-                data set of results, or a folder of them; see `oochub.hub.leaderboard_repository`.
-            predictions: Leaderboard entries only: the prediction files behind the report; default those beside it. By
-                default those that the report names.
-            entry: Leaderboard entries only: track, selection, supervision; model, who, ... By name; also external_data and
-                date.
-            configs: Benchmarks only: configuration to push; default all. Configurations that need more than the raw folder
-                are left out, and named.
-            num_proc: Benchmarks only: number of processes that build.
-            without_images: Push ids, labels, contexts and digests, but no images. Users put their own images back with
+            leaderboard: Submit a report.json to a leaderboard: opens a pull request on the Hub, or adds it to a local
+                folder. Instead of `to`: a dataset of results, or a folder of them; see `oochub.hub.leaderboard_repository`.
+            predictions: Leaderboard entries only: prediction files of the report (default: those in its folder). By default
+                those that the report names.
+            entry: Leaderboard entries only: field of the entry: track, selection, supervision, model, who, ... By name;
+                also external_data and date.
+            configs: Benchmarks only: config to push (default: all). Configs that need more than the raw folder are skipped
+                and listed.
+            num_proc: Benchmarks only: number of build processes.
+            without_images: Push ids, labels, contexts and checksums, but no images. Users put their own images back with
                 `oochub.join_images`.
             private: Make the repository private.
-            revision: Branch to push to, created if it does not exist; default main.
-            overwrite: Replace files that somebody else put into the repository, or that were edited in the folder of --out.
-            dry_run: Only say which files would change; needs no token.
-            evaluation_framework: Benchmarks only: name the framework in eval.yaml; default none. The Hub marks eval.yaml as
-                invalid if it does not know the name, and it does not know oochub yet.
-            dataset: Results only: the data set on the Hub, if the report does not say.
-            evidence: Results only: the page that says where they come from. By default the data set's page.
-            pull_request: Results only: open a pull request, as for somebody else's model.
-            data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
+            revision: Branch to push to, created if it does not exist (default: main).
+            overwrite: Overwrite files in the repository that oochub did not create, and edited files in the folder of
+                --out.
+            dry_run: Show which files would change without pushing. Needs no token.
+            evaluation_framework: Benchmarks only: evaluation framework to set in eval.yaml (default: none). The Hub marks
+                eval.yaml as invalid if it does not know the name, and it does not know oochub yet.
+            dataset: Results only: dataset on the Hub, if the report does not name one.
+            evidence: Results only: URL of the source of the results. By default the dataset's page.
+            pull_request: Results only: open a pull request, for a model of another owner.
+            data_dir: Raw data folder (default: $OOCHUB_DATA/<benchmark>).
             options: Option of the benchmark. By name, as `load_dataset` takes them.
             out: Benchmarks only: build into this folder, which is kept; None builds in the cache.
 
@@ -733,48 +740,51 @@ class _Repair(Protocol):
         seed: int = 0,
         **prediction: Unpack[_RepairOptions],
     ) -> Repair:
-        """Fits a model's last layer anew so that it relies less on context, and proves what that changes.
+        """Retrain a model's last layer so that it relies less on context, and test the result on held-out rows.
 
         Args:
             model: Folder or Hub id of a classifier, or the model itself with `image_processor=`; with
                 `mode="linear_probe"` any image encoder. It is never changed.
             source: A benchmark, a folder of images, files, an id on the Hub, or a data set that is loaded already, see
                 `oochub.load`.
-            label: Own data: column of labels; default label. A field of a WebDataset's JSON is written `json.species`.
-            context: Column of contexts, from which groups and challenges follow; default context. For a benchmark: the
-                column to use as its context.
-            group: Own data: column of groups; default group, or label/context.
-            cluster: Own data: column of what rows share, such as a patient, a video or the image that they are cut from.
-                Intervals then count clusters in place of rows, and a repair never divides one.
-            pair: Own data: column that names the thing of a row, if both sides show the same things elsewhere. Such as the
-                foreground that stands on two backgrounds. The gap then has an interval of pairs.
-            image: Own data: column of images or paths; default image. Without a name, the only column of images is taken.
-            usual: The usual contexts of a class; default those clearly more frequent with it. Such as {"dog": ["grass",
-                "beach"]}.
-            merge_names: Own data: take names of labels, contexts and groups that look alike for one. Such as snow, Snow and
-                'snow ': they differ by case, spaces or the form of Unicode. A note lists them.
-            config: Configuration, if the source has several.
-            data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
+            label: Custom data: label column (default: label). A field of a WebDataset's JSON is written `json.species`.
+            context: Context column for groups and challenges (default: context). For a benchmark: the column to use as its
+                context.
+            group: Custom data: group column (default: group, or label/context).
+            cluster: Custom data: column that identifies related rows, such as a patient, a video or a source image.
+                Intervals then treat clusters, not rows, as independent, and a repair never splits a cluster.
+            pair: Custom data: column that identifies the object in a row, if the same objects appear in and out of context.
+                For example, one foreground on two backgrounds. The interval of the gap is then paired.
+            image: Custom data: column of images or image paths (default: image). Without a name, the only column of images
+                is taken.
+            usual: Usual contexts of a class (default: the contexts that are clearly more frequent with the class than
+                without it). Such as {"dog": ["grass", "beach"]}.
+            merge_names: Custom data: treat names of labels, contexts and groups that look alike as one name. Such as snow,
+                Snow and 'snow ': they differ by case, spaces or the form of Unicode. A note lists them.
+            config: Config, if the source has several.
+            data_dir: Raw data folder (default: $OOCHUB_DATA/<benchmark>).
             options: Option of the benchmark. By name, as `load_dataset` takes them.
             out: A folder for the repaired model, the record, the page, and the predictions before and after. What stands
                 there and is of the same model, data and settings is not made again. None writes nothing.
-            contexts: Find contexts in the images first, by one of `oochub list context`: properties, ... Or the method
-                itself. For data without a context column; see `oochub.contexts`. What it measures is cached.
+            contexts: Find contexts in the images first, with a method from `oochub list context`, such as properties. Or
+                the method itself. For data without a context column; see `oochub.contexts`. What it measures is cached.
             context_settings: Another option of the method. By name, such as {"model": "my-encoder"}.
-            choose_on: Rows that contexts are chosen on: train, half of the other splits, auto (train, else half). These
-                rows also decide what is usual, see `mark_selection_rows`. Use "half" if each class of train has its context
-                and no other.
-            at_most_lost: Points of accuracy that the repaired model may lose in usual contexts. Percentage points, of the
-                estimate. A new head that loses more is neither chosen nor called better.
-            deep: Fine-tune the whole network too, where the rows suffice. By the mean loss on balanced groups and by
+            choose_on: Rows used to choose contexts: train, half (of the other splits), or auto (train if present, otherwise
+                half). These rows also decide what is usual, see `mark_selection_rows`. Use "half" if each class of train
+                has its context and no other.
+            at_most_lost: Maximum loss of accuracy in usual contexts, in percentage points. It applies to the estimate. A
+                new head that loses more is neither selected nor reported as better.
+            deep: Also fine-tune the full network, if there are enough rows. By the mean loss on balanced groups and by
                 GroupDRO, at two learning rates each, from the chosen last layer on. What is best on the rows that choose is
                 proven. Each division of the rows trains four networks.
-            draws: Ways to divide the rows: the first one decides, the others show how much the result depends on it.
-            collect: Also predict which rows to collect: what more rows of each class in each context should gain. By
+            draws: Number of random partitions of the rows. The first decides; the others show how much the result depends
+                on it.
+            collect: Also estimate which rows to collect: the expected gain from more rows of each class in each context. By
                 learning curves on the rows that fit and choose, see `oochub.repairs.collection.Collection`.
-            more_rows: Most rows of a class in a context for which the gain is predicted; never more than there are.
-            unlabeled: Folder of unlabeled images, ranked in collect.csv by how well they fill what should be collected. Or
-                files that hold images; the model sees each once.
+            more_rows: With --collect: number of additional rows per class and context to predict the gain for, at most as
+                many as exist.
+            unlabeled: With --collect: folder of unlabeled images to rank in collect.csv by how well they match the rows to
+                collect. Or files that hold images; the model sees each once.
             seed: Random seed for dividing the rows and for fitting.
             **prediction: Other arguments of `oochub.predict`: mode, batch_size, device, dtype, limit, ...
 
@@ -828,38 +838,39 @@ class _Train(Protocol):
             source: "spawrious/o2o_hard", or what else `oochub.load` reads: then with splits train and validation, as
                 folders of these names have, and a label.
             out: The folder of the run; an interrupted run with the same settings goes on.
-            objective: Training objective, one of `oochub list objective`.
+            objective: Training objective; see `oochub list objective`.
             hyperparameters: Hyperparameter of the objective.
-            model: A model folder or Hub id, or one of `oochub list model` (untrained); default a small one. The default
+            model: Model folder, Hub id, or an untrained model from `oochub list model` (default: a small one). The default
                 fits the rows; for images it is "resnet-tiny".
             pretrained: Load the weights of the model, not only its architecture.
-            image_size: Resize whole images to squares of this many pixels a side. By default the model's processor resizes.
-            environments: Column of the environments; default the benchmark's. For found contexts: contexts:NAME, contexts
-                (the one of each row), label/contexts:NAME, label/contexts (groups). For own data the default is `group`, or
-                none if the rows have no groups and the objective needs none. "contexts:NAME" says whether a row has the
-                context; see `oochub.trainers.rows.context_environments`.
+            image_size: Resize images to squares with this many pixels per side. By default the model's processor resizes.
+            environments: Environment column (default: set by the benchmark). For found contexts: contexts:NAME, contexts
+                (one context per row), label/contexts:NAME or label/contexts (groups). For custom data the default is
+                `group`, or none if the rows have no groups and the objective needs none. "contexts:NAME" says whether a row
+                has the context; see `oochub.trainers.rows.context_environments`.
             arguments: Any other field of RobustTrainingArguments, e.g. optim=sgd. By name; they override
                 `oochub.training.DEFAULTS`.
             leave_out: Drop the rows of this environment from training and validation.
-            hold_out: If the rows that choose the epoch are also in the report, let half of them choose it, by a hash of
-                their ids, and report on the others. This is so in Spawrious, for the validation split. The run says which;
-                `evaluate` reads it.
+            hold_out: If the rows used to select the epoch are also reported, use half of them (by a hash of their ids) for
+                selection and report on the other half. This is so in Spawrious, for the validation split. The run says
+                which; `evaluate` reads it.
             overwrite: Replace another run in the folder, and files there that were edited or that oochub did not write.
-            label: Own data: column of labels; default label. A field of a WebDataset's JSON is written `json.species`.
-            context: Column of contexts, from which groups and challenges follow; default context. For a benchmark: the
-                column to use as its context.
-            group: Own data: column of groups; default group, or label/context.
-            cluster: Own data: column of what rows share, such as a patient, a video or the image that they are cut from.
-                Intervals then count clusters in place of rows, and a repair never divides one.
-            pair: Own data: column that names the thing of a row, if both sides show the same things elsewhere. Such as the
-                foreground that stands on two backgrounds. The gap then has an interval of pairs.
-            image: Own data: column of images or paths; default image. Without a name, the only column of images is taken.
-            usual: The usual contexts of a class; default those clearly more frequent with it. Such as {"dog": ["grass",
-                "beach"]}.
-            merge_names: Own data: take names of labels, contexts and groups that look alike for one. Such as snow, Snow and
-                'snow ': they differ by case, spaces or the form of Unicode. A note lists them.
-            config: Configuration, if the source has several.
-            data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
+            label: Custom data: label column (default: label). A field of a WebDataset's JSON is written `json.species`.
+            context: Context column for groups and challenges (default: context). For a benchmark: the column to use as its
+                context.
+            group: Custom data: group column (default: group, or label/context).
+            cluster: Custom data: column that identifies related rows, such as a patient, a video or a source image.
+                Intervals then treat clusters, not rows, as independent, and a repair never splits a cluster.
+            pair: Custom data: column that identifies the object in a row, if the same objects appear in and out of context.
+                For example, one foreground on two backgrounds. The interval of the gap is then paired.
+            image: Custom data: column of images or image paths (default: image). Without a name, the only column of images
+                is taken.
+            usual: Usual contexts of a class (default: the contexts that are clearly more frequent with the class than
+                without it). Such as {"dog": ["grass", "beach"]}.
+            merge_names: Custom data: treat names of labels, contexts and groups that look alike as one name. Such as snow,
+                Snow and 'snow ': they differ by case, spaces or the form of Unicode. A note lists them.
+            config: Config, if the source has several.
+            data_dir: Raw data folder (default: $OOCHUB_DATA/<benchmark>).
             options: Option of the benchmark. By name, as `load_dataset` takes them.
             callbacks: Callbacks of transformers, see `RobustTrainer`.
 

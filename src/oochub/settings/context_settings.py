@@ -22,7 +22,7 @@ class ContextSettings(Settings):
 
     contexts: Any = option(
         None,
-        help="Find contexts in the images first, by one of `oochub list context`: properties, ...",
+        help="Find contexts in the images first, with a method from `oochub list context`, such as properties.",
         more="Or the method itself. For data without a context column; see `oochub.contexts`. What it measures is "
         "cached.",
         panel="Contexts",
@@ -32,7 +32,7 @@ class ContextSettings(Settings):
     )
     context_model: str | None = option(
         None,
-        help="Model that the method uses: a folder or a Hub id; clusters in an audit use the audited model by default.",
+        help="Model for the method: a folder or Hub id. In an audit, clusters uses the audited model by default.",
         panel="Contexts",
         common=True,
         python=False,
@@ -58,7 +58,8 @@ class ContextSettings(Settings):
     )
     choose_on: Literal["auto", "train", "half"] = option(
         "auto",
-        help="Rows that contexts are chosen on: train, half of the other splits, auto (train, else half).",
+        help="Rows used to choose contexts: train, half (of the other splits), or auto (train if present, otherwise "
+        "half).",
         more='These rows also decide what is usual, see `mark_selection_rows`. Use "half" if each class of train has '
         "its context and no other.",
         panel="Contexts",
@@ -71,9 +72,8 @@ class ContextSettings(Settings):
         if self.contexts is None and first:
             raise OochubError(
                 choose_wording(
-                    f"{first}= belongs to a method that finds contexts: name the method with contexts=.",
-                    "--context-model, --context-names, --context-option and --choose-on need --contexts METHOD: name "
-                    "the method.",
+                    f"{first}= requires a method that finds contexts. Pass contexts=.",
+                    "--context-model, --context-names, --context-option and --choose-on require --contexts METHOD.",
                 )
             )
 
@@ -94,7 +94,7 @@ class MeasurementSettings(EngineSettings):
 
     skip_broken: bool = option(
         False,
-        help="Leave out and count images that cannot be read.",
+        help="Skip unreadable images and report how many were skipped.",
         more="Their rows get no context. Otherwise the first one is an error.",
         panel="Data",
         flag="--skip-broken",
@@ -107,7 +107,7 @@ class MeasurementSettings(EngineSettings):
     )
     seed: int = option(
         0,
-        help="Random seed for the halves and for the rows to check.",
+        help="Random seed for the halves and the rows to review.",
         panel="Contexts",
         least=0,
         hint=("The default is 0."),

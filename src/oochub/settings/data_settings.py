@@ -24,9 +24,11 @@ def parse_usual(texts: Iterable[str] | None, flag: str = "--usual") -> dict[str,
         name, _, rest = text.partition("=")
         contexts = tuple(context.strip() for context in rest.split(","))
         if not name.strip() or "" in contexts:
-            raise OochubError(f"{flag} is written CLASS=CONTEXT,CONTEXT, for example dog=grass,beach, got {text!r}.")
+            raise OochubError(
+                f"{flag} must have the form CLASS=CONTEXT,CONTEXT, for example dog=grass,beach; got {text!r}."
+            )
         if name.strip() in usual:
-            raise OochubError(f"{flag} gives {name.strip()} twice. Give it once, with commas between its contexts.")
+            raise OochubError(f"{flag} lists {name.strip()} twice. List it once and separate its contexts with commas.")
         usual[name.strip()] = contexts
     return usual or None
 
@@ -45,7 +47,7 @@ class DataSettings(Settings):
 
     label: str | None = option(
         None,
-        help="Own data: column of labels; default label.",
+        help="Custom data: label column (default: label).",
         more="A field of a WebDataset's JSON is written `json.species`.",
         panel="Data",
         common=True,
@@ -53,39 +55,41 @@ class DataSettings(Settings):
     )
     context: str | None = option(
         None,
-        help="Column of contexts, from which groups and challenges follow; default context.",
+        help="Context column for groups and challenges (default: context).",
         more="For a benchmark: the column to use as its context.",
         panel="Data",
         common=True,
         flag="--context-column",
     )
     group: str | None = option(
-        None, help="Own data: column of groups; default group, or label/context.", panel="Data", flag="--group-column"
+        None, help="Custom data: group column (default: group, or label/context).", panel="Data", flag="--group-column"
     )
     cluster: str | None = option(
         None,
-        help="Own data: column of what rows share, such as a patient, a video or the image that they are cut from.",
-        more="Intervals then count clusters in place of rows, and a repair never divides one.",
+        help="Custom data: column that identifies related rows, such as a patient, a video or a source image.",
+        more="Intervals then treat clusters, not rows, as independent, and a repair never splits a cluster.",
         panel="Data",
         flag="--cluster-column",
     )
     pair: str | None = option(
         None,
-        help="Own data: column that names the thing of a row, if both sides show the same things elsewhere.",
-        more="Such as the foreground that stands on two backgrounds. The gap then has an interval of pairs.",
+        help="Custom data: column that identifies the object in a row, if the same objects appear in and out of "
+        "context.",
+        more="For example, one foreground on two backgrounds. The interval of the gap is then paired.",
         panel="Data",
         flag="--pair-column",
     )
     image: str | None = option(
         None,
-        help="Own data: column of images or paths; default image.",
+        help="Custom data: column of images or image paths (default: image).",
         more="Without a name, the only column of images is taken.",
         panel="Data",
         flag="--image-column",
     )
     usual: Mapping[str, str | Sequence[str]] | None = option(
         None,
-        help="The usual contexts of a class; default those clearly more frequent with it.",
+        help="Usual contexts of a class (default: the contexts that are clearly more frequent with the class than "
+        "without it).",
         more='Such as {"dog": ["grass", "beach"]}.',
         form="CLASS=CONTEXT,CONTEXT",
         panel="Data",
@@ -94,12 +98,14 @@ class DataSettings(Settings):
     )
     merge_names: bool = option(
         False,
-        help="Own data: take names of labels, contexts and groups that look alike for one.",
+        help="Custom data: treat names of labels, contexts and groups that look alike as one name.",
         more="Such as snow, Snow and 'snow ': they differ by case, spaces or the form of Unicode. A note lists them.",
         panel="Data",
     )
-    config: str | None = option(None, help="Configuration, if the source has several.", panel="Data")
-    data_dir: str | None = option(None, help="Raw folder; default $OOCHUB_DATA/<benchmark>.", panel="Data", common=True)
+    config: str | None = option(None, help="Config, if the source has several.", panel="Data")
+    data_dir: str | None = option(
+        None, help="Raw data folder (default: $OOCHUB_DATA/<benchmark>).", panel="Data", common=True
+    )
     options: Mapping[str, Any] | None = option(
         None,
         help="Option of the benchmark.",
@@ -130,5 +136,5 @@ class DataSettings(Settings):
         for role, column in self.named.items():
             if column not in there:
                 named = choose_wording(f"{role}=", f"--{role}-column")
-                hint = f"{named} names the column of the data that holds the {role}."
+                hint = f"Pass the {role} column with {named}."
                 raise unknown_name("column", column, there, hint)

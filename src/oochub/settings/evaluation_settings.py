@@ -40,7 +40,7 @@ class EvaluationSettings(Settings):
 
     metrics: Iterable[str] | None = option(
         None,
-        help="Names of metrics; default the benchmark's.",
+        help="Metrics to compute (default: those of the benchmark).",
         more="The headline metric is measured on both sides in any case, because the gap is made of it.",
         panel="Metrics",
         common=True,
@@ -48,7 +48,8 @@ class EvaluationSettings(Settings):
     )
     match: str | None = option(
         None,
-        help="Also compute the gap at equal values of this column (area), or equal shares of classes (label).",
+        help="Also compute the gap matched on a column: equal values of the column (area), or equal class shares "
+        "(label).",
         more="A column must be numeric and auxiliary; its values are spread alike on both sides "
         '(`report["matched_gap"]`, see `oochub.evaluation.matching`). With "label", the verdict goes by the '
         "matched gap.",
@@ -56,7 +57,7 @@ class EvaluationSettings(Settings):
     )
     classes: Literal["all", "present"] = option(
         "all",
-        help="Classes that a prediction may be: all, or those present in its set.",
+        help="Allowed predictions: all classes, or only the classes present in the set.",
         more="For example the 200 classes of ImageNet-R. This decides what is correct, in the metrics and for "
         "detectors; the report says which was used.",
         panel="Metrics",
@@ -82,7 +83,7 @@ class EvaluationSettings(Settings):
     )
     pairs: Any = option(
         None,
-        help="Two configs to compare; default every pair.",
+        help="Pair of configs to compare (default: every pair).",
         more="Pairs of names, (in distribution, out of it). Sets are never pooled.",
         form="IN:OUT",
         panel=_SETS,
@@ -92,14 +93,14 @@ class EvaluationSettings(Settings):
     )
     probes: Iterable[str] = option(
         (),
-        help="zoom: measure how far a zoom that changes no answer moves the detectors' scores.",
+        help="zoom: measure how much detector scores change under a zoom that does not change the prediction.",
         more="For predictions made with `zoom`, see `oochub.detection.zoom_probe`.",
         panel=_SETS,
         flag="--probe",
     )
     rows: str | None = option(
         None,
-        help="Score only the rows that this file names.",
+        help="Evaluate only the rows listed in this file.",
         more="It has one SPLIT<tab>EXAMPLE_ID per line. The report says in every form that its rows were chosen, and "
         "is not compared with one on other rows. See `oochub.evaluation.row_selection`.",
         panel="Data",
@@ -110,7 +111,7 @@ class EvaluationSettings(Settings):
     )
     unseen: bool = option(
         False,
-        help="Score the rows that the rule of the file of rows holds for, among rows that nobody looked at.",
+        help="With --rows: test the rule in that file on rows that nobody has looked at.",
         more="The rule is the first comment of the file. It is tested on the half that the page kept back, or on other "
         "data: right answers where it holds against right answers elsewhere.",
         panel="Data",
@@ -118,7 +119,7 @@ class EvaluationSettings(Settings):
     )
     benchmark: Any = option(
         None,
-        help="Data behind a CSV, Parquet or NPZ file of predictions: spawrious/o2o_hard, or own data.",
+        help="Dataset that a CSV, Parquet or NPZ file of answers belongs to: spawrious/o2o_hard, or your own data.",
         more="A source of `oochub.load`, or the splits that it returned.",
         panel="Data",
         common=True,
@@ -126,13 +127,13 @@ class EvaluationSettings(Settings):
     )
     probabilities: bool = option(
         False,
-        help="Read the numbers of such a file as probabilities, whatever its columns are called.",
+        help="With --benchmark: read the numbers in the file as probabilities, whatever the columns are called.",
         more="The columns `logits`, `logit_<class>` and those named by the classes; by default these are logits.",
         panel="Data",
         flag="--probabilities",
     )
     model_name: str | None = option(
-        None, help="Name of the model for such a file; default the file's stem.", panel="Data"
+        None, help="With --benchmark: name of the model (default: the file name without its extension).", panel="Data"
     )
 
 
@@ -146,14 +147,14 @@ class IntervalSettings(Settings):
 
     correction: Literal["holm", "benjamini_hochberg"] = option(
         "holm",
-        help="Correction for testing several found contexts.",
+        help="Multiple-testing correction over the found contexts.",
         more='"holm" keeps the chance of any false finding at 5%; "benjamini_hochberg" keeps the expected share of '
         "false ones among those shown at 5%.",
         panel="Intervals",
     )
     resamples: int = option(
         RESAMPLES,
-        help="Bootstrap replicates, for intervals that are bootstrapped.",
+        help="Number of bootstrap resamples, for bootstrapped intervals.",
         panel="Intervals",
         commands=(),
     )

@@ -43,15 +43,15 @@ class HubSettings(Settings):
 
     leaderboard: str | None = option(
         None,
-        help="Send a report.json as an entry: a pull request there, or into a folder here.",
-        more="Instead of `to`: a data set of results, or a folder of them; see `oochub.hub.leaderboard_repository`.",
+        help="Submit a report.json to a leaderboard: opens a pull request on the Hub, or adds it to a local folder.",
+        more="Instead of `to`: a dataset of results, or a folder of them; see `oochub.hub.leaderboard_repository`.",
         panel="Leaderboard",
         common=True,
         metavar="USER/RESULTS",
     )
     predictions: Any = option(
         (),
-        help="Leaderboard entries only: the prediction files behind the report; default those beside it.",
+        help="Leaderboard entries only: prediction files of the report (default: those in its folder).",
         more="By default those that the report names.",
         panel="Leaderboard",
         typed=list[Path] | None,
@@ -59,7 +59,7 @@ class HubSettings(Settings):
     )
     entry: Mapping[str, Any] | None = option(
         None,
-        help="Leaderboard entries only: track, selection, supervision; model, who, ...",
+        help="Leaderboard entries only: field of the entry: track, selection, supervision, model, who, ...",
         more="By name; also external_data and date.",
         panel="Leaderboard",
         metavar="KEY=TEXT",
@@ -68,56 +68,60 @@ class HubSettings(Settings):
     )
     configs: Iterable[str] = option(
         (),
-        help="Benchmarks only: configuration to push; default all.",
-        more="Configurations that need more than the raw folder are left out, and named.",
+        help="Benchmarks only: config to push (default: all).",
+        more="Configs that need more than the raw folder are skipped and listed.",
         panel="Data",
         common=True,
         flag="--config",
     )
-    num_proc: int | None = option(None, help="Benchmarks only: number of processes that build.", panel="Speed", least=1)
+    num_proc: int | None = option(None, help="Benchmarks only: number of build processes.", panel="Speed", least=1)
     without_images: bool = option(
         False,
-        help="Push ids, labels, contexts and digests, but no images.",
+        help="Push ids, labels, contexts and checksums, but no images.",
         more="Users put their own images back with `oochub.join_images`.",
         panel="Data",
         flag="--without-images",
     )
     private: bool = option(False, help="Make the repository private.", panel=_PANEL, common=True, flag="--private")
     revision: str | None = option(
-        None, help="Branch to push to, created if it does not exist; default main.", panel=_PANEL
+        None, help="Branch to push to, created if it does not exist (default: main).", panel=_PANEL
     )
     overwrite: bool = option(
         False,
-        help="Replace files that somebody else put into the repository, or that were edited in the folder of --out.",
+        help="Overwrite files in the repository that oochub did not create, and edited files in the folder of --out.",
         panel=_PANEL,
         flag="--overwrite",
     )
     dry_run: bool = option(
-        False, help="Only say which files would change; needs no token.", panel=_PANEL, common=True, flag="--dry-run"
+        False,
+        help="Show which files would change without pushing. Needs no token.",
+        panel=_PANEL,
+        common=True,
+        flag="--dry-run",
     )
     evaluation_framework: str | None = option(
         None,
-        help="Benchmarks only: name the framework in eval.yaml; default none.",
+        help="Benchmarks only: evaluation framework to set in eval.yaml (default: none).",
         more="The Hub marks eval.yaml as invalid if it does not know the name, and it does not know oochub yet.",
         panel=_PANEL,
         metavar="NAME",
     )
     dataset: str | None = option(
         None,
-        help="Results only: the data set on the Hub, if the report does not say.",
+        help="Results only: dataset on the Hub, if the report does not name one.",
         panel=_PANEL,
         metavar="USER/NAME",
     )
     evidence: str | None = option(
         None,
-        help="Results only: the page that says where they come from.",
-        more="By default the data set's page.",
+        help="Results only: URL of the source of the results.",
+        more="By default the dataset's page.",
         panel=_PANEL,
         metavar="URL",
     )
     pull_request: bool = option(
         False,
-        help="Results only: open a pull request, as for somebody else's model.",
+        help="Results only: open a pull request, for a model of another owner.",
         panel=_PANEL,
         common=True,
         flag="--pull-request",

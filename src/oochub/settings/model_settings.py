@@ -45,7 +45,7 @@ class ModelSettings(Settings):
 
     model_file: str | None = option(
         None,
-        help="Run your own Python file, which makes the model, in place of MODEL.",
+        help="Run your own Python file, which creates the model, instead of MODEL.",
         panel="Model",
         metavar="FILE.py:NAME",
         common=True,
@@ -54,7 +54,7 @@ class ModelSettings(Settings):
     )
     mode: str = option(
         "auto",
-        help="How the model answers: auto, by its architecture, or one of `oochub list mode`.",
+        help="How to get predictions: auto (by architecture), or a mode from `oochub list mode`.",
         more='"head" uses the model\'s own head; "linear_probe" fits logistic regression to the features of the '
         "split train; ...",
         panel="Model",
@@ -62,7 +62,7 @@ class ModelSettings(Settings):
     )
     label_map: Any = option(
         None,
-        help="A .csv or .json file that maps each class of the data to the model's classes for it.",
+        help="CSV or JSON file that maps classes of the data to classes of the model.",
         panel="Model",
         common=True,
         typed=str | None,
@@ -70,14 +70,14 @@ class ModelSettings(Settings):
     )
     restrict: bool = option(
         False,
-        help="Leave out rows of classes that the model does not know.",
+        help="Skip rows whose class the model does not know.",
         panel="Model",
         flag="--restrict",
         python=False,
     )
     prompt: str | None = option(
         None,
-        help="What to ask a model that answers in words; default by the data.",
+        help="Prompt for a model that generates text (default: depends on the data).",
         more='For the modes multiple_choice and generate. "Is there a car in this image? Answer yes or no." is that of '
         "nooch/ce_car.",
         panel="Model",
@@ -96,7 +96,7 @@ class ModelSettings(Settings):
     )
     image_processor: Any = option(
         None,
-        help="Image processor of another model, if this one has no preprocessor_config.json.",
+        help="Folder or Hub id to load the image processor from, if the model has no preprocessor_config.json.",
         more="The same as `processor`, for images.",
         panel="Model",
         metavar="FOLDER_OR_ID",
@@ -112,7 +112,8 @@ class ModelSettings(Settings):
     )
     class_names: object = option(
         None,
-        help="Names of the outputs, in order, of a model that does not say them: a,b,c or a file with a name a line.",
+        help="Class names of the model outputs, in order: a,b,c or a file with one name per line. For models without "
+        "class names.",
         more="In Python a list. For a function or a module of PyTorch. The labels of the data are matched to them by "
         "name.",
         panel="Model",
@@ -148,5 +149,5 @@ class ModelSettings(Settings):
         twice = next((name for name in others if name in own), None)
         if twice is not None:
             words = f"--{twice.replace('_', '-')}"
-            raise OochubError(f"--mode-option {twice}= and {words} set the same option. Give one of them.")
+            raise OochubError(f"--mode-option {twice}= and {words} set the same option. Pass one of them.")
         return {**own, **others}

@@ -33,7 +33,7 @@ class EngineSettings(Settings):
 
     engine: Literal["local", "ray"] = option(
         "local",
-        help="local: this process, or those of torchrun, not for a repair; ray: a Ray cluster.",
+        help="Execution engine: local (this process, or torchrun processes except in a repair) or ray (a Ray cluster).",
         more="Each process of torchrun has its own device and its own parts. On a cluster (`pip install "
         "'oochub[ray]'`) tasks read and actors hold the model. Rows, ids and numbers stay the same.",
         panel="Speed",
@@ -42,7 +42,7 @@ class EngineSettings(Settings):
     )
     ray_address: str | None = option(
         None,
-        help="Address of a Ray cluster; without it one is started on this machine.",
+        help="Address of a Ray cluster (default: start one on this machine).",
         more='For example "auto".',
         panel="Speed",
         commands=("predict", "contexts", "repair"),
@@ -50,10 +50,10 @@ class EngineSettings(Settings):
     )
     actors: int | None = option(
         None,
-        help="Copies of the model in the cluster; default one per GPU, or one per CPU without GPUs.",
+        help="Number of model replicas in the cluster (default: one per GPU, or one per CPU without GPUs).",
         panel="Speed",
         least=1,
-        hint="Leave it out for the default.",
+        hint="Omit it for the default.",
         commands=("predict", "contexts", "repair"),
         is_keyed=False,
     )
@@ -84,7 +84,7 @@ class PredictionSettings(EngineSettings):
 
     splits: Iterable[str] | None = option(
         None,
-        help="Splits to predict; default all but train.",
+        help="Splits to predict (default: all except train).",
         panel="Data",
         common=True,
         flag="--split",
@@ -93,23 +93,23 @@ class PredictionSettings(EngineSettings):
     )
     limit: int | None = option(
         None,
-        help="Predict at most this many rows of each split, chosen at random, for a quick look.",
+        help="Predict at most this many random rows per split, for a quick look.",
         more="The seed is fixed. For a stream they are the first rows. Every report says so.",
         panel="Data",
         common=True,
         least=1,
-        hint="Leave it out for all rows.",
+        hint="Omit it for all rows.",
     )
     skip_broken: bool = option(
         False,
-        help="Leave out and count images that cannot be read.",
+        help="Skip unreadable images and report how many were skipped.",
         more="Also those that are refused for safety. Otherwise the first one is an error.",
         panel="Data",
         flag="--skip-broken",
     )
     features: object = option(
         False,
-        help="Also store the features before the head, and the head.",
+        help="Also save the features before the last layer, and the last layer.",
         more="They are `features`, and `Predictions.head`, in a file `<out>.head.safetensors`. The name of a layer, "
         'such as "layer4" of `net.named_modules()`, stores its output instead: (n, d), or the mean over the tokens of '
         "(n, t, d) or the places of (n, d, h, w). A function or module from the batch of images to floats (n, d) "
@@ -122,7 +122,7 @@ class PredictionSettings(EngineSettings):
     )
     images: bool = option(
         True,
-        help="Keep small images of the worst mistakes.",
+        help="Save thumbnails of the worst mistakes, for the report.",
         more="JPEGs of a few of each group, for the report.",
         panel="Output",
         commands=("predict",),
@@ -159,7 +159,8 @@ class PredictionSettings(EngineSettings):
     )
     preprocessing: Literal["auto", "fused", "processor", "draft"] = option(
         "auto",
-        help="auto: fused (fast) if it agrees with the model's own processor, otherwise processor.",
+        help="Image preprocessing: fused (fast), processor (the model's own), or auto (fused if it matches the "
+        "processor).",
         more='"fused" decodes and resizes in one pass, within one gray level of the processor; "processor" is the '
         'model\'s own. "auto" uses "fused" if pixels are within one gray level and logits within 2% of their '
         'range on a few images and noise, otherwise "processor"; the provenance says which was used, and what '
@@ -169,11 +170,11 @@ class PredictionSettings(EngineSettings):
     )
     batch_size: int | None = option(
         None,
-        help="Rows per forward pass; default 16, or 128 on a GPU.",
+        help="Number of rows per batch (default: 16, or 128 on a GPU).",
         panel="Speed",
         common=True,
         least=1,
-        hint="Leave it out for the default.",
+        hint="Omit it for the default.",
     )
     device: Any = option(
         "auto",
@@ -185,14 +186,14 @@ class PredictionSettings(EngineSettings):
     )
     dtype: Literal["auto", "float32", "bfloat16", "float16", "int8"] = option(
         "auto",
-        help="Precision of the network; auto is float32. int8 needs a runtime and images to calibrate on.",
+        help="Precision of the network; auto is float32. int8 requires --runtime and --calibrate-on.",
         more="By torch's autocast; logits are stored in float32. The provenance says how far the first rows move from "
         'float32. "int8" is for the runtimes onnxruntime and openvino.',
         panel="Speed",
     )
     calibrate_on: object = option(
         None,
-        help="Images that int8 is calibrated on: a split that is not scored, or a folder.",
+        help="Images to calibrate int8 on: a split that is not evaluated, or a folder.",
         more="Or a `datasets.Dataset`. At most 192 of them are drawn at random by a fixed seed; a third of these "
         "measure how far the answers move from float32, which the page says. An image that is scored is an error.",
         panel="Speed",
@@ -200,7 +201,7 @@ class PredictionSettings(EngineSettings):
     )
     runtime: Literal["torch", "onnxruntime", "openvino", "auto"] = option(
         "torch",
-        help="What runs the network on a processor; auto is the fastest installed, by the first rows.",
+        help="Inference runtime on CPU; auto uses the fastest installed one, measured on the first rows.",
         more="The network is exported once into the cache, and refused if its logits on the first rows are not torch's "
         "within 1e-4 of their range. The provenance names runtime and version. Extras: `oochub[onnx]`, "
         "`oochub[openvino]`.",
@@ -208,25 +209,25 @@ class PredictionSettings(EngineSettings):
     )
     num_workers: int | None = option(
         None,
-        help="Threads that decode images; default one per core, 0 decodes between passes.",
-        more="They decode ahead of the network, for a data set or a stream. Rows and numbers stay the same.",
+        help="Number of image-decoding threads (default: one per core; 0: decode in the main thread, between batches).",
+        more="They decode ahead of the network, for a dataset or a stream. Rows and numbers stay the same.",
         panel="Speed",
         least=0,
-        hint="Leave it out for one thread per core.",
+        hint="Omit it for one thread per core.",
         is_keyed=False,
     )
     threads: int | None = option(
         None,
-        help="Threads of the network on a processor; default by its size and the cores that are free.",
+        help="Number of CPU threads for the network (default: chosen by model size and free cores).",
         more="The logits are the same bits with any number. Other programs and the threads that decode need cores too.",
         panel="Speed",
         least=1,
-        hint="Leave it out to have it chosen for each pass.",
+        hint="Omit it to have it chosen for each pass.",
         is_keyed=False,
     )
     compile: bool = option(
         False,
-        help="Compile the network first. Pays off for many rows, needs a C++ compiler, stores logits only.",
+        help="Compile the network first. Worthwhile for many rows; requires a C++ compiler and saves only logits.",
         more="By torch, in half a minute or more (on a GPU by triton); not with features or odin. The provenance says "
         "how far logits move.",
         panel="Speed",
@@ -259,12 +260,12 @@ class PredictionSettings(EngineSettings):
                 choose_wording("features= and odin="),
             )
             raise OochubError(
-                f"{options} stores logits only: the network is compiled in one piece. Leave out {others}, or it."
+                f"{options} can only save logits, because the network is compiled as one graph. Remove {others}, or it."
             )
         if self.preprocessing == "draft" and self.zoom is not None:
             raise OochubError(
-                f"{choose_wording('zoom=')} looks into whole images, which a draft has not. Leave out "
-                f"{choose_wording('preprocessing=')}draft, or it."
+                f"{choose_wording('zoom=')} needs full-resolution images, which draft preprocessing does not decode. "
+                f"Remove {choose_wording('preprocessing=')}draft, or it."
             )
         if self.runtime != "torch":
             self._check_runtime()
@@ -279,7 +280,7 @@ class PredictionSettings(EngineSettings):
             raise OochubError(f"{dtype} needs {runtime}. torch computes in float32, bfloat16 and float16.")
         if self.dtype == "int8" and self.calibrate_on is None:
             raise OochubError(
-                f"{dtype} needs images to be calibrated on, which are not scored. Name a split or a folder by "
+                f"{dtype} needs calibration images that are not evaluated. Pass a split or a folder with "
                 f"{calibrate_on}."
             )
 
@@ -295,12 +296,12 @@ class PredictionSettings(EngineSettings):
         }
         for name, (is_asked, why) in refused.items():
             if is_asked:
-                raise OochubError(f"{runtime} {why}. Leave out {choose_wording(f'{name}=', f'--{name}')}, or it.")
+                raise OochubError(f"{runtime} {why}. Remove {choose_wording(f'{name}=', f'--{name}')}, or it.")
         is_short = self.dtype not in ("auto", "float32")
         if is_short and (self.runtime == "auto" or (self.runtime, self.dtype) not in _SHORT):
             dtype = choose_wording(f'dtype="{self.dtype}"')
             raise OochubError(
-                f"{runtime} computes in float32 (onnxruntime also in int8, openvino in int8 and bfloat16). Leave out "
+                f"{runtime} computes in float32 (onnxruntime also in int8, openvino in int8 and bfloat16). Remove "
                 f"{dtype}, or it."
             )
         needed = dict(_PACKAGES.get(self.runtime, {}))
@@ -308,7 +309,9 @@ class PredictionSettings(EngineSettings):
             needed["onnxruntime"] = "onnx"  # it quantizes for both
         for package, extra in needed.items():
             if not find_spec(package):
-                raise OochubError(f"{runtime} needs the package {package}. Install it: pip install 'oochub[{extra}]'.")
+                raise OochubError(
+                    f"{runtime} requires {package}, which is not installed. Run: pip install 'oochub[{extra}]'."
+                )
 
     @property
     def device_type(self) -> str:

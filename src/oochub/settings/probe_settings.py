@@ -21,7 +21,8 @@ class ProbeSettings(Settings):
 
     probe: str | None = option(
         None,
-        help="background: predict the object alone, the background alone, and the object on other backgrounds.",
+        help="background: also predict images with only the object, only the background, and the object on other "
+        "backgrounds.",
         more="See `oochub show probe background`. The verdict does not depend on it.",
         panel="Contexts",
         common=True,
@@ -42,7 +43,7 @@ class ProbeSettings(Settings):
     )
     segmenter: Any = option(
         None,
-        help="For --probe: a semantic segmentation model that finds the object.",
+        help="For --probe: semantic segmentation model that locates the object.",
         panel="Contexts",
         metavar="MODEL",
         typed=str | None,

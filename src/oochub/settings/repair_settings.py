@@ -17,8 +17,8 @@ class RepairSettings(Settings):
 
     at_most_lost: float = option(
         5.0,
-        help="Points of accuracy that the repaired model may lose in usual contexts.",
-        more="Percentage points, of the estimate. A new head that loses more is neither chosen nor called better.",
+        help="Maximum loss of accuracy in usual contexts, in percentage points.",
+        more="It applies to the estimate. A new head that loses more is neither selected nor reported as better.",
         panel=_PANEL,
         common=True,
         least=0,
@@ -26,21 +26,22 @@ class RepairSettings(Settings):
     )
     deep: bool = option(
         False,
-        help="Fine-tune the whole network too, where the rows suffice.",
+        help="Also fine-tune the full network, if there are enough rows.",
         more="By the mean loss on balanced groups and by GroupDRO, at two learning rates each, from the chosen last "
         "layer on. What is best on the rows that choose is proven. Each division of the rows trains four networks.",
         panel=_PANEL,
     )
     draws: int = option(
         3,
-        help="Ways to divide the rows: the first one decides, the others show how much the result depends on it.",
+        help="Number of random partitions of the rows. The first decides; the others show how much the result depends "
+        "on it.",
         panel=_PANEL,
         least=1,
         most=100,
     )
     collect: bool = option(
         False,
-        help="Also predict which rows to collect: what more rows of each class in each context should gain.",
+        help="Also estimate which rows to collect: the expected gain from more rows of each class in each context.",
         more="By learning curves on the rows that fit and choose, see `oochub.repairs.collection.Collection`.",
         panel=_PANEL,
         common=True,
@@ -48,14 +49,16 @@ class RepairSettings(Settings):
     )
     more_rows: int = option(
         100,
-        help="Most rows of a class in a context for which the gain is predicted; never more than there are.",
+        help="With --collect: number of additional rows per class and context to predict the gain for, at most as "
+        "many as exist.",
         panel=_PANEL,
         least=1,
         most=100_000,
     )
     unlabeled: str | None = option(
         None,
-        help="Folder of unlabeled images, ranked in collect.csv by how well they fill what should be collected.",
+        help="With --collect: folder of unlabeled images to rank in collect.csv by how well they match the rows to "
+        "collect.",
         more="Or files that hold images; the model sees each once.",
         panel=_PANEL,
         is_keyed=False,

@@ -23,7 +23,7 @@ class ComparisonSettings(Settings):
 
     metric: Any = option(
         None,
-        help="Names of metrics, one table each; default the primary metric.",
+        help="Metrics to compare, one table each (default: the primary metric).",
         more="For predictions also the benchmark's other metrics that are means over rows.",
         panel="Metrics",
         common=True,
@@ -31,7 +31,8 @@ class ComparisonSettings(Settings):
     )
     slice: Any = option(
         None,
-        help="Reports, or 3 or more predictions: slices to show, such as hard, easy, all; default out of context.",
+        help="Slices to show for reports, or for 3 or more prediction files, such as hard, easy or all (default: out "
+        "of context).",
         panel=_REPORTS,
         common=True,
         typed=list[str] | None,
@@ -46,14 +47,14 @@ class ComparisonSettings(Settings):
         None, help="Reports only: add the paper's numbers from this table, such as 3.", panel=_REPORTS
     )
     rows: Literal["tasks", "methods"] = option(
-        "tasks", help="Reports only: what a row is, tasks or methods.", panel=_REPORTS, noun="kind of rows"
+        "tasks", help="Reports only: use tasks or methods as table rows.", panel=_REPORTS, noun="kind of rows"
     )
     task: str | None = option(
         None, help="Predictions for nooch/all only: the task, such as ce_car.", panel=_PREDICTIONS, common=True
     )
     resamples: int = option(
         RESAMPLES,
-        help="Predictions only: bootstrap replicates, for differences that are bootstrapped.",
+        help="Predictions only: number of bootstrap resamples, for bootstrapped differences.",
         panel="Intervals",
         commands=(),
     )
@@ -81,7 +82,7 @@ class TableSettings(Settings):
 
     style: TableStyle = option(
         "compact",
-        help="LaTeX tables: compact, the table of a paper, or full, every number.",
+        help="LaTeX tables: compact (for a paper) or full (every number).",
         more="A compact table has models or methods as rows, and in context, out of context and the gap as columns.",
         panel="Output",
         noun="style of LaTeX tables",
@@ -108,7 +109,7 @@ class CheckSettings(Settings):
     )
     undecided: Literal["pass", "fail"] | None = option(
         None,
-        help="What a rule counts as if there are not enough rows to say: pass or fail.",
+        help="How to count a rule that is undecided because there are too few rows: pass or fail.",
         more="By default the check is then undecided, unless a rule fails.",
         panel="Rules",
         common=True,
@@ -116,7 +117,7 @@ class CheckSettings(Settings):
     )
     margin: float = option(
         2.0,
-        help="With --suggest, how far below today's numbers the bounds lie, in points.",
+        help="With --suggest: margin between the current values and the suggested bounds, in percentage points.",
         panel="Rules",
         common=True,
         least=0,
@@ -135,7 +136,7 @@ class OutputSettings(Settings):
 
     overwrite: bool = option(
         False,
-        help="Replace files that oochub did not write, or that were edited since.",
+        help="Overwrite files that oochub did not write, or that were edited since.",
         panel="Output",
         flag="--overwrite",
         python=False,

@@ -17,9 +17,7 @@ class TrainingSettings(Settings):
     {'learning_rate': 0.1, 'optim': 'sgd'}
     """
 
-    objective: str = option(
-        "erm", help="Training objective, one of `oochub list objective`.", panel=_PANEL, common=True
-    )
+    objective: str = option("erm", help="Training objective; see `oochub list objective`.", panel=_PANEL, common=True)
     hyperparameters: Mapping[str, Any] | None = option(
         None,
         help="Hyperparameter of the objective.",
@@ -32,7 +30,7 @@ class TrainingSettings(Settings):
     )
     model: str | None = option(
         None,
-        help="A model folder or Hub id, or one of `oochub list model` (untrained); default a small one.",
+        help="Model folder, Hub id, or an untrained model from `oochub list model` (default: a small one).",
         more='The default fits the rows; for images it is "resnet-tiny".',
         panel=_NETWORK,
         common=True,
@@ -40,29 +38,27 @@ class TrainingSettings(Settings):
     pretrained: bool = option(True, help="Load the weights of the model, not only its architecture.", panel=_NETWORK)
     image_size: int | None = option(
         None,
-        help="Resize whole images to squares of this many pixels a side.",
+        help="Resize images to squares with this many pixels per side.",
         more="By default the model's processor resizes.",
         panel=_NETWORK,
         least=1,
     )
     environments: str | None = option(
         None,
-        help="Column of the environments; default the benchmark's. For found contexts: contexts:NAME, contexts (the "
-        "one of each row), label/contexts:NAME, label/contexts (groups).",
-        more="For own data the default is `group`, or none if the rows have no groups and the objective needs none. "
+        help="Environment column (default: set by the benchmark). For found contexts: contexts:NAME, contexts (one "
+        "context per row), label/contexts:NAME or label/contexts (groups).",
+        more="For custom data the default is `group`, or none if the rows have no groups and the objective needs none. "
         '"contexts:NAME" says whether a row has the context; see `oochub.trainers.rows.context_environments`.',
         panel=_PANEL,
         common=True,
     )
     num_train_epochs: int = option(
-        12, help="Largest number of passes over the training split.", panel=_PANEL, common=True, least=1, python=False
+        12, help="Maximum number of training epochs.", panel=_PANEL, common=True, least=1, python=False
     )
     per_device_train_batch_size: int = option(
-        64, help="Rows per step on each device.", panel=_PANEL, least=1, python=False
+        64, help="Number of rows per step on each device.", panel=_PANEL, least=1, python=False
     )
-    learning_rate: float = option(
-        2e-3, help="Largest learning rate of the schedule.", panel=_PANEL, least=0, python=False
-    )
+    learning_rate: float = option(2e-3, help="Peak learning rate.", panel=_PANEL, least=0, python=False)
     weight_decay: float = option(1e-3, help="Weight decay of the optimizer.", panel=_PANEL, least=0, python=False)
     report_to: str = option(
         "none",
@@ -71,7 +67,11 @@ class TrainingSettings(Settings):
         python=False,
     )
     early_stopping_patience: int = option(
-        0, help="Stop after this many epochs without a better loss; 0 never stops.", panel=_PANEL, least=0, python=False
+        0,
+        help="Stop after this many epochs without improvement of the loss; 0 disables early stopping.",
+        panel=_PANEL,
+        least=0,
+        python=False,
     )
     seed: int = option(
         0,
@@ -100,8 +100,8 @@ class TrainingSettings(Settings):
     )
     hold_out: bool = option(
         False,
-        help="If the rows that choose the epoch are also in the report, let half of them choose it, by a hash of "
-        "their ids, and report on the others.",
+        help="If the rows used to select the epoch are also reported, use half of them (by a hash of their ids) for "
+        "selection and report on the other half.",
         more="This is so in Spawrious, for the validation split. The run says which; `evaluate` reads it.",
         panel=_PANEL,
     )

@@ -42,7 +42,7 @@ def check_label(label: Any, *, name: str = "label", classes: int | None = None) 
     if array.item(array.argmin()) < 0:  # of few rows a fifth of the time of a minimum
         raise OochubError(
             f"{name} must be 0 or larger, got {int(array.min())} at row {int(np.argmax(array < 0))} "
-            f"({int((array < 0).sum())} such rows). -1 means outside the label set: leave those rows out."
+            f"({int((array < 0).sum())} such rows). -1 means outside the label set: remove those rows."
         )
     if classes is not None and array.item(array.argmax()) >= classes:
         at = int(np.argmax(array >= classes))
@@ -161,7 +161,7 @@ def check_numbers(**arrays: Any) -> list[Array]:
         if infinite.any():
             raise OochubError(
                 f"{name} must hold finite numbers, got {array[infinite][0]} at row {int(np.argmax(infinite))} "
-                f"({int(infinite.sum())} such rows). Find out where it comes from, or leave these rows out."
+                f"({int(infinite.sum())} such rows). Find out where it comes from, or remove these rows."
             )
     check_same_length(**dict(zip(arrays, numbers, strict=True)))
     return numbers
@@ -310,7 +310,7 @@ def _group_objects(group: Sequence[Any], name: str) -> GroupCodes:
     except TypeError as error:
         raise OochubError(f"{name} must hold hashable names (str, int, tuple): {error}.") from error
     if any(key != key for key in code):
-        raise OochubError(f"{name} holds NaN, which names no group. Give such rows a name or leave them out.")
+        raise OochubError(f"{name} contains NaN, which names no group. Give such rows a name or remove them.")
     return GroupCodes(codes, list(code))
 
 
@@ -318,7 +318,7 @@ def _convert_to_array(value: Any, name: str) -> Array:
     try:
         return np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:  # ragged lists; bfloat16, CUDA or grad tensors
-        raise OochubError(f"{name} cannot become a numpy array: {error}. Give a numpy array.") from error
+        raise OochubError(f"{name} cannot become a numpy array: {error}. Pass a numpy array.") from error
 
 
 def _check_matrix(value: Any, name: str) -> Array:
@@ -338,8 +338,8 @@ def _refuse_nan(array: Array, name: str) -> None:
     if array.dtype.kind == "f" and np.isnan(array.min()):  # one fast pass: a minimum keeps NaN
         bad = np.isnan(array).reshape(len(array), -1).any(axis=1)
         raise OochubError(
-            f"{name} holds NaN in {int(bad.sum())} of {len(array)} rows, the first at row "
-            f"{int(np.argmax(bad))}. Find out why the model gave none, or leave these rows out."
+            f"{name} contains NaN in {int(bad.sum())} of {len(array)} rows, the first at row {int(np.argmax(bad))}. "
+            "Find out why the model gave none, or remove these rows."
         )
 
 

@@ -230,11 +230,11 @@ def drop_no_width(estimate: Estimate) -> Estimate:
     """The estimate, without its interval where all resamples gave one number: that says nothing of more rows.
 
     >>> drop_no_width(Estimate(0.5, low=0.5, high=0.5, n=3, method="bootstrap")).reason
-    '0.5 in every resample: the bootstrap has no width and says nothing about further rows'
+    '0.5 in every resample: the bootstrap has no width, so no interval can be estimated'
     """
     if not math.isclose(estimate.low, estimate.high, rel_tol=1e-12):  # rounding alone differs by less
         return estimate
-    reason = f"{estimate.value:g} in every resample: the bootstrap has no width and says nothing about further rows"
+    reason = f"{estimate.value:g} in every resample: the bootstrap has no width, so no interval can be estimated"
     return Estimate(estimate.value, n=estimate.n, method=estimate.method, reason=reason)
 
 

@@ -94,7 +94,9 @@ def effect_by_role(right: Any, has: Any, label: Any, role: Any, *, cluster: Any 
     groups = [_estimate_effect(is_right, having, codes, shared, kept & side) for side in (is_usual, ~is_usual)]
     same = groups[0].estimate * groups[1].estimate > 0
     alike = (
-        max(each.p_value for each in groups) if same and all(each.p_value == each.p_value for each in groups) else None
+        max(group.p_value for group in groups)
+        if same and all(group.p_value == group.p_value for group in groups)
+        else None
     )
     both: dict[str, Any] = {"usual": groups[0], "others": groups[1], "alike": math.nan if alike is None else alike}
     if len(np.unique(roles[kept])) < 2:

@@ -22,7 +22,7 @@ def check_column(name: str, values: ArrayLike, *, numbers: bool = False) -> NDAr
     if missing.any():
         raise OochubError(
             f"{name} is missing or nan in {missing.sum()} of {len(array)} examples, first in row {missing.argmax()}. "
-            "Whether they are hard is undefined: leave these examples out."
+            "Whether they are hard is undefined: remove these examples."
         )
     if not numbers:
         return array

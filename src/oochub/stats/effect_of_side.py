@@ -237,15 +237,15 @@ class _Scores:
         for _ in range(_STEPS):
             weight, left = table.rows * chance * (1 - chance), table.ones - table.rows * chance
             steps = _solve(weight, left.sum(axis=1) - _RIDGE * first, left.sum(axis=0) - _RIDGE * second)
-            largest = max(float(np.abs(each).max()) for each in steps)
+            largest = max(float(np.abs(step).max()) for step in steps)
             size = min(1.0, _LONGEST_STEP / max(largest, _NOTHING))
             while size > _SHORTEST:
                 moved = first + size * steps[0], second + size * steps[1]
-                chance, found = self._compute_likelihood(b, *moved)
-                if found >= best - _NOTHING:
+                chance, likelihood = self._compute_likelihood(b, *moved)
+                if likelihood >= best - _NOTHING:
                     break
                 size /= 2
-            (first, second), best = moved, found
+            (first, second), best = moved, likelihood
             if size * largest < _SHORTEST:
                 break
         self._first, self._second = first, second

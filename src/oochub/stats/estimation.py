@@ -62,7 +62,7 @@ def _estimate_with_added_rows(
     sums = np.add.reduceat(values, starts)
     mean = sums / n
     apart = np.add.reduceat((values - np.repeat(mean, sizes)) ** 2, starts)
-    right, wrong = (np.add.reduceat(np.asarray(each, np.float64), starts) / n for each in numbers.answers)
+    right, wrong = (np.add.reduceat(np.asarray(answer, np.float64), starts) / n for answer in numbers.answers)
     freedom = np.maximum(n - 1, 1)
     scale = -special.stdtrit(freedom, sampling.tail)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -247,7 +247,7 @@ def difference(first: Estimate, second: Estimate, *, correlation: float = 0.0) -
     below = _add_arms(first.value - first.low, second.high - second.value, correlation)
     above = _add_arms(first.high - first.value, second.value - second.low, correlation)
     if correlation and below + above <= _ROUNDING:
-        why = f"{value:g} in every pair: this says nothing about further pairs"
+        why = f"{value:g} in every pair: no interval can be estimated"
         return Estimate(value, n=first.n + second.n, method=method, reason="; ".join([*reasons, why]))
     return Estimate(
         value,

@@ -119,8 +119,8 @@ def _choose_decisive(values: Array, codes: Array, sizes: Array, level: float, wo
         for end in (mean, mean - half, mean + half):
             lowest, largest = np.fmin.reduce(sign * end, initial=np.inf), np.fmax.reduce(np.abs(end), initial=0.0)
             is_decisive |= sign * end <= lowest + _ROUNDING * largest
-    known, first = np.unique(sizes, return_index=True)
-    is_decisive[first[known < FEW_ROWS]] = True
+    distinct, first = np.unique(sizes, return_index=True)
+    is_decisive[first[distinct < FEW_ROWS]] = True
     return np.flatnonzero(is_decisive & (sizes > 0))
 
 
@@ -164,8 +164,8 @@ def quantile_interval(
 
     values = check_score(values, name="values").astype(np.float64, copy=False)
     share = min(max(percentile / 100, 1e-9), 1 - 1e-9)  # that of all values is an end of its own
-    found = stats.quantile_test(values, p=share).confidence_interval(confidence)
-    ends, reasons = [float(found.low), float(found.high)], []
+    interval = stats.quantile_test(values, p=share).confidence_interval(confidence)
+    ends, reasons = [float(interval.low), float(interval.high)], []
     for number, words in enumerate(("lower end is the smallest", "upper end is the largest")):
         if math.isnan(ends[number]):
             bound = within[number]

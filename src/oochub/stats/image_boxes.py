@@ -93,17 +93,19 @@ def check_image_boxes(
         true_areas=true_areas,
     )
     if (box_categories is None) != (true_categories is None):
-        given, absent = ("true_categories", "box_categories")[:: 1 if box_categories is None else -1]
-        raise OochubError(f"{given} needs {absent}, since a box matches true ones of its class. Give both, or neither.")
+        present, absent = ("true_categories", "box_categories")[:: 1 if box_categories is None else -1]
+        raise OochubError(
+            f"{present} needs {absent}, since a box matches true ones of its class. Pass both, or neither."
+        )
     images = []
     for row in range(len(boxes)):
-        found, true = _check_boxes(boxes[row], "boxes", row), _check_boxes(true_boxes[row], "true_boxes", row)
+        predicted, true = _check_boxes(boxes[row], "boxes", row), _check_boxes(true_boxes[row], "true_boxes", row)
         areas = None if true_areas is None else _check_values(true_areas[row], "true_areas", len(true), row)
         images.append(
             ImageBoxes(
-                boxes=found,
-                scores=_check_values(scores[row], "scores", len(found), row),
-                categories=_check_whole(box_categories, "box_categories", len(found), row),
+                boxes=predicted,
+                scores=_check_values(scores[row], "scores", len(predicted), row),
+                categories=_check_whole(box_categories, "box_categories", len(predicted), row),
                 true_boxes=true,
                 true_categories=_check_whole(true_categories, "true_categories", len(true), row),
                 crowd=_check_whole(true_crowd, "true_crowd", len(true), row, within=(0, 1)).astype(bool),
@@ -119,8 +121,8 @@ def _check_boxes(values: object, name: str, row: int) -> Array:
         return array.reshape(0, 4)
     if array.ndim != 2 or array.shape[1] != 4:
         raise OochubError(
-            f"{name} must be lists of x1, y1, x2, y2, got shape {array.shape} at row {row}. Give an array (m, 4) an "
-            "image."
+            f"{name} must be lists of x1, y1, x2, y2, got shape {array.shape} at row {row}. Pass one array (m, 4) "
+            "per image."
         )
     if (array[:, 2:] < array[:, :2]).any():
         raise OochubError(
@@ -135,8 +137,8 @@ def _check_values(values: object, name: str, count: int, row: int) -> Array:
     array = _convert_to_floats(values, name, row)
     if array.shape != (count,):
         raise OochubError(
-            f"{name} must be one a box, got shape {array.shape} for {count} boxes at row {row}. Give an array (m,) an "
-            "image."
+            f"{name} must have one value per box, got shape {array.shape} for {count} boxes at row {row}. Pass one "
+            "array (m,) per image."
         )
     return array
 
@@ -163,7 +165,7 @@ def _convert_to_floats(values: object, name: str, row: int) -> Array:
         raise OochubError(f"{name} must hold numbers, a list an image: {error}, at row {row}.") from None
     if not (np.abs(array) <= _LARGEST).all():
         raise OochubError(
-            f"{name} must hold finite numbers of 32 bits, got another at row {row}. Leave out rows without truth."
+            f"{name} must hold finite numbers of 32 bits, got another at row {row}. Remove rows without truth."
         )
     return array
 
@@ -258,16 +260,16 @@ class BoxRanking:
         envelope = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
         wanted = np.searchsorted(np.arange(all_true + 1) / all_true, _RECALLS)  # true boxes to be found, whole numbers
         means = np.empty(len(right))
-        for row, (found, best) in enumerate(zip(right, envelope, strict=True)):
-            reached = np.searchsorted(found, wanted)
-            means[row] = best[reached[reached < len(found)]].sum() / len(_RECALLS)
+        for row, (is_right, best) in enumerate(zip(right, envelope, strict=True)):
+            reached = np.searchsorted(is_right, wanted)
+            means[row] = best[reached[reached < len(is_right)]].sum() / len(_RECALLS)
         return means
 
     def count_found(self, most: int) -> Array:
         """How many true boxes of each image are found by its first `most` boxes (n,), the mean over the thresholds."""
         first = self._place < most
-        found = self._hit[:, first].mean(axis=0)
-        counts: Array = np.bincount(self._image[first], found, minlength=len(self.true))
+        share_found = self._hit[:, first].mean(axis=0)
+        counts: Array = np.bincount(self._image[first], share_found, minlength=len(self.true))
         return counts
 
     @cached_property
@@ -368,10 +370,10 @@ def _match(boxes: Array, true: Array, crowd: Array, left_out: Array, hit: Array,
                 continue
             candidates = free[:, part][:, ::-1]  # of equal overlaps, the last
             best = candidates.argmax(axis=1)
-            found = is_open & (candidates[np.arange(len(IOUS)), best] >= thresholds)
-            result[found, number] = True
-            taken[found, part.stop - 1 - best[found]] = True
-            is_open &= ~found
+            is_match = is_open & (candidates[np.arange(len(IOUS)), best] >= thresholds)
+            result[is_match, number] = True
+            taken[is_match, part.stop - 1 - best[is_match]] = True
+            is_open &= ~is_match
 
 
 def _measure_overlap(boxes: Array, true: Array, crowd: Array) -> Array:

@@ -117,7 +117,7 @@ def summarize_softmax(logits: Any, *, label: Any = None) -> SoftmaxSummary:
         bad = ~np.isfinite(total)
         raise OochubError(
             f"logits must be finite, got NaN or infinity in {int(bad.sum())} of {n} rows, the first at row "
-            f"{int(np.argmax(bad))}. Find out why the model gave them, or leave these rows out."
+            f"{int(np.argmax(bad))}. Find out why the model gave them, or remove these rows."
         )
     top, log_total = top.astype(np.float64), np.log(total.astype(np.float64)) + base
     confidence = np.minimum(np.exp(top - log_total), 1.0)
@@ -188,14 +188,14 @@ def _summarize_block(
     if allowed is not None and len(allowed) < logits.shape[1]:
         among, exact = exact[:, allowed], np.full(logits.shape, -np.inf)
         exact[:, allowed] = among
-    known = np.maximum(label, 0)
+    column = np.maximum(label, 0)
     if logits.shape[1] == 1:  # a single class is always the answer
         return np.zeros(len(logits), np.int64), np.ones(len(logits)), np.zeros(len(logits))
-    summary = summarize_softmax(exact, label=known)
+    summary = summarize_softmax(exact, label=column)
     assert summary.loss is not None  # noqa: S101  labels are given
     if also is None:
         return summary.prediction, summary.confidence, summary.loss
-    loss = _lower_loss(summary.loss, exact, known, also)
+    loss = _lower_loss(summary.loss, exact, column, also)
     return count_as_label(summary.prediction, label, also), summary.confidence, loss
 
 

@@ -99,7 +99,7 @@ class RowNumbers(NamedTuple):
 
     def take(self, rows: Array) -> "RowNumbers":
         """Those of some rows, by their numbers."""
-        answers = None if self.answers is None else Answers(*(each[rows] for each in self.answers))
+        answers = None if self.answers is None else Answers(*(answer[rows] for answer in self.answers))
         return self._replace(values=self.values[rows], answers=answers)
 
 
@@ -232,7 +232,7 @@ def t_interval(values: Array, sampling: Sampling, *, within: tuple[float, float]
     if n == 1:
         return Estimate(spread.mean, n=n, method=method, reason="one row only: nothing is known about the spread")
     if spread.error <= 1e-12 * abs(spread.mean):
-        reason = f"{spread.mean:g} in every row or cluster: this says nothing about further rows"
+        reason = f"{spread.mean:g} in every row or cluster: no interval can be estimated"
         return Estimate(spread.mean, n=n, method=method, reason=reason)
     low, high = np.clip(spread.interval(sampling), *within)
     estimate = Estimate(spread.mean, low=low, high=high, n=n, method=method, reason=sampling.warning)

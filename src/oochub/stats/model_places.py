@@ -133,11 +133,11 @@ def smallest_found(errors: Sequence[float], *, tests: int) -> float:
     >>> round(smallest_found([0.01, 0.01, 0.02], tests=1), 4)  # 1.96 + 0.84 standard errors
     0.028
     """
-    known = [error for error in errors if error > 0]
-    if not known:
+    errors_above_0 = [error for error in errors if error > 0]
+    if not errors_above_0:
         return float("nan")
     steps = -special.ndtri(_LEVEL / (2 * max(tests, 1))) + special.ndtri(POWER)
-    return float(steps * np.median(known))
+    return float(steps * np.median(errors_above_0))
 
 
 class PairTests(NamedTuple):
@@ -174,13 +174,13 @@ def compare_all_pairs(models: Sequence[PairedValues]) -> PairTests:
     >>> float(compare_all_pairs(models).p_value[0, 1])  # exact McNemar of six flips
     0.03125
     """
-    sets = {(each.kind, each.n, each.values.shape) for each in models if each.kind != "intervals"}
-    if len({each.kind for each in models}) > 1 or len(sets) > 1:
+    sets = {(model.kind, model.n, model.values.shape) for model in models if model.kind != "intervals"}
+    if len({model.kind for model in models}) > 1 or len(sets) > 1:
         raise OochubError(f"Models can be compared on the same rows only, got {len(sets)} sets of rows.")
     if not models:
         return PairTests(*(np.empty((0, 0)) for _ in range(3)))
     places: dict[Hashable, int] = {}
-    group = np.array([places.setdefault(_name_values(each), len(places)) for each in models], np.int64)
+    group = np.array([places.setdefault(_name_values(model), len(places)) for model in models], np.int64)
     firsts = [models[k] for k in np.unique(group, return_index=True)[1]]
     alone = [
         _test_alone(each, each) if n > 1 else (np.nan,) * 3 for each, n in zip(firsts, np.bincount(group), strict=True)
@@ -192,8 +192,8 @@ def compare_all_pairs(models: Sequence[PairedValues]) -> PairTests:
             for of_copies, of_pairs in zip(zip(*alone, strict=True), _compare_unlike(firsts), strict=True)
         )
     )
-    for each in tests:
-        np.fill_diagonal(each, np.nan)
+    for test in tests:
+        np.fill_diagonal(test, np.nan)
     return tests
 
 
@@ -234,7 +234,7 @@ class _Found(NamedTuple):
 
 def _compare_shares(models: Sequence[PairedValues]) -> _Found:
     """Exact McNemar: the counts of rows that flip are a product of two matrices of 0 and 1."""
-    right, n = np.stack([each.values for each in models]).astype(np.float32), models[0].n
+    right, n = np.stack([model.values for model in models]).astype(np.float32), models[0].n
     alone = np.rint(right @ (1 - right).T).astype(np.float64)  # [i, j]: right in i alone; exact below 2^24 rows
     fewer, flips = np.minimum(alone, alone.T), alone + alone.T
     p_value = np.where(flips > 0, np.minimum(1.0, 2 * special.bdtr(fewer, np.maximum(flips, 1), 0.5)), 1.0)
@@ -244,7 +244,7 @@ def _compare_shares(models: Sequence[PairedValues]) -> _Found:
 
 def _compare_means(models: Sequence[PairedValues]) -> _Found:
     """Random signs of rows or clusters, or Student's t where `sign_flips` takes it."""
-    values, sampling = np.stack([each.values for each in models]).astype(np.float64), models[0].sampling
+    values, sampling = np.stack([model.values for model in models]).astype(np.float64), models[0].sampling
     units = values.shape[1] if sampling.clusters is None else sampling.clusters
     if units == 1:
         every = np.ones((len(models),) * 2, bool)
@@ -261,23 +261,23 @@ def _compare_means(models: Sequence[PairedValues]) -> _Found:
 def _flip_signs(models: Sequence[PairedValues], values: Array) -> _Found:
     """Every model's means of the same random subsets; those of a difference are the differences of these."""
     sampling, is_left = models[0].sampling, np.zeros((len(models),) * 2, bool)
-    found = PairTests(*(np.full(is_left.shape, np.nan) for _ in range(3)))
+    tests = PairTests(*(np.full(is_left.shape, np.nan) for _ in range(3)))
     typical, largest = draw_typical_means(values, sampling)
-    for i, j in follow([*found.list_pairs()], desc="Testing", unit="pair", delay=2, disable=None):
+    for i, j in follow([*tests.list_pairs()], desc="Testing", unit="pair", delay=2, disable=None):
         changes = values[j] - values[i]
         if np.ptp(changes) == 0:
             is_left[i, j] = True
             continue
         value, scale = float(changes.mean()), float(max(largest[i], largest[j]))
         of = read_typical_means(typical[j] - typical[i], value, largest=scale, tail=_TAIL)
-        _note(found, i, j, value, of.p_value, (of.high - of.low) / (2 * _Z))
-    return _Found(found, is_left)
+        _note(tests, i, j, value, of.p_value, (of.high - of.low) / (2 * _Z))
+    return _Found(tests, is_left)
 
 
 def _compare_aucs(models: Sequence[PairedValues]) -> _Found:
     """DeLong, of clusters Obuchowski: one covariance of all scores."""
     label, cluster = np.asarray(models[0].label), models[0].sampling.cluster
-    auc, covariance = delong_covariance(label, [each.values for each in models], cluster=cluster)
+    auc, covariance = delong_covariance(label, [model.values for model in models], cluster=cluster)
     gain = auc - auc[:, None]
     variance, is_left = _subtract(covariance)
     with np.errstate(divide="ignore", invalid="ignore"):

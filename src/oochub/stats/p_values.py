@@ -176,7 +176,7 @@ def sign_flips(values: object, sampling: Sampling = Sampling()) -> TestedMean:  
         return TestedMean(mean_estimate(values, sampling, are_shares=False), math.nan, "none")
     if np.ptp(values) == 0:
         value = float(values[0])
-        reason = f"{value:g} in every row: this says nothing about the size in further rows"
+        reason = f"{value:g} in every row: no interval can be estimated"
         mean = Estimate(value, n=n, method="none", reason=reason)
         return TestedMean(mean, 2.0 ** (1 - min(units, 1000)) if value else 1.0, "sign flips")
     if not is_flipped(units):

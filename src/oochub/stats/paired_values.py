@@ -139,11 +139,11 @@ def pack_values(values: PairedValues | None) -> bytes:
     """
     if values is None:
         return b""
-    said = {"kind": values.kind, "n": values.n, "unit": values.unit, "number": values.number.to_dict()}
-    said |= {name: getattr(values.sampling, name) for name in ("resamples", "seed", "confidence")}
+    facts = {"kind": values.kind, "n": values.n, "unit": values.unit, "number": values.number.to_dict()}
+    facts |= {name: getattr(values.sampling, name) for name in ("resamples", "seed", "confidence")}
     nothing, content = np.empty(0), io.BytesIO()
     label, cluster = (nothing if each is None else each for each in (values.label, values.sampling.cluster))
-    np.savez(content, said=np.array(json.dumps(said)), values=values.values, label=label, cluster=cluster)
+    np.savez(content, said=np.array(json.dumps(facts)), values=values.values, label=label, cluster=cluster)
     return content.getvalue()
 
 
@@ -152,10 +152,10 @@ def unpack_values(packed: bytes) -> PairedValues | None:
     if not packed:
         return None
     with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
-        said = json.loads(str(arrays["said"]))
+        facts = json.loads(str(arrays["said"]))
         cluster, label = (arrays[name] if len(arrays[name]) else None for name in ("cluster", "label"))
-        sampling = Sampling(cluster=cluster, **{name: said[name] for name in ("resamples", "seed", "confidence")})
+        sampling = Sampling(cluster=cluster, **{name: facts[name] for name in ("resamples", "seed", "confidence")})
         return PairedValues(
-            kind=said["kind"], values=arrays["values"], number=Estimate.from_dict(said["number"]), n=said["n"],
-            label=label, sampling=sampling, unit=said["unit"],
+            kind=facts["kind"], values=arrays["values"], number=Estimate.from_dict(facts["number"]), n=facts["n"],
+            label=label, sampling=sampling, unit=facts["unit"],
         )  # fmt: skip

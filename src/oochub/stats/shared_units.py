@@ -88,7 +88,7 @@ def _estimate(values: Array, units: NDArray[Any], sampling: Sampling, of: str) -
         low, high = max(-1.0, min(low, mean - half)), min(1.0, max(high, mean + half))
         return Estimate(mean, low=low, high=high, n=n, method=f"{METHOD}, joined with adjusted wald")
     if spread.error <= 1e-12 * abs(mean):
-        reason = f"{mean:g} in every row: this says nothing about further rows"
+        reason = f"{mean:g} in every row: no interval can be estimated"
         return Estimate(mean, n=n, method=METHOD, reason=reason)
     return Estimate(mean, low=mean - half, high=mean + half, n=n, method=METHOD)
 

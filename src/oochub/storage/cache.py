@@ -39,14 +39,12 @@ CACHES = {
     "predictions": CacheKind("predictions, by split", ("*.parquet", "*.head.safetensors", "asked/*.json")),
     "features": CacheKind("features of training splits, for linear probes", ("*.safetensors",)),
     "pixels": CacheKind("decoded training images", ("*-*.npy",)),
-    "embeddings": CacheKind("captions as vectors", ("*/*.npy",)),
-    "contexts": CacheKind("measurements of images, to find contexts", ("*.parquet",)),
-    "checks": CacheKind(
-        "numbers of leaderboard entries, computed again, and their pages", ("*.json", "*.values", "*.mark", "*.page")
-    ),
-    "pushes": CacheKind("benchmarks as files for the Hub", ("*-*/*/*.parquet",)),
-    "shards": CacheKind("results of comparing repository files with their digests", ("*.compared",)),
-    "compiled": CacheKind("networks compiled by torch", ("**/*",)),
+    "embeddings": CacheKind("caption embeddings", ("*/*.npy",)),
+    "contexts": CacheKind("image measurements for finding contexts", ("*.parquet",)),
+    "checks": CacheKind("recomputed leaderboard metrics and their pages", ("*.json", "*.values", "*.mark", "*.page")),
+    "pushes": CacheKind("benchmark files for pushing to the Hub", ("*-*/*/*.parquet",)),
+    "shards": CacheKind("checksum results of repository files", ("*.compared",)),
+    "compiled": CacheKind("networks compiled with torch.compile", ("**/*",)),
     "runtimes": CacheKind("networks exported for other runtimes", ("*.onnx",)),
     "models": CacheKind("models that a package brings, as folders", ("*/*/*",)),
     _BUILDS: CacheKind("benchmarks as `datasets` built them"),
@@ -75,7 +73,7 @@ def cache_folder(kind: str) -> Path:
     except (OSError, RuntimeError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error).rstrip(".")
         raise OochubError(
-            f"OOCHUB_CACHE names no folder that can be: {given[:80]!r} ({why}). Name another one, or unset it."
+            f"OOCHUB_CACHE names no folder that can be: {given[:80]!r} ({why}). Choose another one, or unset it."
         ) from None
     return place / kind
 

@@ -265,7 +265,7 @@ def make_manifest(root: Path, kind: str, files: Sequence[str] = ()) -> FolderMan
         draft.unlink()
     made = FolderManifest.at(root)
     if made is None:
-        raise OochubError(f"Cannot write {root}: {root / MANIFEST} is no regular file. Remove it.")
+        raise OochubError(f"Cannot write {root}: {root / MANIFEST} is not a regular file. Remove it.")
     return made
 
 

@@ -107,7 +107,7 @@ def read_parquet(
     """
     path = Path(path).expanduser()
     if not path.is_file():
-        raise OochubError(f"No Parquet file at {path}. Give the path of one.")
+        raise OochubError(f"No Parquet file at {path}. Pass the path of one.")
     try:
         integrity = check_seal(path)
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
@@ -117,7 +117,9 @@ def read_parquet(
             table = joined(_limit_groups(groups, path))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         why = str(error).partition("\n")[0]
-        raise OochubError(f"{path} is not a Parquet file, or is cut off or damaged: {why}. Make it again.") from error
+        raise OochubError(
+            f"{path} is not a Parquet file, or is truncated or corrupted: {why}. Create it again."
+        ) from error
     return StoredTable(table, integrity, schema)
 
 
@@ -138,7 +140,7 @@ def _limit_groups(groups: Iterator[pa.Table], path: Path) -> Iterator[pa.Table]:
         if size > largest:
             raise OochubError(
                 f"{path} is not read: its {path.stat().st_size / 1e6:.0f} MB hold more than {largest / 1e6:.0f} MB. "
-                "Make it again."
+                "Create it again."
             )
         yield table
 
@@ -177,9 +179,7 @@ def check_seal(path: str | Path) -> Integrity:
         file.seek(place)
         _digest_bytes(file, digest, os.fstat(file.fileno()).st_size - place)
     if seal != _MARK + digest.digest():
-        raise OochubError(
-            f"{path} was damaged after it was written: its bytes do not fit its seal. Copy it again, or make it again."
-        )
+        raise OochubError(f"{path} is corrupted: its checksum does not match. Copy or create it again.")
     return "checked"
 
 

@@ -104,7 +104,7 @@ def open_picture(content: bytes, *, name: str) -> Image.Image:
     except UnidentifiedImageError:
         raise OochubError(_explain_no_picture(name, content)) from None
     except (OSError, SyntaxError, ValueError, struct.error) as error:
-        raise OochubError(f"{name}: the image cannot be read ({error}). Fetch the file again.") from error
+        raise OochubError(f"{name}: the image cannot be read ({error}). Download the file again.") from error
     if Image.MAX_IMAGE_PIXELS and picture.width * picture.height > Image.MAX_IMAGE_PIXELS:
         raise too_large
     return picture
@@ -184,7 +184,7 @@ def _resolve_path(path: Path) -> str:
     try:
         return str(path.resolve()) if path.is_symlink() else f"{_resolve_folder(folder)}/{name}"
     except RuntimeError:
-        raise OochubError(f"Cannot read {path}: its links lead in a circle. Fetch the file again.") from None
+        raise OochubError(f"Cannot read {path}: its links lead in a circle. Download the file again.") from None
 
 
 @lru_cache(maxsize=4096)
@@ -230,4 +230,4 @@ def _explain_no_picture(name: str, content: bytes) -> str:
     for other, marks in _OTHERS.items():
         if any(content[place : place + len(mark)] == mark for place, mark in marks):
             return f"{wrong}, but one in {other}. Save it as PNG."
-    return f"{wrong}. Fetch the file again; if it is an image in another format, save it as PNG."
+    return f"{wrong}. Download the file again; if it is an image in another format, save it as PNG."

@@ -112,7 +112,7 @@ def read_text(file: Path | str, *, largest: int | None = None) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise OochubError(f"{file} is not UTF-8 text (line {line}). Save it as UTF-8, or fetch it again.") from None
+        raise OochubError(f"{file} is not UTF-8 text (line {line}). Save it as UTF-8, or download it again.") from None
 
 
 def read_lines(file: Path | str) -> list[str]:
@@ -187,7 +187,7 @@ class TomlFile:
         try:
             self.content: dict[str, Any] = tomllib.loads(text)
         except (ValueError, RecursionError) as error:  # a TOMLDecodeError, or a number of thousands of digits
-            raise OochubError(f"{file} is not TOML: {error}. Correct it.") from None
+            raise OochubError(f"{file} is not TOML: {error}. Fix it.") from None
         self._lines = text.splitlines()
 
     def at(self, *names: str | int) -> str:
@@ -304,7 +304,7 @@ class TarMember(NamedTuple):
             raise OochubError(f"Cannot read {self.archive}: {error}. Copy the shard again.") from error
         if len(content) < self.size:
             raise OochubError(
-                f"{self.archive} is cut short: it ends before byte {self.offset + self.size}. Copy it again."
+                f"{self.archive} is truncated: it ends before byte {self.offset + self.size}. Copy it again."
             )
         return content
 
@@ -332,13 +332,14 @@ def check_tar_end(archive: tarfile.TarFile, file: Path, *, start: int = 0, again
             names = archive.getnames()
             after = f"after {names[-1]!r}, its member number {len(names)}" if names else "at its beginning"
             raise OochubError(
-                f"{file} is damaged: {after}, at byte {start + archive.offset}, there is neither a member nor the "
+                f"{file} is corrupted: {after}, at byte {start + archive.offset}, there is neither a member nor the "
                 f"end of the archive. {again}"
             )
         rest = archive.fileobj.read(_READ)
     if not is_marked:
         raise OochubError(
-            f"{file} is cut off: at byte {start + archive.offset} it ends without the zeros that mark its end. {again}"
+            f"{file} is truncated: at byte {start + archive.offset} it ends without the zeros that mark its end. "
+            f"{again}"
         )
 
 
@@ -373,7 +374,7 @@ class ZipFiles:
                 inside = path[len(around) + 1 :] if around else path
                 full = f"{archive.stem}/{inside}" if len(archives) > 1 else inside
                 if full in members:
-                    raise OochubError(f"{archive} holds {name!r} twice. {_AGAIN}")
+                    raise OochubError(f"{archive} contains {name!r} twice. {_AGAIN}")
                 members[full] = archive, name
         return cls(archives, members)
 
@@ -399,7 +400,7 @@ class ZipFiles:
                         raise OochubError(f"{name} in {archive} has more than {_LARGEST:,} bytes, so it is not read.")
                     yield opened.read(name)
                 except _FAULTS as error:
-                    raise OochubError(f"{name} in {archive} is damaged ({error}). {_AGAIN}") from error
+                    raise OochubError(f"{name} in {archive} is corrupted ({error}). {_AGAIN}") from error
         finally:
             if opened is not None:
                 opened.close()
@@ -415,16 +416,16 @@ def _list_names(archive: Path) -> Iterator[tuple[str, str]]:
         with zipfile.ZipFile(archive) as opened:
             listed = opened.infolist()
     except _FAULTS as error:
-        raise OochubError(f"{archive} is no complete zip archive ({error}). {_AGAIN}") from error
+        raise OochubError(f"{archive} is not a complete zip archive ({error}). {_AGAIN}") from error
     for member in listed:
         path = member.filename.replace("\\", "/")
         parts = PurePosixPath(path).parts
         if path.startswith("/") or ".." in parts or ":" in path.partition("/")[0] or "\n" in path:
-            raise OochubError(f"{archive} holds {member.filename!r}, a path that points outside it. {_AGAIN}")
+            raise OochubError(f"{archive} contains {member.filename!r}, a path that points outside it. {_AGAIN}")
         if path.endswith("/") or any(part.startswith((".", "__")) for part in parts):
             continue
         if stat.S_ISLNK(member.external_attr >> 16):
-            raise OochubError(f"{archive} holds {member.filename!r}, a link, which is not followed. {_AGAIN}")
+            raise OochubError(f"{archive} contains {member.filename!r}, a link, which is not followed. {_AGAIN}")
         if member.flag_bits & 1:
             raise OochubError(f"{archive} is encrypted. Unpack it, and give the folder.")
         yield path, member.filename

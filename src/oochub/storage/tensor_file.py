@@ -121,7 +121,7 @@ def load_tensors(file: Path | str, *, entry: str = _ENTRY, in_memory: float = ma
     with path.open("rb") as start:
         length = int.from_bytes(start.read(8), "little")
     if _LONGEST < length < path.stat().st_size:
-        raise OochubError(f"{path} is not read: its header has {length:,} of {_LONGEST:,} bytes. Make it again.")
+        raise OochubError(f"{path} is not read: its header has {length:,} of {_LONGEST:,} bytes. Create it again.")
     try:
         with safe_open(path, "np") as opened:
             metadata = opened.metadata() or {}
@@ -130,7 +130,7 @@ def load_tensors(file: Path | str, *, entry: str = _ENTRY, in_memory: float = ma
         if strange := {str(array.dtype) for array in arrays.values() if array.dtype.kind not in "biufc"}:
             raise TypeError(f"numpy has no {', '.join(strange)}")  # but where ml_dtypes is imported, it reads it
     except (OSError, SafetensorError, TypeError, ValueError) as error:  # TypeError: a type that numpy does not know
-        raise OochubError(f"{path} is not a whole safetensors file ({error}). Make it again.") from error
+        raise OochubError(f"{path} is not a complete safetensors file ({error}). Create it again.") from error
     if not metadata.keys() - {"format"}:  # of an earlier version, or of somebody else
         return Tensors(arrays, {}, checked=False)
     try:
@@ -139,9 +139,7 @@ def load_tensors(file: Path | str, *, entry: str = _ENTRY, in_memory: float = ma
     except (AttributeError, KeyError, TypeError, ValueError):
         whole = False
     if not whole:
-        raise OochubError(
-            f"{path} has changed since it was written: its digest does not fit its content. Make it again."
-        )
+        raise OochubError(f"{path} has changed since it was written: its checksum does not match. Create it again.")
     return Tensors(arrays, about, checked=True)
 
 

@@ -33,7 +33,7 @@ def check_raw_folders(tasks: Iterable[str], data_dir: str | None) -> None:
         if is_benchmark(task):
             find_data_folder(get_declaration(task), data_dir)
         else:
-            hint = "Correct the tasks of the recipe."
+            hint = "Fix the tasks of the recipe."
             check_source(task, kind="dataset", hint=hint, also=catalog.names("benchmark"))
 
 

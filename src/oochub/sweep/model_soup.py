@@ -129,8 +129,8 @@ def _check_alike(recipes: dict[Path, _Recipe]) -> None:
         for name, part in (("first weights", "model"), ("data", "data")):
             if recipes[first]["settings"][part] != recipes[other]["settings"][part]:
                 raise OochubError(
-                    f"{first.name} and {other.name} have other {name}, so the mean of their weights is no model. Mix "
-                    "runs of one model, seed and data."
+                    f"{first.name} and {other.name} have other {name}, so the mean of their weights is not a model. "
+                    "Mix runs of one model, seed and data."
                 )
 
 

@@ -164,7 +164,7 @@ def sweep(
     if jobs < 1:
         raise OochubError(f"jobs must be 1 or more, got {jobs}.")
     if recipe.head != "linear":
-        raise OochubError(f"head={recipe.head!r} is of heads on features. Add --features, or leave it out.")
+        raise OochubError(f"head={recipe.head!r} is of heads on features. Add --features, or remove it.")
     folder = _claim_folder(Path(out), recipe, "fine-tuning")
     with lock_target(folder, kind=SWEEP), _Workers(measure, folder, jobs=jobs) as workers:
         return _sweep_recipe(recipe, folder, workers.do, only=only, track="fine-tuning", pause=0)
@@ -187,7 +187,7 @@ def feature_sweep(
         OochubError: What `sweep` raises.
     """
     if recipe.soup:
-        raise OochubError(f"soup={recipe.soup!r} mixes whole networks. Leave out --features, or the soup.")
+        raise OochubError(f"soup={recipe.soup!r} mixes whole networks. Remove --features, or the soup.")
     track = name_features_track(recipe.hidden)
     folder = _claim_folder(Path(out), recipe, track)
     with lock_target(folder, kind=SWEEP):
@@ -205,7 +205,7 @@ def _claim_folder(folder: Path, recipe: SweepRecipe, track: str) -> Path:
     owner = json.loads(note.read_text("utf-8")) if note.is_file() else own
     if owner != own:
         held = f"{owner.get('recipe')} ({owner.get('track')})"
-        raise OochubError(f"{folder} holds the sweep {held}, not {recipe.name} ({track}). Choose another --out.")
+        raise OochubError(f"{folder} contains the sweep {held}, not {recipe.name} ({track}). Choose another --out.")
     with claim_folder(folder, SWEEP), write_whole(note) as draft:
         draft.write_text(json.dumps(own) + "\n", "utf-8")
     return folder

@@ -311,7 +311,7 @@ def _expand_tasks(patterns: list[str]) -> tuple[str, ...]:
     tasks: list[str] = []
     for pattern in patterns:
         if not isinstance(pattern, str) or not (_TASK.fullmatch(pattern) or _PLACE.fullmatch(pattern)):
-            hint = "Own data below the working directory are written ./folder, those on the Hub user/name."
+            hint = "Write your own data below the working directory as ./folder, and data on the Hub as user/name."
             raise OochubError(f"A task of a recipe is written benchmark/config, got {pattern!r}. {hint}")
         benchmark, _, config = pattern.partition("/")
         if benchmark not in catalog.names("benchmark"):
@@ -373,15 +373,15 @@ def _check(recipe: SweepRecipe) -> None:
         check_options(benchmark, {**recipe.options, **trials})
     if recipe.soup and (recipe.tuning or recipe.leave_out):
         raise OochubError(
-            f"soup={recipe.soup!r} mixes the settings of a task, so tuning and leave_out do not go with it. Leave one "
-            "of them out."
+            f"soup={recipe.soup!r} mixes the settings of a task, so tuning and leave_out do not go with it. Remove "
+            "one of them."
         )
     if recipe.tuning and (
         recipe.trial_option or any({"random", "default"} & set(own) for own in recipe.per_task.values())
     ):
         raise OochubError(
             "tuning carries settings to other tasks, so trial_option and random or default of per_task, which give "
-            "others there, do not go with it. Leave one of them out."
+            "others there, do not go with it. Remove one of them."
         )
     list_left_out(recipe)
     titles = {method.title: dict for method in recipe.methods}

@@ -15,9 +15,9 @@ def demo(
     out: Annotated[
         Path, typer.Option(callback=writes(DEMO), help="Folder for the toy worlds, runs and reports.")
     ] = Path("demo"),
-    seed: Annotated[int, typer.Option(help="Random seed for the trainings.", min=0, max=2**32 - 1)] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed for training.", min=0, max=2**32 - 1)] = 0,
 ) -> None:
-    """Runs the main job on toy worlds in minutes: build, train ERM and GroupDRO, evaluate, report."""
+    """Run the full workflow on toy worlds in minutes: build, train ERM and GroupDRO, evaluate, report."""
     from oochub.studies.demo.demo import demo as run
 
     without_weight_bars()

@@ -33,5 +33,5 @@ def example(
     from oochub.studies.demo.example import example as run
 
     without_weight_bars()
-    made = run(out, size=size, correlation=None if control else 0.95, seed=seed)
-    print_result({"pictures": str(made.pictures), "model": str(made.model)}, as_json)
+    result = run(out, size=size, correlation=None if control else 0.95, seed=seed)
+    print_result({"pictures": str(result.pictures), "model": str(result.model)}, as_json)

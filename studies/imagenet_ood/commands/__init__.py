@@ -1,1 +1,1 @@
-"""ImageNet-OOD: run the experiments of the paper, review images by hand."""
+"""ImageNet-OOD: run the paper's experiments and review images by hand."""

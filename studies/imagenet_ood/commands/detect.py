@@ -13,16 +13,21 @@ from oochub.studies.file_kinds import STUDY
 
 _Sets = Annotated[
     list[str] | None,
-    typer.Option("--image-set", help="Config to compare with it; repeatable. Default the paper's for each table."),
+    typer.Option(
+        "--image-set",
+        help="Config to compare with the in-distribution config (default: as in the paper, per table). Can be "
+        "repeated.",
+    ),
 ]
 _Detectors = Annotated[
     list[str] | None,
-    typer.Option(help="Detector, such as vim or knn:k=50; repeatable. Default the paper's for each table."),
+    typer.Option(help="Detector, such as vim or knn:k=50 (default: as in the paper, per table). Can be repeated."),
 ]
 _Tables = Annotated[
     list[str] | None,
     typer.Option(
-        help="Table to make: 1, 2, 3, 4, differences, gain or random; repeatable. Default all but 3 and random."
+        help="Table to create: 1, 2, 3, 4, differences, gain or random (default: all except 3 and random). Can be "
+        "repeated."
     ),
 ]
 _Random = Annotated[
@@ -33,13 +38,15 @@ _Random = Annotated[
 ]
 _Classes = Annotated[
     str,
-    typer.Option(rich_help_panel=MORE, help="Classes that a prediction may be: all, or those present in its set."),
+    typer.Option(
+        rich_help_panel=MORE, help="Allowed predictions: all classes, or only the classes present in the set."
+    ),
 ]
 _Reference = Annotated[
     str | None,
     typer.Option(
         rich_help_panel=MORE,
-        help="BENCHMARK/CONFIG, or predictions by one model, to fit detectors on. Default ImageNet's train split.",
+        help="BENCHMARK/CONFIG, or predictions of one model, to fit detectors on (default: the ImageNet train split).",
     ),
 ]
 
@@ -47,18 +54,19 @@ _Reference = Annotated[
 def detect(
     raw: Annotated[DataSettings, shown(only=("data_dir",))],
     models: Annotated[
-        str, typer.Argument(help="A model folder or Hub id, or a text file with one per line (# for comments).")
+        str, typer.Argument(help="Model folders or Hub ids, or a text file with one per line (# for comments).")
     ],
     out: Annotated[
-        Path, typer.Option(callback=writes(STUDY), help="Folder for the study: predictions, reports, tables.")
+        Path, typer.Option(callback=writes(STUDY), help="Output folder for predictions, reports and tables.")
     ],
     id_set: Annotated[
-        str, typer.Option("--id", rich_help_panel=MORE, help="The in-distribution config of imagenet_ood.")
+        str, typer.Option("--id", rich_help_panel=MORE, help="In-distribution config of imagenet_ood.")
     ] = "imagenet_1k",
     sets: _Sets = None,
     earlier_sets: Annotated[list[str] | None, typer.Option("--set", hidden=True)] = None,  # its name of before
     pair: Annotated[
-        list[str] | None, typer.Option(rich_help_panel=MORE, help="IN:OUT instead of --image-set; repeatable.")
+        list[str] | None,
+        typer.Option(rich_help_panel=MORE, help="Pair of configs, as IN:OUT, instead of --image-set. Can be repeated."),
     ] = None,
     detector: _Detectors = None,
     table: _Tables = None,
@@ -66,18 +74,16 @@ def detect(
     classes: _Classes = "all",
     reference: _Reference = None,
     reference_rows: Annotated[
-        int | None, typer.Option(rich_help_panel=MORE, help="Draw this many of its rows; default all.", min=1)
+        int | None, typer.Option(rich_help_panel=MORE, help="Number of reference rows to sample (default: all).", min=1)
     ] = None,
-    reported: Annotated[
-        bool, typer.Option("--reported", help="Add the paper's numbers, in columns of their own.")
-    ] = False,
+    reported: Annotated[bool, typer.Option("--reported", help="Add the paper's numbers in separate columns.")] = False,
     batch_size: Annotated[
         int | None,
-        typer.Option(rich_help_panel=MORE, help="Rows per forward pass; default 32, or 128 on a GPU.", min=1),
+        typer.Option(rich_help_panel=MORE, help="Number of rows per batch (default: 32, or 128 on a GPU).", min=1),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Runs the ImageNet-OOD paper's experiments over models; run again, it goes on and predicts nothing twice."""
+    """Run the experiments of the ImageNet-OOD paper on a list of models. Run it again to resume."""
     from oochub.process.ranks import Ranks
     from oochub.studies.imagenet_ood.study import study
 

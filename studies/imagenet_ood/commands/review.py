@@ -22,28 +22,29 @@ def review(
         typer.Argument(metavar="ID.parquet", help="Predictions for the ID validation images, by the same model."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(callback=writes(PAGE), help="Write the page of pairs here, one HTML file.")
+        Path | None, typer.Option(callback=writes(PAGE), help="Write the page of pairs to this HTML file.")
     ] = None,
     decisions: Annotated[
         Path | None,
         typer.Option(
-            callback=writes(CSV), help="CSV of all decisions: the page starts with them, --apply adds to them."
+            callback=writes(CSV), help="CSV file of all decisions: the page starts with them, and --apply adds to them."
         ),
     ] = None,
     apply: Annotated[
-        list[Path] | None, typer.Option(help="A decisions.csv that the page saved; repeatable, the latest mark holds.")
+        list[Path] | None,
+        typer.Option(help="A decisions.csv saved by the page. Can be repeated; the latest decision wins."),
     ] = None,
     keep: Annotated[
         Path | None,
         typer.Option(
             callback=writes(LIST),
-            help="Write the list of images that stay here, one per line: a file_list of imagenet_ood.",
+            help="Write the list of kept images to this file, one per line: a file_list of imagenet_ood.",
         ),
     ] = None,
     top: Annotated[int, typer.Option(help="Number of nearest OOD images to review.", min=1)] = 1000,
     as_json: AsJson = False,
 ) -> None:
-    """Shows the OOD images nearest to ID images, to keep or drop by hand; then applies what was decided."""
+    """Review the OOD images nearest to ID images by hand, then apply the decisions."""
     from oochub.prediction.predictions import Predictions
     from oochub.reviewing.decisions import check_known, merge_decisions, read_decisions, write_decisions
     from oochub.storage.files import write_whole
@@ -54,7 +55,7 @@ def review(
         raise OochubError("The page needs both: oochub imagenet_ood review OOD.parquet ID.parquet --out review.html.")
     if out is None and keep is None and not (apply and decisions):
         raise OochubError(
-            "Nothing to write: give --out PAGE.html to review, or --apply decisions.csv with --keep LIST.txt or "
+            "Nothing to write: pass --out PAGE.html to review, or --apply decisions.csv with --keep LIST.txt or "
             "--decisions FILE.csv to apply what was decided."
         )
     before = [decisions] if decisions is not None and decisions.expanduser().exists() else []

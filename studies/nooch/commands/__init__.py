@@ -1,1 +1,1 @@
-"""NOOCH: compare hard examples with the published ones, select the tasks of a suite."""
+"""NOOCH: verify hard examples against the published ones and select the tasks of a suite."""

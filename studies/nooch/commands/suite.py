@@ -16,15 +16,16 @@ def suite(
     out: Annotated[Path, typer.Option(callback=writes(CSV), help="CSV file for the ranking.")],
     size: Annotated[int, typer.Option(help="Number of tasks in the suite.", min=1)] = 12,
     minimum: Annotated[
-        int, typer.Option(help="Smallest number of hard positives, and of hard negatives, of a task.", min=0)
+        int, typer.Option(help="Minimum number of hard positives and of hard negatives in a task.", min=0)
     ] = 50,
     similar: Annotated[
-        list[str] | None, typer.Option(help="Two similar tasks, sheep<cow; repeatable. Default the paper's four.")
+        list[str] | None,
+        typer.Option(help="Two similar tasks, as sheep<cow (default: the four pairs of the paper). Can be repeated."),
     ] = None,
     split: Annotated[str, typer.Option(help="Split of the predictions.")] = "test",
     as_json: AsJson = False,
 ) -> None:
-    """Selects the tasks of nooch/all whose hard examples are the hardest, and says what removed the others."""
+    """Select the tasks of nooch/all with the hardest hard examples, and list why the others were removed."""
     from oochub.evaluation.scenes import measure_task_losses
     from oochub.storage.artifacts import format_csv
     from oochub.storage.files import write_whole

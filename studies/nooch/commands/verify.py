@@ -29,7 +29,7 @@ def verify(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Recomputes NOOCH's hard examples and compares them with the published ones; exit 3 if they disagree."""
+    """Recompute NOOCH's hard examples and compare them with the published ones. Exit code 3 if they differ."""
     from oochub.benchmark import find_data_folder
     from oochub.studies.nooch.verification import verify_nooch
 

@@ -77,12 +77,12 @@ def cleanliness_sample(
         classes = [part.features.get(name) for name in ("label", "background")]
         if "example_id" not in part.features or not all(isinstance(each, ClassLabel) for each in classes):
             raise OochubError(
-                f"The split {split} has no columns example_id, label and background, so nothing says what an image "
-                "should show. Give Spawrious, such as spawrious/o2o_hard."
+                f"The split {split} has no columns example_id, label and background, so it is not known what an "
+                "image should show. Pass Spawrious, such as spawrious/o2o_hard."
             )
         breeds, backgrounds = (each.names for each in classes)
-        known = part.select_columns(["example_id", "label", "background"])[:]
-        for example, breed, background in zip(*known.values(), strict=True):
+        columns = part.select_columns(["example_id", "label", "background"])[:]
+        for example, breed, background in zip(*columns.values(), strict=True):
             rows[example] = breeds[breed], backgrounds[background]
     own = images - shared
     wanted = shared + raters * own
@@ -131,8 +131,8 @@ def read_sample(folder: Path) -> list[SampledImage]:
     file = folder / FILE
     if not file.is_file():
         raise OochubError(
-            f"There is no {FILE} in {folder}. Give the folder that `oochub spawrious cleanliness SOURCE --out FOLDER` "
-            "wrote, then the files that its pages saved."
+            f"There is no {FILE} in {folder}. Pass the folder that `oochub spawrious cleanliness SOURCE --out "
+            "FOLDER` wrote, then the files that its pages saved."
         )
     rows = csv.reader(io.StringIO(read_text(file), newline=""))
     sample = []

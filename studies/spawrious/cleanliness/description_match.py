@@ -83,8 +83,8 @@ def description_match(
         group = part.features.get("group")
         if not isinstance(group, datasets.ClassLabel) or not all(name.count("/") == 1 for name in group.names):
             raise OochubError(
-                f"The split {split} has no groups of a breed and a background, so nothing says what an image should "
-                "show. Give Spawrious, such as spawrious/o2o_hard."
+                f"The split {split} has no groups of a breed and a background, so it is not known what an image "
+                "should show. Pass Spawrious, such as spawrious/o2o_hard."
             )
         names = group.names
         columns = part.select_columns(["example_id", "image", "group"])

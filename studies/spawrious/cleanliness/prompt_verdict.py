@@ -63,9 +63,9 @@ def prompt_verdict(pictures: Sequence[TriedImage], decisions: Decisions) -> Prom
     'accepted'
     """
     if len({picture.prompt for picture in pictures}) != 1:
-        raise OochubError("A verdict covers the images of one prompt. Give those of one, at least one image.")
+        raise OochubError("A verdict covers the images of one prompt. Pass those of one, at least one image.")
     check_known(decisions, {"image": {picture.file for picture in pictures}}, "of this prompt")
-    answers = {each.id: each.decision for each in decisions.values() if each.decision != "open"}
+    answers = {decision.id: decision.decision for decision in decisions.values() if decision.decision != "open"}
     files = {
         word: tuple(picture.file for picture in pictures if answers.get(picture.file, "open") == word)
         for word in ("fits", "unfit", "no_dog", "open")

@@ -1,1 +1,1 @@
-"""Spawrious: compose challenges, generate images, check them by people or by CLIP."""
+"""Spawrious: compose challenges, generate images, and check them with people or CLIP."""

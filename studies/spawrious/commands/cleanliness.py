@@ -34,14 +34,14 @@ def cleanliness(
         str,
         typer.Argument(
             metavar="SOURCE|FOLDER",
-            help="Spawrious, such as spawrious/o2o_hard; with ANSWERS, the folder that --out wrote.",
+            help="Spawrious data, such as spawrious/o2o_hard; with ANSWERS, the folder written with --out.",
         ),
     ],
     answers: Annotated[
-        list[Path] | None, typer.Argument(metavar="ANSWERS...", help="Files that the pages saved, one per rater.")
+        list[Path] | None, typer.Argument(metavar="ANSWERS...", help="Files saved by the pages, one per rater.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(callback=writes(CLEANLINESS), help="Folder for the pages to send, one per rater.")
+        Path | None, typer.Option(callback=writes(CLEANLINESS), help="Output folder for the pages, one per rater.")
     ] = None,
     raters: Annotated[int, typer.Option(help="Number of raters.", min=1)] = 10,
     images: Annotated[int, typer.Option(help="Number of images that each rater sees.", min=1)] = 48,
@@ -51,24 +51,26 @@ def cleanliness(
         str | None,
         typer.Option(
             help=(
-                "Let a CLIP-like model judge instead of people (a folder or Hub id): is the intended description best?"
+                "Let a CLIP-like model (a folder or Hub id) judge instead of people whether the "
+                "intended description fits best."
             )
         ),
     ] = None,
     template: Annotated[
-        list[str] | None, typer.Option(help="With --model: a text with {} for the description; repeatable.")
+        list[str] | None,
+        typer.Option(help="With --model: prompt template with {} for the description. Can be repeated."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Whether images of Spawrious show the intended dog and place: pages for people, their score, or CLIP's."""
+    """Check whether Spawrious images show the intended breed and background, with human raters or CLIP."""
     check_device(asked.device)
     if bool(answers) + (out is not None) + (model is not None) != 1:
         raise OochubError(
-            "Give one of three: --out FOLDER to write the pages; that folder and the files that its pages saved; "
+            "Pass one of three: --out FOLDER to write the pages; that folder and the files that its pages saved; "
             "--model CLIP to score by a model."
         )
     if model is None and (template or asked.limit is not None):
-        raise OochubError("--template and --limit are for --model. Leave them out, or name a CLIP-like model.")
+        raise OochubError("--template and --limit are for --model. Remove them, or name a CLIP-like model.")
     if answers:
         _score(Path(source).expanduser(), answers, as_json)
     if model is not None:
@@ -129,8 +131,8 @@ def _match(
 
     without_weight_bars()
     data = load(source, data_dir=raw.data_dir, options=raw.options or {})
-    given = {"templates": templates} if templates else {}
-    match = description_match(model, data, limit=asked.limit, device=asked.device, **given)
+    options = {"templates": templates} if templates else {}
+    match = description_match(model, data, limit=asked.limit, device=asked.device, **options)
     shares = {"both": match.both, "breed": match.breed, "background": match.background}
     if as_json:
         fields = {name: share.to_dict() for name, share in shares.items()}

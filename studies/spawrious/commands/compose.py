@@ -32,14 +32,14 @@ def compose(
         str | None,
         typer.Argument(
             metavar="FILE.toml|CHALLENGE",
-            help="A composition, or a challenge of the paper such as o2o_hard; without --out it is only checked.",
+            help="Composition, or a challenge of the paper such as o2o_hard. Without --out it is only checked.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             callback=writes(COMPOSED),
-            help="Folder for the repository, or for the compositions that --search proposes.",
+            help="Output folder for the dataset, or for the compositions that --search proposes.",
         ),
     ] = None,
     search: Annotated[
@@ -47,39 +47,40 @@ def compose(
     ] = None,
     form: Annotated[
         Literal["o2o", "m2m"] | None,
-        typer.Option(help="With --search: only one-to-one, or only many-to-many; default both."),
+        typer.Option(help="With --search: only one-to-one or only many-to-many compositions (default: both)."),
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(
-            help="With --search: model whose features the heads see, as microsoft/resnet-50; a folder or Hub id."
+            help="With --search: model whose features the heads are trained on, such as microsoft/resnet-50; a "
+            "folder or Hub id."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="With --search: random seed for the draw and the heads.", min=0)] = 0,
-    num_proc: Annotated[int | None, typer.Option(help="Number of processes that build.", min=1)] = None,
+    num_proc: Annotated[int | None, typer.Option(help="Number of build processes.", min=1)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Composes a challenge from all images of Spawrious, or searches for easy and hard ones."""
+    """Compose a challenge from Spawrious images, or search for easy and hard ones."""
     from oochub.storage.files import lock_target
 
     if (composition is None) == (search is None):
         raise OochubError(
-            "Give one of two: a composition, oochub spawrious compose FILE.toml (or a challenge, o2o_hard), or "
+            "Pass one of two: a composition, oochub spawrious compose FILE.toml (or a challenge, o2o_hard), or "
             "--search N."
         )
     options = raw.options or {}
     if composition is not None:
         if form or model or seed:
-            raise OochubError("--form, --model and --seed are for the search: leave them out, or give --search N.")
+            raise OochubError("--form, --model and --seed are for the search: remove them, or give --search N.")
         _compose(composition, out, as_json, data_dir=raw.data_dir, options=options, num_proc=num_proc)
     elif search is not None:
         if out is None or model is None:
             raise OochubError(
-                "A search trains heads on what a network sees, and leaves files: give --model, as "
+                "A search trains heads on what a network sees, and leaves files: pass --model, as "
                 "microsoft/resnet-50, and --out FOLDER."
             )
         if num_proc is not None:
-            raise OochubError("--num-proc is for building a composition: leave it out.")
+            raise OochubError("--num-proc is for building a composition: remove it.")
         with lock_target(out, kind=COMPOSED):
             _search(
                 search,
@@ -179,17 +180,17 @@ def _search(
     features = features_by_folder(model, out / "features", **given)
     written: dict[str, Any] = {}
     for form, compositions in drawn.items():
-        found = composition_search(compositions, features, seed=seed)
-        for level, each in found.proposed.items():
+        result = composition_search(compositions, features, seed=seed)
+        for level, each in result.proposed.items():
             about = f"{each.composition.about} The {level} one of {count} by heads on features of {Path(model).name}."
             written[f"{form}_{level}"] = str(out / f"{form}_{level}.toml")
             with write_whole(out / f"{form}_{level}.toml") as draft:
                 draft.write_text(replace(each.composition, about=about).toml, "utf-8")
-        written |= {f"{form}_agreement": found.agreement.to_dict(), f"{form}_ranking": str(out / f"{form}.csv")}
+        written |= {f"{form}_agreement": result.agreement.to_dict(), f"{form}_ranking": str(out / f"{form}.csv")}
         with write_whole(out / f"{form}.csv", kind=CSV) as draft:
-            draft.write_text(format_csv(found.table), "utf-8")
+            draft.write_text(format_csv(result.table), "utf-8")
         if not as_json:
-            _show_search(form, found)
+            _show_search(form, result)
     print_result(written, as_json)
 
 
@@ -200,7 +201,7 @@ def _show_search(form: str, found: "CompositionSearch") -> None:
     for row in rows.to_dict("records"):
         ends = ((100 * row[name + end] for end in ("", "_low", "_high")) for name in names)
         table.add_row(
-            str(row["rank"]), str(row["proposed"]), *("{:.1f} ({:.1f} to {:.1f})".format(*each) for each in ends)
+            str(row["rank"]), str(row["proposed"]), *("{:.1f} ({:.1f} to {:.1f})".format(*end) for end in ends)
         )
     out_console.print(table)
     agreement = found.agreement

@@ -36,18 +36,20 @@ def generate(
     ] = 44,
     prompts: Annotated[int, typer.Option(help="Number of the 72 prompts to use, evenly spread.", min=1, max=72)] = 72,
     repeat: Annotated[
-        list[int] | None, typer.Option(rich_help_panel=MORE, help="Repeat: 0 or 1; repeatable. Default both.")
+        list[int] | None, typer.Option(rich_help_panel=MORE, help="Repeat: 0 or 1 (default: both). Can be repeated.")
     ] = None,
     background: Annotated[
-        list[str] | None, typer.Option(help="Background, one of the six; repeatable. Default all.")
+        list[str] | None, typer.Option(help="Background, one of the six (default: all). Can be repeated.")
     ] = None,
-    breed: Annotated[list[str] | None, typer.Option(help="Breed, one of the four; repeatable. Default all.")] = None,
+    breed: Annotated[
+        list[str] | None, typer.Option(help="Breed, one of the four (default: all). Can be repeated.")
+    ] = None,
     most_tries: Annotated[
         int, typer.Option(rich_help_panel=MORE, help="Stop if fewer than one image in this many is fit.", min=1)
     ] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """Makes images of dogs from texts, as Spawrious did, and keeps those that a captioner calls a dog."""
+    """Generate dog images from prompts, as in Spawrious; keep those that a captioner recognizes as a dog."""
     check_device(asked.device)
     from oochub.process.ranks import Ranks
     from oochub.records.schema import to_json

@@ -24,9 +24,9 @@ def prompt_check(
         shown(only=("device", "dtype")),
     ],
     folder: Annotated[
-        Path | None, typer.Argument(metavar="FOLDER", help="With ANSWERS: the folder that --out wrote.")
+        Path | None, typer.Argument(metavar="FOLDER", help="With ANSWERS: the folder written with --out.")
     ] = None,
-    answers: Annotated[Path | None, typer.Argument(metavar="ANSWERS", help="File that the page saved.")] = None,
+    answers: Annotated[Path | None, typer.Argument(metavar="ANSWERS", help="File saved by the page.")] = None,
     out: Annotated[
         Path | None, typer.Option(callback=writes(PROMPT_CHECK), help="Folder for the images and their page.")
     ] = None,
@@ -36,14 +36,14 @@ def prompt_check(
     images: Annotated[int, typer.Option(help="Number of images.", min=1)] = 100,
     as_json: AsJson = False,
 ) -> None:
-    """Makes 100 images of a prompt for a person to judge; accepts it by their answers, else exits with 3."""
+    """Generate 100 images of a prompt for a person to judge. Exit code 3 if the prompt is rejected."""
     check_device(asked.device)
     if folder is not None and answers is not None and out is None:
         _judge(folder.expanduser(), answers, as_json)
         return
     if folder is not None or out is None:
         raise OochubError(
-            "Give one of two: --out FOLDER to make the images; or that folder and the file that its page saved."
+            "Pass one of two: --out FOLDER to make the images; or that folder and the file that its page saved."
         )
     from oochub.models.acceleration import choose_device
     from oochub.models.captioner import Captioner
@@ -88,7 +88,7 @@ def _judge(folder: Path, answers: Path, as_json: bool) -> None:
 
     if not (folder / LIST).is_file():
         raise OochubError(
-            f"There is no {LIST} in {folder}. Give the folder that `oochub spawrious prompt_check --out` wrote."
+            f"There is no {LIST} in {folder}. Pass the folder that `oochub spawrious prompt_check --out` wrote."
         )
     decisions = read_decisions(answers, allowed=QUESTION.allowed)
     verdict = prompt_verdict(read_tried(folder / LIST), decisions)

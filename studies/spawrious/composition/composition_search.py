@@ -78,8 +78,13 @@ class CompositionSearch:
         for rank, each in enumerate(self.ranked, start=1):
             row: dict[str, Any] = {"rank": rank, "proposed": names.get(id(each), ""), "about": each.composition.about}
             for name in ("in_context", "accuracy", "confirmed"):
-                found: Estimate = getattr(each, name)
-                row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high, f"{name}_n": found.n}
+                estimate: Estimate = getattr(each, name)
+                row |= {
+                    name: estimate.value,
+                    f"{name}_low": estimate.low,
+                    f"{name}_high": estimate.high,
+                    f"{name}_n": estimate.n,
+                }
             rows.append(row)
         return pd.DataFrame(rows)
 
@@ -112,7 +117,7 @@ def composition_search(
     numbers = {folder: torch.arange(n) + n * place for place, folder in enumerate(_FOLDERS)}
     rows = [_select_rows(composition, numbers, n) for composition in compositions]
     measured: list[list[tuple[Estimate, Estimate]]] = []
-    lengths = sorted({len(each["train"]) for each in rows})
+    lengths = sorted({len(row["train"]) for row in rows})
     if len(lengths) > 1:
         raise OochubError(f"Compositions are compared at equally many training rows, got {lengths}. Search each alone.")
     epochs = _count_epochs(rows[0]["train"]) if rows else 0
@@ -125,13 +130,15 @@ def composition_search(
                 heads = _train_heads(half, label, [each["train"] for each in some], seed=first_seed, bar=bar)
                 for head, each in zip(heads, some, strict=True):
                     right = {split: head.logits(half[of]).argmax(1) == label[of] for split, of in each.items()}
-                    hits = {split: wilson(int(found.sum()), len(found)) for split, found in right.items()}
+                    hits = {
+                        split: wilson(int(rows_found.sum()), len(rows_found)) for split, rows_found in right.items()
+                    }
                     measured[-1].append((hits["validation"], hits["test"]))
-    found = [
+    rows_found = [
         SearchedComposition(composition=composition, in_context=inside, accuracy=outside, confirmed=again)
         for composition, (inside, outside), (_, again) in zip(compositions, *measured, strict=True)
     ]
-    ranked = tuple(sorted(found, key=lambda each: -each.accuracy))
+    ranked = tuple(sorted(rows_found, key=lambda each: -each.accuracy))
     return CompositionSearch(ranked=ranked, agreement=_measure_agreement(ranked))
 
 
@@ -213,6 +220,6 @@ def _measure_agreement(ranked: Sequence[SearchedComposition]) -> Estimate:
     if n < _LEAST_CORRELATED or len({*first}) == 1 or len({*second}) == 1:
         reason = f"{n} compositions are too few" if n < _LEAST_CORRELATED else "all are equally hard"
         return Estimate(math.nan, n=n, method=method, reason=reason)
-    found = pearsonr(first, second)
-    interval = found.confidence_interval()
-    return Estimate(float(found.statistic), low=interval.low, high=interval.high, n=n, method=method)
+    correlation = pearsonr(first, second)
+    interval = correlation.confidence_interval()
+    return Estimate(float(correlation.statistic), low=interval.low, high=interval.high, n=n, method=method)

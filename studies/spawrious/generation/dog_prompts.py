@@ -57,9 +57,9 @@ def dog_prompts(breed: str, background: str, *, form: Form = "paper") -> tuple[s
     >>> dog_prompts("corgi", "jungle", form="released")[6][:60]
     '(((one black welsh corgi dog ))) in a jungle, pale sunrise. '
     """
-    for kind, name, known in (("breed", breed, BREEDS), ("background", background, BACKGROUNDS)):
-        if name not in known:
-            raise unknown_name(kind, name, known)
+    for kind, name, allowed in (("breed", breed, BREEDS), ("background", background, BACKGROUNDS)):
+        if name not in allowed:
+            raise unknown_name(kind, name, allowed)
     if form not in get_args(Form):
         raise OochubError(f"form must be 'paper' or 'released', got {form!r}.")
     prompts = []

@@ -113,8 +113,8 @@ def _check_room(folder: Path, plan: GenerationPlan, left: Sequence[Job]) -> None
     wanted, free = len(left) * plan.images_per_prompt * _LARGEST, shutil.disk_usage(place).free
     if wanted > free:
         raise OochubError(
-            f"The images take up to {wanted / 1e6:,.1f} MB, but {place} has {free / 1e6:,.1f} MB left. Make room, "
-            "choose another output folder, or ask for fewer."
+            f"The images take up to {wanted / 1e6:,.1f} MB, but {place} has {free / 1e6:,.1f} MB left. Free disk "
+            "space, choose another output folder, or ask for fewer."
         )
 
 
@@ -122,7 +122,7 @@ def _open_models(plan: GenerationPlan, device: str) -> "tuple[PictureMaker, Capt
     if find_spec("diffusers") is None:
         raise OochubError('Making images needs diffusers, which is not installed. Run: pip install "oochub[images]"')
     for source in (plan.model, plan.captioner):
-        check_source(source, kind="model", hint="Give a folder, or an id of the Hub.")
+        check_source(source, kind="model", hint="Pass a folder, or an id of the Hub.")
     from oochub.models.captioner import Captioner
     from oochub.studies.spawrious.generation.picture_maker import PictureMaker
 

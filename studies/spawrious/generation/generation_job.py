@@ -49,11 +49,11 @@ def make_images(folder: Path, plan: GenerationPlan, job: Job, maker: "PictureMak
         if len(tried) >= plan.most_tries * (_count_accepted(tried) + plan.together):
             raise _explain_too_few(folder, plan, job, tried)
         attempts = range(len(tried), len(tried) + min(plan.batch_size, lacking))
-        made = judged_pictures(plan, job, attempts, maker, captioner)
-        reasons = [each.reason for each in made]
+        attempts_made = judged_pictures(plan, job, attempts, maker, captioner)
+        reasons = [each.reason for each in attempts_made]
         if plan.together > 1 and any(reasons):
             reasons = [reason or IN_BAD_MINIBATCH for reason in reasons]
-        for attempt, each, reason in zip(attempts, made, reasons, strict=True):
+        for attempt, each, reason in zip(attempts, attempts_made, reasons, strict=True):
             number = plan.picture_number(job, _count_accepted(tried))
             file = "" if reason else job.folder.file(number)
             if file:
@@ -90,10 +90,10 @@ def judged_pictures(
 ) -> list[JudgedPicture]:
     """Makes an image for each attempt and judges each alone; they are one batch."""
     seeds = [plan.image_seed(job, attempt) for attempt in attempts]
-    made = maker.pictures(job.prompt, seeds, negative_prompt=plan.negative_prompt, steps=plan.steps_taken)
-    captions = iter(captioner.captions([each.image for each in made if not each.flagged]))
+    images = maker.pictures(job.prompt, seeds, negative_prompt=plan.negative_prompt, steps=plan.steps_taken)
+    captions = iter(captioner.captions([image.image for image in images if not image.flagged]))
     judged = []
-    for seed, each in zip(seeds, made, strict=True):
+    for seed, each in zip(seeds, images, strict=True):
         caption = "" if each.flagged else next(captions)
         reason = reason_to_drop(caption, flagged=each.flagged, form=plan.form)
         judged.append(JudgedPicture(each.image, seed, caption, reason))
@@ -124,7 +124,7 @@ def _explain_too_few(folder: Path, plan: GenerationPlan, job: Job, tried: Sequen
     seen = f" Captions: {'; '.join(map(repr, list(captions)[:_SHOWN]))}." if captions else ""
     return OochubError(
         f"{_count_accepted(tried)} of {len(tried)} images of {job.prompt.partition('. ')[0]!r} are fit ({counts}), "
-        f"and {plan.images_per_prompt} are wanted.{seen} Look at {part_file(folder, job)}; then take another model or "
-        f"captioner, or raise {choose_wording('most_tries', '--most-tries')} ({plan.most_tries}). What is made is "
-        "kept: the same again goes on."
+        f"and {plan.images_per_prompt} are wanted.{seen} Look at {part_file(folder, job)}; then take another model "
+        f"or captioner, or raise {choose_wording('most_tries', '--most-tries')} ({plan.most_tries}). Finished images "
+        "are kept: run the same command again to resume."
     )

@@ -96,15 +96,15 @@ class GenerationPlan:
     def __post_init__(self) -> None:
         if self.form not in get_args(Form):
             raise OochubError(f"form must be 'paper' or 'released', got {self.form!r}.")
-        for kind, names, known in (
+        for kind, names, allowed in (
             ("background", self.backgrounds, tuple(BACKGROUNDS)),
             ("breed", self.breeds, tuple(BREEDS)),
             ("repeat", tuple(map(str, self.repeats)), tuple(map(str, _REPEATS))),
             ("dtype", (self.dtype,), tuple(DTYPES)),
         ):
-            wrong = next((name for name in names if name not in known), None)
+            wrong = next((name for name in names if name not in allowed), None)
             if wrong is not None:
-                raise unknown_name(kind, wrong, known)
+                raise unknown_name(kind, wrong, allowed)
             if not names or len(set(names)) < len(names):
                 raise OochubError(f"Name each {kind} once, and at least one; got {', '.join(names) or 'none'}.")
         least = {"images_per_prompt": 1, "batch_size": 1, "most_tries": 1, "seed": 0, "prompts": 1}

@@ -118,8 +118,8 @@ def used_model(source: str, revision: str | None, readme: Path) -> UsedModel:
         revision: Revision of its weights.
         readme: Its model card, which need not be there.
     """
-    said = _read_license(readme) if readme.is_file() else None
-    return UsedModel(name=_name(source), revision=revision, license=said or _LICENSES.get(source))
+    license_text = _read_license(readme) if readme.is_file() else None
+    return UsedModel(name=_name(source), revision=revision, license=license_text or _LICENSES.get(source))
 
 
 def check_same(before: GenerationRecord, plan: GenerationPlan, folder: Path) -> None:
@@ -165,10 +165,10 @@ def _read_license(readme: Path) -> str | None:
     from huggingface_hub import ModelCard
 
     try:
-        said = ModelCard.load(readme).data.license
+        license_name = ModelCard.load(readme).data.license
     except (ValueError, yaml.YAMLError):  # metadata that cannot be read
         return None
-    return said if isinstance(said, str) else None
+    return license_name if isinstance(license_name, str) else None
 
 
 def _name(source: str) -> str:

@@ -22,7 +22,7 @@ class GenerationSettings(Settings):
     )
     captioner: str = option(
         "nlpconnect/vit-gpt2-image-captioning",
-        help="Captioner that says what an image shows, a folder or Hub id.",
+        help="Captioner that describes each image, a folder or Hub id.",
         panel="Model",
         common=True,
     )
@@ -32,10 +32,10 @@ class GenerationSettings(Settings):
         panel="Model",
     )
     steps: int | None = option(
-        None, help="Number of steps of the scheduler; default the pipeline's own.", panel="Model", least=1
+        None, help="Number of scheduler steps (default: set by the pipeline).", panel="Model", least=1
     )
     unchecked: bool = option(
         False, help="Accept a pipeline that has no safety checker.", panel="Model", flag="--unchecked"
     )
-    batch_size: int = option(4, help="Number of images made at once.", panel="Speed", least=1)
-    seed: int = option(0, help="Random seed, from which that of each image is derived.", panel="Output", least=0)
+    batch_size: int = option(4, help="Number of images generated per batch.", panel="Speed", least=1)
+    seed: int = option(0, help="Random seed; the seed of each image is derived from it.", panel="Output", least=0)

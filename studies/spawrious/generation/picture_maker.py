@@ -119,9 +119,9 @@ class PictureMaker:
         if negative_prompt:
             options["negative_prompt"] = [negative_prompt] * len(seeds)
         generators = [torch.Generator("cpu").manual_seed(seed) for seed in seeds]
-        made = self._pipeline(prompt=[prompt] * len(seeds), generator=generators, **options)
-        flags = getattr(made, "nsfw_content_detected", None) or [False] * len(seeds)
-        return [MadePicture(image, bool(flag)) for image, flag in zip(made.images, flags, strict=True)]
+        output = self._pipeline(prompt=[prompt] * len(seeds), generator=generators, **options)
+        flags = getattr(output, "nsfw_content_detected", None) or [False] * len(seeds)
+        return [MadePicture(image, bool(flag)) for image, flag in zip(output.images, flags, strict=True)]
 
     def _check_whole(self, source: str, pipeline: Any) -> None:
         """Refuses parts that have more weights than their files: the others would be random."""
@@ -132,7 +132,7 @@ class PictureMaker:
                 if stored < wanted:
                     raise OochubError(
                         f"The {name} of {source} has {wanted:,} weights, but its file has {stored:,}: the others "
-                        "would be random. Get the files again."
+                        "would be random. Download the files again."
                     )
 
 

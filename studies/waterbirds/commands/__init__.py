@@ -1,1 +1,1 @@
-"""Waterbirds: make the data from CUB and Places."""
+"""Waterbirds: construct the data from CUB and Places365."""

@@ -1,1 +1,1 @@
-"""WILDS: score prediction files, make Tables 1 and 2 of the paper."""
+"""WILDS: score prediction files and reproduce Tables 1 and 2 of the paper."""

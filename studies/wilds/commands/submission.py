@@ -14,17 +14,17 @@ def submission(
     raw: Annotated[DataSettings, shown(only=("data_dir",))],
     source: Annotated[
         list[Path],
-        typer.Argument(metavar="FOLDER|PREDS.parquet", help="A folder of WILDS' prediction files, or predictions."),
+        typer.Argument(metavar="FOLDER|PREDS.parquet", help="Folder of WILDS prediction files, or predictions."),
     ],
     out: Annotated[
         Path, typer.Option(callback=writes(SUBMISSION), help="Folder for scores and reports, or for prediction files.")
     ],
     replicate: Annotated[
-        str, typer.Option(help="Seed in the names of the files that are written; a fold has its own.")
+        str, typer.Option(help="Seed in the names of the written files; each fold has its own.")
     ] = "seed:0",
     as_json: AsJson = False,
 ) -> None:
-    """Scores WILDS' prediction files, over splits and replicates; of predictions writes such files."""
+    """Score WILDS prediction files over splits and replicates, or write such files from predictions."""
     from oochub.prediction.predictions import Predictions
     from oochub.studies.wilds.submission_scores import submission_scores
     from oochub.studies.wilds.write_submission import write_submission

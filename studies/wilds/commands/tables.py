@@ -11,19 +11,26 @@ from oochub.storage.artifacts import CSV, LATEX, MARKDOWN, PAGE, FileKind
 
 
 def tables(
-    sources: Annotated[list[Path], typer.Argument(help="Reports for wilds, or folders of them, such as a sweep's.")],
+    sources: Annotated[
+        list[Path], typer.Argument(help="WILDS reports, or folders of reports, such as the output of a sweep.")
+    ],
     html: Annotated[
-        Path | None, typer.Option(callback=writes(PAGE), help="Write the self-contained page here.")
+        Path | None, typer.Option(callback=writes(PAGE), help="Write a self-contained HTML page to this file.")
     ] = None,
-    markdown: Annotated[Path | None, typer.Option(callback=writes(MARKDOWN), help="Write both tables here.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(callback=writes(MARKDOWN), help="Write both tables to this Markdown file.")
+    ] = None,
     latex: Annotated[Path | None, typer.Option(callback=writes(LATEX), help="Write LaTeX tables here.")] = None,
     csv: Annotated[Path | None, typer.Option(callback=writes(CSV), help="Write every number here.")] = None,
     partial: Annotated[
-        bool, typer.Option("--partial", help="Use this many replicates, fewer than the paper's; the tables say so.")
+        bool,
+        typer.Option(
+            "--partial", help="Allow this many replicates, fewer than in the paper; the tables state the number."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Makes Tables 1 and 2 of WILDS from reports, beside the paper's numbers."""
+    """Reproduce Tables 1 and 2 of WILDS from reports, next to the paper's numbers."""
     import pandas as pd
 
     from oochub.comparison.compare import compare_files
@@ -40,7 +47,7 @@ def tables(
         raise OochubError(
             "The tables are made from reports, got predictions. `oochub evaluate` makes a report from them."
         )
-    reports = [each if isinstance(each, Report) else Report.load(each) for each in given.reports]
+    reports = [report if isinstance(report, Report) else Report.load(report) for report in given.reports]
     tables = result_tables(reports, partial=partial)
     document = Document(blocks=tables)
     numbers = pd.DataFrame([record for block in tables if block.table for record in block.table.records])

@@ -1,4 +1,4 @@
-"""What captions of an image say: NOOCH's gist of a scene for any images, and the words that go with a class.
+"""Contexts from image captions: NOOCH's gist criterion for any images, and words associated with a class.
 
 A captioner says several things of each image. The gist criterion then goes as in NOOCH: the mean embedding of a
 image's captions is compared with that of the rows to choose on that show a class; a row of the class that is less
@@ -154,8 +154,8 @@ class Captions(ContextWay):
         chosen = chosen_on & said
         if not chosen.any():
             raise OochubError(
-                f"None of the {int(chosen_on.sum())} images to choose on has a caption, so nothing says what is "
-                "usual. Give more images, or another captioner."
+                f"None of the {int(chosen_on.sum())} images to choose on has a caption, so usual words cannot be "
+                "counted. Use more images, or another captioner."
             )
         gists = self._compute_gists(captions, said, label, classes, chosen)
         words = _find_caption_words(

@@ -1,4 +1,4 @@
-"""Groups of images that look alike beyond their class: k-means on what a model sees, where it differs within classes.
+"""Clusters of images that look alike regardless of class: k-means on model features that vary within classes.
 
 What makes a class is much of what a model sees, and no context. It is the same in all images of the class, and a
 context is not: clusters are looked for along the directions in which images of one class differ, the principal
@@ -103,7 +103,7 @@ class Clusters(ModelWay):
         most = min(_MOST, int(chosen_on.sum()) // 2) if self._k is None else self._k
         if chosen_on.sum() < 4 or most > chosen_on.sum() // 2:
             raise OochubError(
-                f"{most} clusters need at least two images each to choose on, got {int(chosen_on.sum())}. Give more "
+                f"{most} clusters need at least two images each to choose on, got {int(chosen_on.sum())}. Use more "
                 "images, or fewer clusters."
             )
         is_own = bool(classes) and set(classes) <= set(getattr(self._source.config, "id2label", {}).values())

@@ -1,4 +1,4 @@
-"""What needs no model: brightness, contrast, sharpness, color, size, shape, borders, JPEG quality, hour and camera.
+"""Image properties without a model: brightness, contrast, sharpness, color, size, shape, borders, JPEG, time, camera.
 
 Numbers become two contexts each, the lowest and the highest third of the rows on which is chosen ("dark", "bright");
 what is equal in all images becomes none. Hue becomes six, of images with some color. Hour and camera are read from
@@ -112,7 +112,7 @@ class Properties(ContextWay):
         if chosen_on.sum() < len(_HUES):
             raise OochubError(
                 f"The thirds of a property need at least {len(_HUES)} images to be chosen on, got "
-                f"{int(chosen_on.sum())}. Give more images."
+                f"{int(chosen_on.sum())}. Use more images."
             )
         found: dict[str, tuple[str, NDArray[np.bool_]]] = {}
         thresholds: dict[str, list[float]] = {}

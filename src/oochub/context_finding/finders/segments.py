@@ -1,4 +1,4 @@
-"""What surrounds the thing by a semantic segmenter: NOOCH's co-occurrence for any images.
+"""Surroundings of the object from semantic segmentation: NOOCH's co-occurrence criterion for any images.
 
 The segmenter says what each class of its label set takes of an image. A class is a context of the data's class Y where
 it takes alpha of the image more than Y itself, on average over the rows of Y that may be looked at; an image has the
@@ -129,7 +129,7 @@ class Segments(ModelWay):
     ) -> NamedContexts:
         """See `ContextWay.name`."""
         if not chosen_on.any():
-            raise OochubError("There are no images to choose contexts on. Give more images.")
+            raise OochubError("There are no images to choose contexts on. Use more images.")
         self.check(classes)
         column = join_chunks(measures.column("areas"))
         areas = column.flatten().to_numpy().reshape(len(column), len(self._names))

@@ -85,7 +85,7 @@ class ZeroShot(ModelWay):
         beside = () if neutral is None else read_templates(neutral, what="neutral")
         if named := [text for text in beside if "{}" in text]:
             raise OochubError(
-                f"Neutral texts must not name a thing, got {named[0]!r}. Give one without {{}}: {_NEUTRAL!r}."
+                f"Neutral texts must not name a thing, got {named[0]!r}. Pass one without {{}}: {_NEUTRAL!r}."
             )
         self._threshold, self._has_neutral = threshold, bool(beside)
         self._texts = [*write_prompts(self._names, used), *([beside] if beside else [])]
@@ -151,7 +151,7 @@ def _check_names(names: Sequence[str] | str) -> tuple[str, ...]:
     for number, name in enumerate(given):
         if twice := [other for other in given[:number] if list_class_words(other) & list_class_words(name)]:
             raise OochubError(
-                f"The names of contexts contain {twice[0]!r} and {name!r}, which are the same. Leave one out."
+                f"The names of contexts contain {twice[0]!r} and {name!r}, which are the same. Remove one."
             )
     return tuple(given)
 

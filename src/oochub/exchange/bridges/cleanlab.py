@@ -80,19 +80,19 @@ class Cleanlab(Bridge):
 
     def write(self, predictions: "Predictions", draft: Path, images: Iterator[RowImage | None]) -> None:
         """See `Bridge.write`."""
-        known = np.flatnonzero(predictions.output.known(predictions.label))
-        if not len(known):
+        labeled_rows = np.flatnonzero(predictions.output.known(predictions.label))
+        if not len(labeled_rows):
             raise OochubError("No row has a label that cleanlab could judge. Export predictions of labeled rows.")
         arrays = {
-            "labels": predictions.label[known],
-            "pred_probs": predictions.probability[known],
-            "example_id": predictions.column("example_id")[known].astype(str),
-            "split": predictions.column("split")[known].astype(str),
+            "labels": predictions.label[labeled_rows],
+            "pred_probs": predictions.probability[labeled_rows],
+            "example_id": predictions.column("example_id")[labeled_rows].astype(str),
+            "split": predictions.column("split")[labeled_rows].astype(str),
             "class_names": np.array(predictions.class_names, str),
             "written_by_oochub": np.array(True),
         }
         if predictions.features is not None:
-            arrays["features"] = predictions.features[known]
+            arrays["features"] = predictions.features[labeled_rows]
         with draft.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **arrays)
 

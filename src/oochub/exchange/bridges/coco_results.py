@@ -54,7 +54,7 @@ class CocoResults(Bridge):
                 raise OochubError(f"{path}: entry {number + 1} of {len(entries):,} {fault}. Write the results again.")
         boxes = np.array([entry["bbox"] for entry in entries], np.float64).reshape(-1, 4)
         boxes[:, 2:] += boxes[:, :2]
-        found = Detections(
+        detections = Detections(
             name=path.name,
             images=[str(entry["image_id"]) for entry in entries],
             places=[f"entry {number + 1}" for number in range(len(entries))],
@@ -62,8 +62,8 @@ class CocoResults(Bridge):
             boxes=boxes,
             scores=np.array([entry["score"] for entry in entries], np.float64),
         )
-        found.check(path)
-        return BridgedAnswers(found.to_table())
+        detections.check(path)
+        return BridgedAnswers(detections.to_table())
 
     def fit(self, answers: BridgedAnswers, data: "Mapping[str, datasets.Dataset]") -> BridgedAnswers:
         """See `Bridge.fit` and `Detections.fit`."""
@@ -71,8 +71,8 @@ class CocoResults(Bridge):
 
     def write(self, predictions: "Predictions", draft: Path, images: Iterator[RowImage | None]) -> None:
         """See `Bridge.write`: ids of digits as whole numbers, as COCO has them; an image without a box is not there."""
-        known = read_box_classes(predictions.metadata.benchmark, predictions.metadata.config)
-        numbers = [known.get(name, place) for place, name in enumerate(predictions.class_names)]
+        box_classes = read_box_classes(predictions.metadata.benchmark, predictions.metadata.config)
+        numbers = [box_classes.get(name, place) for place, name in enumerate(predictions.class_names)]
         columns = [predictions.rows.column(name).to_pylist() for name in ("example_id", "detected_boxes", "scores")]
         with draft.open("w", encoding="utf-8") as file:
             file.write("[")

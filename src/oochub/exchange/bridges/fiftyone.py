@@ -74,7 +74,7 @@ class FiftyOne(Bridge):
         if not isinstance(samples, list) or not all(isinstance(sample, dict) for sample in samples):
             raise OochubError(f"{samples_file} has no list of samples. Export the dataset again.")
         if not samples:
-            raise OochubError(f"{samples_file} holds no samples. Export some.")
+            raise OochubError(f"{samples_file} contains no samples. Export some.")
         told = _read_metadata(metadata_file[0]) if metadata_file else {}
         field = _find_field(samples, samples_file, model)
         ids = [_read_id(sample, number, samples_file) for number, sample in enumerate(samples)]
@@ -109,30 +109,30 @@ class FiftyOne(Bridge):
 
 def _find_field(samples: Sequence[_Document], file: Path, model: str | None) -> str:
     """The field with the answers."""
-    found = {
+    fields = {
         name
         for sample in samples
         for name, value in sample.items()
         if name != _TRUTH and isinstance(value, dict) and value.get("_cls") == "Classification"
     }
-    if model in found:
+    if model in fields:
         return str(model)
-    named = [name for name in _ANSWER if name in found] or (sorted(found) if len(found) == 1 else [])
+    named = [name for name in _ANSWER if name in fields] or (sorted(fields) if len(fields) == 1 else [])
     if named:
         return named[0]
-    if not found:
+    if not fields:
         raise OochubError(
             f"{file} has no answers: no sample has a field of the type Classification besides {_TRUTH}. Export the "
             "dataset with the field that holds the model's answers."
         )
-    raise unknown_name("field of answers", str(model), sorted(found), "Name one with --model-name.")
+    raise unknown_name("field of answers", str(model), sorted(fields), "Choose one with --model-name.")
 
 
 def _read_id(sample: _Document, number: int, file: Path) -> str:
     """The id of a row, else the stem of its image's name."""
-    given, path = sample.get("example_id"), sample.get("filepath")
-    if isinstance(given, str | int) and not isinstance(given, bool):
-        return str(given)
+    example_id, path = sample.get("example_id"), sample.get("filepath")
+    if isinstance(example_id, str | int) and not isinstance(example_id, bool):
+        return str(example_id)
     if not isinstance(path, str) or not PurePosixPath(path.replace("\\", "/")).stem:
         raise OochubError(f"Sample {number} of {file} has neither example_id nor filepath. Export the dataset again.")
     return PurePosixPath(path.replace("\\", "/")).stem
@@ -143,7 +143,7 @@ def _read_label(sample: _Document, field: str, file: Path) -> _Document:
     value = sample.get(field)
     label = value.get("label") if isinstance(value, dict) else None
     if not isinstance(value, dict | None) or not isinstance(label, str | None):
-        raise OochubError(f"The field {field} of a sample of {file} is no Classification. Export the dataset again.")
+        raise OochubError(f"The field {field} of a sample of {file} is not a Classification. Export the dataset again.")
     return value or {}
 
 
@@ -248,10 +248,10 @@ def _iterate_samples(predictions: "Predictions", columns: Mapping[str, str]) -> 
             row = start + place
             key = (values["split"][row], values["example_id"][row])
             truth = {"label": names[int(label[row])] if label[row] >= 0 else None}
-            said: dict[str, object] = {"label": names[int(answer[row])] if answer[row] >= 0 else None}
+            answer_fields: dict[str, object] = {"label": names[int(answer[row])] if answer[row] >= 0 else None}
             if confidence is not None:
-                said["confidence"] = float(confidence[row])
-                said["logits"] = _pack_logits(np.asarray(block["logits"][place], np.float32))
+                answer_fields["confidence"] = float(confidence[row])
+                answer_fields["logits"] = _pack_logits(np.asarray(block["logits"][place], np.float32))
             yield {
                 "_id": _make_object_id("sample", *key),
                 "filepath": "",
@@ -261,7 +261,12 @@ def _iterate_samples(predictions: "Predictions", columns: Mapping[str, str]) -> 
                 "_rand": int(_make_object_id("order", *key)["$oid"][:12], 16) / 16**12,
                 **{name: _convert_value(values[name][row]) for name in columns},
                 _TRUTH: {"_id": _make_object_id("truth", *key), "_cls": "Classification", "tags": [], **truth},
-                _ANSWER[0]: {"_id": _make_object_id("answer", *key), "_cls": "Classification", "tags": [], **said},
+                _ANSWER[0]: {
+                    "_id": _make_object_id("answer", *key),
+                    "_cls": "Classification",
+                    "tags": [],
+                    **answer_fields,
+                },
                 "correct": bool(label[row] >= 0 and label[row] == answer[row]),
                 **({} if losses is None else {"loss": _convert_value(float(losses[row]))}),
             }
@@ -305,12 +310,12 @@ def _describe(predictions: "Predictions", columns: Mapping[str, str]) -> dict[st
             for name in (_TRUTH, _ANSWER[0])
         ),
     ]
-    known = predictions.metadata
+    metadata = predictions.metadata
     return {
         "version": _VERSION,
         "media_type": "image",
         "sample_fields": fields,
-        "info": {"benchmark": known.benchmark, "config": known.config, "model": known.model.id},
+        "info": {"benchmark": metadata.benchmark, "config": metadata.config, "model": metadata.model.id},
         "default_classes": predictions.class_names,
         "tags": [],
     }

@@ -59,7 +59,7 @@ def _iterate_members(path: Path, *, prefix: str = "", suffix: str = "") -> Itera
             for each in wanted:
                 yield each.filename, _read_member(archive, raw, each)
     except _FAULTS as error:
-        raise OochubError(f"{path} is no complete ZIP archive: {error}. Write or fetch it again.") from error
+        raise OochubError(f"{path} is not a complete ZIP archive: {error}. Write or download it again.") from error
 
 
 def _read_member(archive: ZipFile, raw: BinaryIO, member: ZipInfo) -> bytes:
@@ -142,12 +142,12 @@ class _Sample:
 
     def __init__(self, content: object, place: str) -> None:
         if not isinstance(content, dict):
-            raise OochubError(f"{place} is no sample of a log of inspect_ai. Write the log again.")
+            raise OochubError(f"{place} is not a sample of a log of inspect_ai. Write the log again.")
         name, epoch = content.get("id"), content.get("epoch")
         if not isinstance(name, str | int) or isinstance(name, bool) or not isinstance(epoch, int):
             raise OochubError(f"{place} has no id and epoch. Write the log again.")
         choices, target = content.get("choices"), content.get("target")
-        is_listed = isinstance(choices, list) and all(isinstance(each, str) for each in choices)
+        is_listed = isinstance(choices, list) and all(isinstance(choice, str) for choice in choices)
         if choices is not None and not is_listed:
             raise OochubError(f"The choices of {place} are no list of texts. Write the log again.")
         if isinstance(target, list) and len(target) == 1:

@@ -70,26 +70,28 @@ def _are_losses(scored: list[list[float]], path: Path) -> bool:
 def _read_row(content: object, path: Path, number: int) -> tuple[WrittenRow, list[float]]:
     """A row, and the numbers of its choices; none where it has a written answer."""
     if not isinstance(content, dict):
-        raise OochubError(f"Line {number} of {path} is no sample. Write the samples again.")
-    name, target, said = content.get("doc_id"), content.get("target"), content.get("filtered_resps")
+        raise OochubError(f"Line {number} of {path} is not a sample. Write the samples again.")
+    name, target, answers = content.get("doc_id"), content.get("target"), content.get("filtered_resps")
     if not isinstance(name, str | int) or isinstance(name, bool):
         raise OochubError(f"Line {number} of {path} has no doc_id. Write the samples again.")
-    while isinstance(said, list) and len(said) == 1:
-        said = said[0]
-    if not isinstance(said, str | list | None):
-        raise OochubError(f"filtered_resps in line {number} of {path} is {said!r:.60}, not an answer. Write it again.")
+    while isinstance(answers, list) and len(answers) == 1:
+        answers = answers[0]
+    if not isinstance(answers, str | list | None):
+        raise OochubError(
+            f"filtered_resps in line {number} of {path} is {answers!r:.60}, not an answer. Write it again."
+        )
     truth = str(target) if isinstance(target, str | int) and not isinstance(target, bool) else None
     score = next((content[name] for name in _SCORES if name in content), None)
     right = bool(score) if isinstance(score, int | float) and score in (0, 1) else None
-    numbers = _read_numbers(said, path, number) if isinstance(said, list) else []
-    answer = said if isinstance(said, str) else None
+    numbers = _read_numbers(answers, path, number) if isinstance(answers, list) else []
+    answer = answers if isinstance(answers, str) else None
     return WrittenRow(id=name, answer=answer, target=truth, right=right), numbers
 
 
 def _read_numbers(pairs: list[object], path: Path, number: int) -> list[float]:
     """The number of each choice."""
     firsts = [pair[0] if isinstance(pair, list) and pair else pair for pair in pairs]
-    numbers = [_read_number(each) for each in firsts]
+    numbers = [_read_number(first) for first in firsts]
     if not numbers or not all(map(math.isfinite, numbers)):
         raise OochubError(
             f"filtered_resps in line {number} of {path} are neither one text nor the losses of choices. Score one "

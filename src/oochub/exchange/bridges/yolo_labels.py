@@ -63,7 +63,7 @@ class YoloLabels(Bridge):
                     places.append(f"{file.name}, line {number}")
         table = np.array(numbers, np.float64).reshape(-1, 6)
         half = table[:, 3:5] / 2
-        found = Detections(
+        detections = Detections(
             name=path.name,
             images=images,
             places=places,
@@ -73,8 +73,8 @@ class YoloLabels(Bridge):
             are_fractions=True,
             class_names=None if named is None else tuple(line.strip() for line in read_lines(named) if line.strip()),
         )
-        found.check(path)
-        return BridgedAnswers(found.to_table())
+        detections.check(path)
+        return BridgedAnswers(detections.to_table())
 
     def fit(self, answers: BridgedAnswers, data: "Mapping[str, datasets.Dataset]") -> BridgedAnswers:
         """See `Bridge.fit` and `Detections.fit`."""
@@ -86,8 +86,8 @@ class YoloLabels(Bridge):
         missing = [name for name in _SIZE if name not in predictions.column_names]
         if missing:
             raise OochubError(
-                f"{self.title} are fractions of images, but the predictions do not say how large these are: they have "
-                f"no column {' and '.join(missing)}. Predict data with the columns width and height, in pixels."
+                f"{self.title} are fractions of images, but the predictions have no image sizes: they have no column "
+                f"{' and '.join(missing)}. Predict data with the columns width and height, in pixels."
             )
         names = predictions.rows.column("example_id").to_pylist()
         strange = [name for name in names if not name or {"", ".", ".."} & {*name.split("/")} or "\0" in name]
@@ -132,8 +132,8 @@ def _list_labels(path: Path) -> list[Path]:
     files = sorted(file for file in place.rglob("*.txt") if file.name != _NAMES_FILE)
     if not files or len(files) > _MOST_FILES:
         raise OochubError(
-            f"{place} holds {len(files):,} label files IMAGE.txt, of which 1 to {_MOST_FILES:,} are read. Give the "
-            "folder of YOLO's labels."
+            f"{place} contains {len(files):,} label files IMAGE.txt, of which 1 to {_MOST_FILES:,} are read. Pass "
+            "the folder of YOLO's labels."
         )
     return files
 

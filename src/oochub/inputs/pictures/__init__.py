@@ -307,7 +307,7 @@ class Pictures(Input):
 
     def _describe_training(self) -> Preprocessing:
         if self._fused is None:
-            raise OochubError('preprocessing="processor" is for prediction alone. Train with "fused".')
+            raise OochubError('preprocessing="processor" is only for prediction. Train with "fused".')
         return self._fused
 
     def _run_processor(

@@ -143,9 +143,9 @@ class _BoundedEnvironment(ImmutableSandboxedEnvironment):
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
         """Applies an operator to what is not too large, if that cannot make anything that is."""
         _check_operator(operator, left, right)
-        made = super().call_binop(context, operator, left, right)
-        _check_size(made)
-        return made
+        value = super().call_binop(context, operator, left, right)
+        _check_size(value)
+        return value
 
     def call(self, context: Context, function: object, /, *args: object, **named: object) -> object:
         """Calls a function with numbers and texts that are not too large."""
@@ -181,7 +181,7 @@ def _check_arguments(function: object, args: tuple[object, ...], named: Mapping[
             _check_widths(value, args)
     texts = [len(each) for each in values if isinstance(each, str | bytes | list | tuple | range)]
     if getattr(function, "__name__", "") in _MULTIPLYING and texts:
-        _check_size(math.prod(max(each, 1) for each in texts))
+        _check_size(math.prod(max(text, 1) for text in texts))
 
 
 def _check_widths(form: str, values: object) -> None:
@@ -278,16 +278,18 @@ class ChatProcessor:
         import torch
 
         try:
-            made = self.processor(images=image, text=text, return_tensors="pt")
-            if "image_grid_thw" in made and "mm_token_type_ids" not in made:  # needed, yet not given by every processor
-                kinds = self.processor.create_mm_token_type_ids(made["input_ids"].tolist())
-                made["mm_token_type_ids"] = torch.tensor(kinds)
+            batch = self.processor(images=image, text=text, return_tensors="pt")
+            if (
+                "image_grid_thw" in batch and "mm_token_type_ids" not in batch
+            ):  # needed, yet not given by every processor
+                kinds = self.processor.create_mm_token_type_ids(batch["input_ids"].tolist())
+                batch["mm_token_type_ids"] = torch.tensor(kinds)
         except (ValueError, TypeError, KeyError, IndexError, ImportError) as error:
             raise OochubError(
                 f"The processor of the model cannot read an image with the prompt {text[:100]!r}: "
                 f"{' '.join(str(error).split())[:300].rstrip('.')}. Check its chat template and its image token."
             ) from error
-        tensors = {k: v for k, v in made.items() if isinstance(v, torch.Tensor) and k not in _NOT_INPUTS}
+        tensors = {k: v for k, v in batch.items() if isinstance(v, torch.Tensor) and k not in _NOT_INPUTS}
         return {k: v.float() if v.is_floating_point() else v for k, v in tensors.items()}
 
     def check_reads_prompt(self) -> None:
@@ -314,16 +316,16 @@ class ChatProcessor:
 
         image, level = Image.new("RGB", (32, 32)), logging.get_verbosity()
         logging.set_verbosity_error()  # it advises to write the token
-        made = []
+        tokens = []
         try:
             for text in ("a", f"{token}a"):
                 try:
-                    made.append(np.asarray(self.processor(images=image, text=text)["input_ids"]).tolist())
+                    tokens.append(np.asarray(self.processor(images=image, text=text)["input_ids"]).tolist())
                 except (ValueError, TypeError, KeyError, IndexError):
-                    made.append(None)
+                    tokens.append(None)
         finally:
             logging.set_verbosity(level)
-        plain, explicit = made
+        plain, explicit = tokens
         return token if explicit is not None and plain in (None, explicit) else ""
 
     def to_json_string(self) -> str:

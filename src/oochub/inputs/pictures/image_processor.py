@@ -78,9 +78,9 @@ class FloatProcessor:
     @classmethod
     def of(cls, content: Mapping[str, object]) -> Self:
         """The processor of what a preprocessor_config.json says."""
-        given = {name: content[name] for name in cls.__dataclass_fields__ if content.get(name) is not None}
+        fields = {name: content[name] for name in cls.__dataclass_fields__ if content.get(name) is not None}
         make: Callable[..., Self] = cls
-        return make(**given)
+        return make(**fields)
 
     def __call__(self, picture: Image.Image, *, return_tensors: str = "pt") -> "dict[str, torch.Tensor]":
         """The tensor of one RGB image as `pixel_values` float32 (1, 3, h, w)."""
@@ -95,7 +95,7 @@ class FloatProcessor:
             height, width = self.crop_size["height"], self.crop_size["width"]
             top, left = (pixels.shape[2] - height) // 2, (pixels.shape[3] - width) // 2
             if top < 0 or left < 0:
-                raise OochubError(f"crop_size {height} x {width} is larger than the resized image. Correct it.")
+                raise OochubError(f"crop_size {height} x {width} is larger than the resized image. Fix it.")
             pixels = pixels[:, :, top : top + height, left : left + width]
         pixels = pixels.float()
         if self.do_normalize:
@@ -242,7 +242,7 @@ def _has_number(processor: Any, name: str) -> bool:
 def _read_numbers(value: Any, *, above: float = -math.inf) -> bool:
     values = value if isinstance(value, list | tuple) else [value]
     numbers = [each for each in values if isinstance(each, int | float) and not isinstance(each, bool)]
-    return bool(values) and len(numbers) == len(values) and all(above < each < math.inf for each in numbers)
+    return bool(values) and len(numbers) == len(values) and all(above < number < math.inf for number in numbers)
 
 
 def _raise_wrong_value(name: str, allowed: str, value: Any) -> OochubError:
@@ -281,21 +281,22 @@ class ImageTransform:
         """
         import torch
 
-        made = self.function(picture)
-        made = torch.from_numpy(made) if isinstance(made, np.ndarray) else made
-        if not isinstance(made, torch.Tensor):
-            raise OochubError(f"transform must return one tensor (c, h, w), but it returned a {type(made).__name__}.")
-        if made.ndim != 3:
+        tensor = self.function(picture)
+        tensor = torch.from_numpy(tensor) if isinstance(tensor, np.ndarray) else tensor
+        if not isinstance(tensor, torch.Tensor):
+            raise OochubError(f"transform must return one tensor (c, h, w), but it returned a {type(tensor).__name__}.")
+        if tensor.ndim != 3:
             raise OochubError(
-                f"transform must return a tensor (c, h, w) of one image, but it returned the shape {tuple(made.shape)}."
+                "transform must return a tensor (c, h, w) of one image, but it returned the shape "
+                f"{tuple(tensor.shape)}."
             )
-        if not made.is_floating_point():
-            dtype = str(made.dtype).removeprefix("torch.")
+        if not tensor.is_floating_point():
+            dtype = str(tensor.dtype).removeprefix("torch.")
             raise OochubError(
                 f"transform must return floating-point numbers, but it returned {dtype}. Scale them as in training, "
                 "for example tensor / 255."
             )
-        return {"pixel_values": made.detach().float().unsqueeze(0)}
+        return {"pixel_values": tensor.detach().float().unsqueeze(0)}
 
     def to_json_string(self) -> str:
         """What the inputs depend on: a digest of the function; null if it cannot be known."""

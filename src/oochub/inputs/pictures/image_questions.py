@@ -48,8 +48,7 @@ class ImageQuestions(Pictures):
     def __init__(self, processor: Any, *, preprocessing: str = "auto") -> None:
         if preprocessing == "fused":
             raise OochubError(
-                'preprocessing="fused" cannot stand in for the processor of a model that answers in words. Leave it '
-                "out."
+                'preprocessing="fused" cannot stand in for the processor of a model that answers in words. Remove it.'
             )
         is_given = not isinstance(processor, ChatProcessor)
         self.processor = ChatProcessor(processor) if is_given else processor
@@ -100,9 +99,9 @@ class ImageQuestions(Pictures):
 
         prompt, answers = self.ask(row or {})
         text = self.processor.render(prompt)
-        made: dict[str, torch.Tensor] = self.processor(picture, text)
+        tensors: dict[str, torch.Tensor] = self.processor(picture, text)
         if self.with_blank:
             blank = self.processor(Image.new("RGB", picture.size, _GRAY), text)
-            made |= {f"blank_{name}": values for name, values in blank.items()}
+            tensors |= {f"blank_{name}": values for name, values in blank.items()}
         lengths = torch.tensor([[float(len(answer)) for answer in answers]])
-        return {**made, "answer_ids": self.encode_answers(answers).unsqueeze(0), "answer_lengths": lengths}
+        return {**tensors, "answer_ids": self.encode_answers(answers).unsqueeze(0), "answer_lengths": lengths}

@@ -130,7 +130,7 @@ def _map_task(
     """The columns of its rows but the images, and what was made of these, or the error of each."""
     first, read = task
     columns = read()
-    pictures, made, digests = columns.pop("image"), [], []
+    pictures, results, digests = columns.pop("image"), [], []
     names = columns.get("example_id", range(first, first + len(pictures)))
     for place, (name, picture) in enumerate(zip(names, pictures, strict=True)):
         where = describe_picture_place(of, name, picture)
@@ -139,11 +139,11 @@ def _map_task(
         try:
             content = read_picture_bytes(picture, where)
             digest = hashlib.sha256(content).hexdigest()[:_DIGITS] if is_digested else None
-            made.append(make(content, where, *([row] if beside else [])))
+            results.append(make(content, where, *([row] if beside else [])))
         except OochubError as error:
-            made.append(error)
+            results.append(error)
         digests.append(digest)
-    return columns | ({IMAGE_DIGEST: digests} if is_digested else {}), made
+    return columns | ({IMAGE_DIGEST: digests} if is_digested else {}), results
 
 
 def _run_in_order(
@@ -246,7 +246,7 @@ def read_batches(
     """
     import torch
 
-    made = map_images(
+    arrays = map_images(
         dataset,
         preprocessing.pixels,
         batch_size=batch_size,
@@ -254,7 +254,7 @@ def read_batches(
         broken=broken,
         is_digested=is_digested,
     )
-    for batch in made:
+    for batch in arrays:
         yield PictureBatch(torch.from_numpy(np.stack(batch.made)), np.asarray(batch.rows, np.int64), batch.columns)
 
 

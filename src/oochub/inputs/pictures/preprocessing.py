@@ -93,7 +93,7 @@ class Preprocessing:
         from transformers.image_processing_backends import PilBackend, TorchvisionBackend
 
         if not isinstance(processor, PilBackend | TorchvisionBackend):
-            raise OochubError(f"{type(processor).__name__} is no image processor that we know. {_USE_PROCESSOR}")
+            raise OochubError(f"{type(processor).__name__} is not an image processor that we know. {_USE_PROCESSOR}")
         name = type(processor).__name__.removesuffix("Pil").removesuffix("Fast").removesuffix("ImageProcessor")
         resize, crop = _read_geometry(name, processor)
         own = (processor.image_mean, processor.image_std) if processor.do_normalize else (0.0, 1.0)
@@ -322,7 +322,7 @@ def _explain_damage(where: str) -> Iterator[None]:
         raise
     except (OSError, EOFError, SyntaxError, ValueError, struct.error, Image.DecompressionBombError) as error:
         raise OochubError(
-            f"{where}: the image cannot be read ({error}). Fetch the file again; a cut-off image is never used."
+            f"{where}: cannot read the image ({error}). Replace the file; truncated images are never used."
         ) from error
 
 
@@ -428,7 +428,7 @@ def check_fused(
 def _read_first_pictures(part: Any) -> Iterator[tuple[bytes, Image.Image]]:
     """Files and images of the first rows that can be read; one of each shape comes before a second of the same."""
     shapes: dict[tuple[int, int], int] = {}
-    found: list[tuple[int, bytes]] = []
+    contents: list[tuple[int, bytes]] = []
     for row in islice(keep_encoded(part.select_columns(["image"])), _LOOKED_AT):
         try:
             content = read_picture_bytes(row["image"], "")
@@ -436,8 +436,8 @@ def _read_first_pictures(part: Any) -> Iterator[tuple[bytes, Image.Image]]:
         except OochubError:
             continue
         shapes[shape] = shapes.get(shape, 0) + 1
-        found.append((shapes[shape], content))
-    for _, content in sorted(found, key=lambda each: each[0]):
+        contents.append((shapes[shape], content))
+    for _, content in sorted(contents, key=lambda each: each[0]):
         try:
             yield content, decode(content, "")
         except OochubError:

@@ -24,7 +24,7 @@ def read_picture_bytes(picture: Mapping[str, Any] | None, where: str) -> bytes:
     b'abc'
     """
     if picture is None or (picture["bytes"] is None and not picture["path"]):
-        raise OochubError(f"{where}: there is no image. Drop the row or build the data again.")
+        raise OochubError(f"{where}: image missing. Remove the row or rebuild the dataset.")
     if picture["bytes"] is not None:
         return bytes(picture["bytes"])
     member = TarMember.of(picture["path"])
@@ -84,6 +84,6 @@ def keep_encoded(dataset: Any) -> Any:
 
     if "image" not in (dataset.column_names or []):
         raise OochubError(
-            f"The data set has no column 'image', only {dataset.column_names}. Rename the column of images."
+            f"The dataset has no column 'image', only {dataset.column_names}. Rename the column of images."
         )
     return dataset.with_format(None).cast_column("image", ImageFeature(decode=False))

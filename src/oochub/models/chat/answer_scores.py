@@ -62,8 +62,8 @@ class AnswerScores(nn.Module):  # type: ignore[misc]
         scores = torch.stack([self._score_row(row) for row in list_rows(inputs)])
         if not scores.isfinite().all():
             raise OochubError(
-                "The model gives log-likelihoods that are not finite numbers: its weights are damaged, or the dtype "
-                "has too few bits. Get the model again, or use float32."
+                "The model gives log-likelihoods that are not finite numbers: its weights are corrupted, or the "
+                "dtype has too few bits. Download the model again, or use float32."
             )
         if self._says_best:
             scores = scores.argmax(1, keepdim=True).to(scores.dtype)

@@ -69,7 +69,7 @@ class Questions:
             if not 2 <= len(names) <= _MOST_OPTIONS:
                 raise OochubError(
                     f"The row {row.get('example_id')} has {len(names)} options; a letter stands for 2 to "
-                    f"{_MOST_OPTIONS}. Leave the row out, or give it fewer."
+                    f"{_MOST_OPTIONS}. Remove the row, or give it fewer."
                 )
         start = _choose_rotation(row.get("example_id"), len(names)) if OPTIONS in self.prompt else 0
         order = [(start + k) % len(names) for k in range(len(names))]
@@ -107,7 +107,7 @@ def make_questions(
     if prompt is not None and CLASS in prompt and has_template:
         raise OochubError(
             f"The prompt has {CLASS}, but this model has a chat template, and its answer stands at the end of the "
-            f"rendered prompt. Leave {CLASS} out: the words of each class are scored as the answer."
+            f"rendered prompt. Remove {CLASS}: the words of each class are scored as the answer."
         )
     features = part.features or {}
     kind = get_output(find_output_of_features(features) or "classes")
@@ -124,7 +124,7 @@ def make_questions(
         named = choose_wording(
             "Cast its label to datasets.ClassLabel(names=...).", "Name a column of text by --label-column."
         )
-        raise OochubError(f"The data set does not name its classes, so there are no words for them. {named}")
+        raise OochubError(f"The dataset has no class names, so there are no words for them. {named}")
     record = BuildRecord.of(part.info)
     thing = presence_class(names, record.facts if record else BuildFacts())
     answers: tuple[str, ...]
@@ -160,7 +160,7 @@ def _read_words(words: Mapping[str, str] | str | Path, names: Sequence[str]) -> 
         )
     for name in content:
         if name not in names:
-            raise unknown_name("class of the data set", str(name), names, "words gives an answer for each class.")
+            raise unknown_name("class of the dataset", str(name), names, "words gives an answer for each class.")
     missing = [name for name in names if name not in content]
     if missing:
         raise OochubError(
@@ -220,7 +220,7 @@ def check_answers(questions: Questions, inputs: ImageQuestions, *, can_be_prefix
 
 def _write_words_hint() -> str:
     option = choose_wording('words={"class": "answer"}', "--mode-option words=FILE.json")
-    return f"Give other words: {option}."
+    return f"Pass other words: {option}."
 
 
 class ChatModel(NamedTuple):
@@ -294,6 +294,6 @@ def open_chat_model(
 def refuse_features(mode: str) -> OochubError:
     """The error for features of a model that answers in words."""
     return OochubError(
-        f"The mode {mode} answers in words, so there are no features and no head. Leave out "
+        f"The mode {mode} answers in words, so there are no features and no head. Remove "
         f"{choose_wording('features=True')}."
     )

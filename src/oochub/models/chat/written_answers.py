@@ -163,8 +163,8 @@ class WrittenAnswers(nn.Module):  # type: ignore[misc]
         numbers = written.sequences[:, -len(written.logits) :]
         if not all(logits.isfinite().all() for logits in written.logits):
             raise OochubError(
-                "The model gives numbers that are not finite: its weights are damaged, or the dtype has too few bits. "
-                "Get the model again, or use float32."
+                "The model gives numbers that are not finite: its weights are corrupted, or the dtype has too few "
+                "bits. Download the model again, or use float32."
             )
         ends = model.generation_config.eos_token_id
         several = ends if isinstance(ends, list) else [] if ends is None else [ends]

@@ -1,4 +1,4 @@
-"""Generate: a model that answers in words writes its answer, which is matched with the classes."""
+"""Generate: a text-generating model writes its answer, which is matched to a class."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -88,7 +88,7 @@ class HeadMode(Mode):
     def head(self, probe: Mapping[str, torch.Tensor]) -> Head:
         """See `Mode.head`; of the first output of each class."""
         if isinstance(self.network, _NextTokens):
-            raise OochubError("Features need rows with one answer, but these have one for each token. Leave them out.")
+            raise OochubError("Features need rows with one answer, but these have one for each token. Remove them.")
         head, first = find_head(self._model, probe), [outputs[0] for outputs in self._map.outputs]
         return head._replace(weight=head.weight[first], bias=head.bias[first])
 
@@ -136,7 +136,7 @@ def _make_label_map(
         )
     if names is None and (given is not None or restrict):
         options = choose_wording("label_map= and restrict=")
-        raise OochubError(f"{options} concern classes with names, but the data set has none. Leave them out.")
+        raise OochubError(f"{options} concern classes with names, but the dataset has none. Remove them.")
     if not kind.has_classes:
         return LabelMap.in_order([kind.label_column])
     found = (
@@ -196,7 +196,7 @@ class _NextTokens(nn.Module):  # type: ignore[misc]
         largest, length = int(input_ids.max()), input_ids.shape[1]
         if largest >= self._vocabulary:
             raise OochubError(
-                f"The data set has the token {largest}, but the model knows only those from 0 to "
+                f"The dataset has the token {largest}, but the model knows only those from 0 to "
                 f"{self._vocabulary - 1}. Use a model with the same tokenizer."
             )
         if length > self._longest:
@@ -205,5 +205,7 @@ class _NextTokens(nn.Module):  # type: ignore[misc]
             )
         logits = self.model(input_ids=input_ids, attention_mask=attention_mask).logits
         if not logits.isfinite().all():
-            raise OochubError("The model gives logits that are not finite. It diverged, or needs a higher precision.")
+            raise OochubError(
+                "The model produces non-finite logits. Its training diverged, or it needs a higher precision."
+            )
         return _Said(logits.argmax(-1).masked_fill(attention_mask == 0, -1))

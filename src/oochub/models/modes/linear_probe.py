@@ -1,4 +1,4 @@
-"""A linear probe: logistic regression on what an encoder sees of the training split.
+"""A linear probe: logistic regression on an encoder's features of the training split.
 
 Its penalty is chosen on rows that it is not fitted on. The features are kept in a cache: the second probe on them is
 trained in seconds.
@@ -61,7 +61,7 @@ class LinearProbeMode(Mode):
         if missing:
             raise OochubError(
                 f"A linear probe learns each class from rows of {_TRAIN}, but {', '.join(missing[:5])} has none "
-                "there. Add some, or leave the class out of the data set."
+                "there. Add some, or remove the class from the dataset."
             )
         held_out = None
         if _VALIDATION in data.splits:
@@ -112,13 +112,13 @@ def _find_class_names(inputs: Input, data: PredictedData) -> tuple[str, ...]:
     if _TRAIN not in data.splits:
         found = ", ".join(map(str, data.splits))
         raise OochubError(
-            f"A linear probe learns from a split {_TRAIN}, but the data set has {found}. Give it one: {hold_out} Or "
-            "train a head with `oochub train --model MODEL`."
+            f"A linear probe needs a {_TRAIN} split, but the dataset has {found}. Give it one: {hold_out} Or train a "
+            "head with `oochub train --model MODEL`."
         )
     if len(data.splits) == 1:
         raise OochubError(
-            f"All rows are in {_TRAIN}, so none are left to predict: a probe is not scored on its training rows. "
-            f"Hold some out: {hold_out}"
+            f"All rows are in {_TRAIN}, so there is nothing to predict: a probe is not evaluated on its training "
+            f"rows. Hold out some rows: {hold_out}"
         )
     features: Mapping[str, Any] = data.splits[_TRAIN].features or {}
     name = find_output_of_features(features)
@@ -143,7 +143,7 @@ def _find_class_names(inputs: Input, data: PredictedData) -> tuple[str, ...]:
         )
         raise OochubError(f"The label of {_TRAIN} has numbers but no names. {named}")
     if len(names) < 2:
-        raise OochubError(f"A linear probe tells classes apart, but the data set has only one, {names[0]}.")
+        raise OochubError(f"A linear probe tells classes apart, but the dataset has only one, {names[0]}.")
     return tuple(names)
 
 
@@ -212,7 +212,7 @@ def _extract_features(encoder: Encoder, inputs: Input, data: PredictedData, part
         raise OochubError(f"No example of the split {split} can be read, but the linear probe learns from it.")
     values, label = np.concatenate(features), np.asarray(labels, dtype=np.int64)
     if not np.isfinite(values).all():
-        raise OochubError(f"The model gives features of {split} that are not finite. Its weights are damaged.")
+        raise OochubError(f"The model gives features of {split} that are not finite. Its weights are corrupted.")
     return _LabelledFeatures(np.ascontiguousarray(values[label >= 0]), label[label >= 0])
 
 

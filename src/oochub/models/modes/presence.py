@@ -1,4 +1,4 @@
-"""Presence: a detector or segmenter says whether a thing is there by the largest score of its class."""
+"""Presence: a detector or segmenter predicts whether an object is present, from the highest score of its class."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -104,8 +104,8 @@ class PresenceMode(Mode):
         missing = [name for name in ("width", "height") if name not in columns]
         if missing:
             raise OochubError(
-                "Boxes are in pixels, but the data set does not say how large its images are: it has no column "
-                f"{' and '.join(missing)}. Add the columns width and height, in pixels."
+                f"Boxes are in pixels, but the dataset has no image sizes: it has no column {' and '.join(missing)}. "
+                "Add the columns width and height, in pixels."
             )
         size = np.stack([np.asarray(columns[name], np.float32) for name in ("width", "height")], axis=1)
         ones = np.ones((len(size), 1), np.float32)
@@ -120,8 +120,8 @@ class PresenceMode(Mode):
             OochubError: Always: an answer is the largest of many scores, and no layer gives it.
         """
         raise OochubError(
-            "The mode presence answers with the largest score of a class, so there are no features and no head. Leave "
-            f"out {choose_wording('features=True')}."
+            "The mode presence answers with the largest score of a class, so there are no features and no head. "
+            f"Remove {choose_wording('features=True')}."
         )
 
 
@@ -177,7 +177,7 @@ def _find_thing(names: Sequence[str], record: BuildRecord | None) -> PresenceCla
     thing = presence_class(names, record.facts if record else BuildFacts())
     if thing is None:
         raise OochubError(
-            "A detection or segmentation model says whether a thing is present, so the data set needs two classes of "
+            "A detection or segmentation model says whether a thing is present, so the dataset needs two classes of "
             "which one means absence, such as no_car and car, or several labels per row; it has "
             f"{', '.join(names[:6]) or 'no classes'}."
         )

@@ -1,4 +1,4 @@
-"""Zero-shot: a model of images and texts answers for each class by how near the image lies to texts of it."""
+"""Zero-shot: an image-text model scores each class by the similarity between the image and texts about the class."""
 
 import hashlib
 import json
@@ -144,16 +144,14 @@ def _find_classes(part: Any, given: Given | None) -> tuple[Output, tuple[str, ..
     kind = get_output(find_output_of_features(features) or "classes")
     check_fixed_classes(kind)
     if kind.problem_type == "regression":
-        raise OochubError(
-            "Texts stand for classes, but the label of this data set is a number. Use a regression model."
-        )
+        raise OochubError("Texts stand for classes, but the label of this dataset is a number. Use a regression model.")
     names = kind.class_names(part) if kind.label_column in features else list(given or ())
     if not names:
         named = choose_wording(
             "Cast its label to datasets.ClassLabel(names=...), or give texts: prompts=.",
             "Name a column of text by --label-column, or give texts: --mode-option prompts=FILE.",
         )
-        raise OochubError(f"The data set does not name its classes, so there are no texts for them. {named}")
+        raise OochubError(f"The dataset has no class names to build prompts from. {named}")
     return kind, tuple(names)
 
 

@@ -100,7 +100,7 @@ class RuntimeNetwork(nn.Module):
         shapes = {key: each.shape[1:] for key, each in inputs.items()}
         if shapes != {key: shape[1:] for key, shape in self._shapes.items()}:
             raise OochubError(
-                f"{self.name} takes images of one shape, but the processor of this model gives several. Leave out "
+                f"{self.name} takes images of one shape, but the processor of this model gives several. Remove "
                 f"{_name_option()}."
             )
         count, rows = len(next(iter(inputs.values()))), next(iter(self._shapes.values()))[0]
@@ -167,11 +167,11 @@ def check_runtime(asked: PredictionSettings) -> None:
     if asked.dtype != "int8" and asked.calibrate_on is not None:
         dtype = choose_wording('dtype="int8"')
         option = choose_wording("calibrate_on=")
-        raise OochubError(f"{option} is for {dtype} alone. Add that, or leave it out.")
+        raise OochubError(f"{option} requires {dtype}. Add it, or remove {option}.")
     if asked.runtime in _OPEN and asked.device_type != "cpu":
         raise OochubError(
             f"{_name_option(asked.runtime)} runs on the processor, but the device is {asked.device}. Add "
-            f"{choose_wording('device=', '--device ')}cpu, or leave it out."
+            f"{choose_wording('device=', '--device ')}cpu, or remove it."
         )
 
 
@@ -206,7 +206,7 @@ def open_runtime(
     """
     if set(few) - {"pixel_values", "pixel_mask"}:
         raise OochubError(
-            f"{_name_option(asked.runtime)} is for models of images, but this one reads {', '.join(few)}. Leave it out."
+            f"{_name_option(asked.runtime)} is for models of images, but this one reads {', '.join(few)}. Remove it."
         )
     example = {name: _repeat_rows(each, asked.rows_a_pass) for name, each in few.items()}
     reference = _compute_reference(network, few, head)
@@ -249,7 +249,7 @@ def _compute_reference(network: nn.Module, few: Mapping[str, torch.Tensor], head
         logits = network(**few).logits
         features = None if head is None else take_features(calls, head.layers)
     if not logits.is_floating_point() or logits.ndim != 2:
-        raise OochubError(f"{_name_option()} is for models with logits for each row. Leave it out.")
+        raise OochubError(f"{_name_option()} is for models with logits for each row. Remove it.")
     return _Reference(logits, features)
 
 
@@ -283,11 +283,11 @@ def _open_checked(
             return _Checked(opened, found, model)
     if fault is not None:
         raise OochubError(
-            f"{name} cannot run the network: {_describe_fault(fault)} Leave out {_name_option()}."
+            f"{name} cannot run the network: {_describe_fault(fault)} Remove {_name_option()}."
         ) from fault
     raise OochubError(
         f"In {name} the network gives other logits than in torch: {difference:.2%} of their range apart on the first "
-        f"rows, at most {_TOLERANCE:.2%} is allowed. Leave out {_name_option()}."
+        f"rows, at most {_TOLERANCE:.2%} is allowed. Remove {_name_option()}."
     )
 
 
@@ -335,8 +335,8 @@ def _open_quantized(
         raise
     except Exception as error:
         raise OochubError(
-            f"The network cannot be quantized for {name}: {_describe_fault(error)} Leave out "
-            f"{choose_wording('dtype=')} int8."
+            f"The network cannot be quantized for {name}: {_describe_fault(error)} Remove {choose_wording('dtype=')} "
+            "int8."
         ) from error
     with torch.inference_mode():
         return opened, measure_agreement(
@@ -380,7 +380,7 @@ def _export(name: str, network: nn.Module, example: Mapping[str, torch.Tensor], 
     if size > _LARGEST:
         raise OochubError(
             f"{_name_option(name)} takes networks of at most {_LARGEST / 1e9:.1f} GB, but this one has "
-            f"{size / 1e9:.1f} GB. Leave it out."
+            f"{size / 1e9:.1f} GB. Remove it."
         )
     outputs = ["logits"] if head is None else ["logits", "features"]
     whole, given = _Positional(network, tuple(example), head).eval(), tuple(each.cpu() for each in example.values())
@@ -397,8 +397,7 @@ def _export(name: str, network: nn.Module, example: Mapping[str, torch.Tensor], 
     except Exception as error:  # the exporter lets through what any layer raises
         cause = [*list_causes(error)][-1]
         raise OochubError(
-            f"{type(network).__name__} cannot be exported for {name}: {_describe_fault(cause)} Leave out "
-            f"{_name_option()}."
+            f"{type(network).__name__} cannot be exported for {name}: {_describe_fault(cause)} Remove {_name_option()}."
         ) from error
 
 
@@ -437,7 +436,7 @@ def _open_openvino(model: bytes, precision: str) -> Run:
     compiled = core.compile_model(core.read_model(model), "CPU", about)
     if precision == "bf16" and "bfloat16" not in str(compiled.get_property("INFERENCE_PRECISION_HINT")):
         option = choose_wording('dtype="bfloat16"')
-        raise OochubError(f"OpenVINO does not compute in bfloat16 on this processor. Leave out {option}.")
+        raise OochubError(f"OpenVINO does not compute in bfloat16 on this processor. Remove {option}.")
 
     def run(values: Mapping[str, NDArray[np.generic]]) -> Sequence[NDArray[np.float32]]:
         made = compiled(dict(values))

@@ -279,7 +279,8 @@ def choose_calibration_rows(wanted: object, data: object, scored: Mapping[str, o
     'the split train'
     >>> choose_calibration_rows("test", data, {"test": data["test"]}, "image")
     Traceback (most recent call last):
-    oochub.errors.OochubError: calibrate_on="test": this split is scored. Name one that is not: train.
+    oochub.errors.OochubError: calibrate_on="test": this split is evaluated, so it cannot be used for calibration.
+    Choose one that is not: train.
     """
     option = _name_option(wanted)
     if isinstance(wanted, datasets.Dataset):
@@ -291,8 +292,8 @@ def choose_calibration_rows(wanted: object, data: object, scored: Mapping[str, o
     elif isinstance(data, Mapping) and wanted in data:
         if wanted in scored:
             others = ", ".join(name for name in data if name not in scored)
-            hint = f"Name one that is not: {others}." if others else "Name a folder of other images."
-            raise OochubError(f"{option}: this split is scored. {hint}")
+            hint = f"Choose one that is not: {others}." if others else "Pass a folder of other images."
+            raise OochubError(f"{option}: this split is evaluated, so it cannot be used for calibration. {hint}")
         rows, described = data[wanted], f"the split {wanted}"
     else:
         rows, described = _open_folder(Path(wanted).expanduser(), option, data), f"the folder {Path(wanted).name}"
@@ -326,7 +327,7 @@ def _open_folder(folder: Path, option: str, data: object) -> datasets.Dataset:
     endings = {ending for ending, kind in Pictures.registered_extensions().items() if kind in Pictures.OPEN}
     found = sorted(str(file) for file in folder.rglob("*") if file.suffix.lower() in endings and file.is_file())
     if not found:
-        raise OochubError(f"{option}: the folder holds no images.")
+        raise OochubError(f"{option}: the folder contains no images.")
     return datasets.Dataset.from_dict({"image": found}, datasets.Features({"image": datasets.Image()}))
 
 
@@ -337,7 +338,7 @@ def _find_images(rows: object, column: str, option: str) -> datasets.Dataset:
         OochubError: A stream, no column of images, or several.
     """
     if not isinstance(rows, datasets.Dataset):
-        raise OochubError(f"{option}: rows to calibrate on are drawn by number, and a stream has none. Name a folder.")
+        raise OochubError(f"{option}: rows to calibrate on are drawn by number, and a stream has none. Pass a folder.")
     images = [name for name, feature in rows.features.items() if isinstance(feature, datasets.Image)]
     if column not in images and len(images) != 1:
         found = f"has {', '.join(images)}" if images else f"has none, only {', '.join(rows.column_names)}"
