@@ -260,8 +260,8 @@ class MaskColumn(ObjectArea):
         """See `ObjectArea.begin`."""
         if rows and not any(row.columns[self._column] for row in rows):
             raise OochubError(
-                f"None of {len(rows):,} rows has a mask in the column {self._column}. Name another column, or a folder "
-                "of masks."
+                f"None of {len(rows):,} rows has a mask in the column {self._column}. Choose another column, or a "
+                "folder of masks."
             )
 
     def settings(self, rows: Sequence[RowOfObject]) -> str:
@@ -391,8 +391,8 @@ def choose_area(
     if "boxes" in part.column_names:
         return BoxAreas("boxes")
     raise OochubError(
-        f"The probe must know where the object is in each image. Give {choose_wording('masks=')}, a "
-        f"folder of PNG masks or a column of them; {choose_wording('boxes=')}, a column of boxes; or "
+        f"The probe must know where the object is in each image. Pass {choose_wording('masks=')}, a folder of PNG "
+        f"masks or a column of them; {choose_wording('boxes=')}, a column of boxes; or "
         f"{choose_wording('segmenter=')}, a semantic segmentation model that knows your classes."
     )
 

@@ -254,7 +254,7 @@ def test_no_one_takes_chosen_rows_for_the_whole(reports, tmp_path, monkeypatch):
     with pytest.raises(oochub.OochubError, match="is of others: evaluate the predictions without rows="):
         oochub.compare(whole, other)
     table = oochub.compare(some, other).to_markdown()
-    assert "chosen after looking at the answers" in table
+    assert "selected after looking at the predictions" in table
     from oochub.hub import push_results
 
     monkeypatch.setattr(push_results, "open_client", lambda *_, **__: None)

@@ -191,7 +191,7 @@ def test_auto_without_another_runtime_is_torch(model, data, monkeypatch):
     assert made.metadata.provenance["runtime"].startswith("torch ")
     assert made.metadata.provenance["runtime_auto"] == "no other runtime is installed"
     for name, extra in (("onnxruntime", "onnx"), ("openvino", "openvino")):
-        with pytest.raises(OochubError, match=rf"needs the package {name}.* pip install 'oochub\[{extra}\]'"):
+        with pytest.raises(OochubError, match=rf"requires {name}.* pip install 'oochub\[{extra}\]'"):
             predict(model, data, runtime=name)
 
 

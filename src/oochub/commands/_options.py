@@ -139,7 +139,7 @@ def check_models(*models: str | None, how: ModelSettings, device: str = "auto") 
         if is_packaged(model):
             check_packages(model)
             continue
-        check_source(model, kind="model", hint="`oochub train` makes one.")
+        check_source(model, kind="model", hint="Run `oochub train` to create one.")
     if how.image_processor is not None:
         check_source(how.image_processor, kind="model", hint="--image-processor names a folder with a processor.")
     how.of_mode  # noqa: B018  it says what is given twice

@@ -76,12 +76,15 @@ class DataSource:
             "oochub audit MODEL SOURCE --probe background --masks MASKS",
         )
         raise OochubError(
-            "The data do not say what surrounds each thing: there is no column context, group or challenge, only "
-            f"{', '.join(columns)}.{name_candidates(self.splits)} If one of these holds it, name it with {name}. "
-            "Otherwise add a column `context`; for a folder of images, in its metadata.csv:\n  file_name,label,context"
-            "\n  1.jpg,dog,grass\n  2.jpg,dog,beach\nWhat is usual for a class is then counted, and images in another "
-            f"context are the hard ones. Two audits of images need no such column. One finds contexts: {found}. The "
-            f"other exchanges backgrounds, where masks or boxes say where the object is: {probed} (or boxes)."
+            "No context column found: the data has no column named context, group or challenge, only "
+            f"{', '.join(columns)}.{name_candidates(self.splits)} If one of these contains the context, pass it with "
+            f"{name}. Otherwise add a column `context`; for a folder of images, in its metadata.csv:\n"
+            "  file_name,label,context\n"
+            "  1.jpg,dog,grass\n"
+            "  2.jpg,dog,beach\n"
+            "The usual contexts of each class are then counted, and images in another context are the hard ones. Two "
+            f"audits of images need no such column. One finds contexts: {found}. The other exchanges backgrounds, "
+            f"where masks or boxes say where the object is: {probed} (or boxes)."
         )
 
 

@@ -59,7 +59,7 @@ class ModelSource:
             OochubError: It is not, or cannot.
         """
         if isinstance(self.given, str | Path) and not is_packaged(self.given):
-            check_source(self.given, kind="model", hint="`oochub train` makes one.")
+            check_source(self.given, kind="model", hint="Run `oochub train` to create one.")
 
     @property
     def is_pretrained(self) -> bool:

@@ -159,14 +159,16 @@ def _name_contexts(report: "ReportRecord") -> NextStep | None:
             f"{UNMARKED}, so {n} examples are not compared by context. Contexts that are usual for a class mark them."
         )
         return NextStep(said, _write_audit(report, "--usual", "CLASS=CONTEXT"))
-    said = f"This data set names no context, so its {n} examples are not compared"
+    said = f"This dataset does not define a context, so its {n} examples are not compared"
     if report.background is not None:
         said = f"This data set names no context: the probe alone compares its {n} examples"
     if _shows_images(report):
         return NextStep(
             f"{said}. Contexts can be found in the images.", _write_audit(report, "--contexts", "properties")
         )
-    return NextStep(f"{said} by context. A column can name one.", _write_audit(report, "--context-column", "COLUMN"))
+    return NextStep(
+        f"{said} by context. You can add a context column.", _write_audit(report, "--context-column", "COLUMN")
+    )
 
 
 def _exchange_backgrounds(report: "ReportRecord") -> NextStep | None:
@@ -311,7 +313,7 @@ def _look_for_contexts(report: "ReportRecord") -> NextStep | None:
         return NextStep(reason, _write_audit(report, "--contexts", way))
     if not report.gap.n_out:
         return None
-    reason = f"The {n} examples are compared by the contexts that the data name. Others can be found in the images."
+    reason = f"The {n} examples are compared by the contexts in the data. oochub can find others in the images."
     way = "clusters" if _may_have_features(report) else "properties"
     return NextStep(reason, _write_audit(report, "--contexts", way))
 

@@ -47,7 +47,7 @@ CACHES = {
     "compiled": CacheKind("networks compiled with torch.compile", ("**/*",)),
     "runtimes": CacheKind("networks exported for other runtimes", ("*.onnx",)),
     "models": CacheKind("models that a package brings, as folders", ("*/*/*",)),
-    _BUILDS: CacheKind("benchmarks as `datasets` built them"),
+    _BUILDS: CacheKind("benchmarks built by `datasets`"),
 }
 """Every cache by its kind; "builds" is the one of `datasets`."""
 

@@ -22,12 +22,12 @@ def example(
     seed: Annotated[int, typer.Option(help="Random seed for images and training.", min=0, max=2**32 - 1)] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Draws a folder of images and trains a small model on it, to try `oochub audit`: half a minute."""
+    """Create example images and train a small model on them (30 seconds), to try `oochub audit`."""
     if photographs:
         from oochub.studies.demo.photographs import photographs as write
 
         if control or size != _SIZE or seed:
-            raise OochubError("--control, --size and --seed concern drawn images. Leave them out with --photographs.")
+            raise OochubError("--control, --size and --seed concern drawn images. Remove them with --photographs.")
         print_result({"photographs": str(write(out))}, as_json)
         return
     from oochub.studies.demo.example import example as run
