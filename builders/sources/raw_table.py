@@ -201,7 +201,7 @@ class RawTable:
                 values.append(known.setdefault(row[place], row[place]))
             lines.append(line)
         if not lines:
-            raise OochubError(f"{file} has a header but no rows. {_AGAIN}")
+            raise OochubError(f"{file} has no rows. {_AGAIN}")
         table = cls(file=file, place=lambda row: f"line {lines[row]}")
         return replace(table, columns=dict(zip(columns, kept, strict=True))).check(columns)
 
@@ -230,7 +230,7 @@ class RawTable:
         except (pa.ArrowException, OSError) as error:
             raise _describe_read_error(file, done, str(error)) from error
         if not done:
-            raise OochubError(f"{file} has a header but no rows. {_AGAIN}")
+            raise OochubError(f"{file} has no rows. {_AGAIN}")
 
     @classmethod
     def of_json_lines(cls, file: Path, columns: Mapping[str, RawColumn]) -> "RawTable":

@@ -1,13 +1,13 @@
 """Something to try `oochub audit --probe background` on: photographs, and where the objects in them are."""
 
 import csv
-import io
 import json
 from importlib.resources import files
 from pathlib import Path
 
 from PIL import Image
 
+from oochub.inputs.pictures.preprocessing import decode, decode_mask
 from oochub.storage.files import check_writable, lock_target, write_whole_folder
 from oochub.studies.file_kinds import PHOTOGRAPHS
 
@@ -52,7 +52,7 @@ def photographs(out: str | Path) -> Path:
         for photo in dict.fromkeys(row["photo"] for row in rows):
             content = _STORE.joinpath(f"{photo}.jpg").read_bytes()
             (draft / "photographs" / f"{photo}.jpg").write_bytes(content)
-            image = Image.open(io.BytesIO(content))
+            image = decode(content, photo)
             for row in rows:
                 if row["photo"] == photo:
                     lines.append(_write_object(row, image, draft / "objects"))
@@ -66,8 +66,8 @@ def _write_object(row: dict[str, str], photo: Image.Image, folder: Path) -> str:
     """Cuts an object and its mask out of a photograph; the line of metadata.csv."""
     box = tuple(int(row[side]) for side in ("left", "top", "right", "bottom"))
     photo.crop(box).save(folder / f"{row['name']}.jpg", quality=_QUALITY, subsampling=0)
-    mask = Image.open(io.BytesIO(_STORE.joinpath("masks", f"{row['name']}.png").read_bytes()))
-    mask.crop(box).save(folder / "masks" / f"{row['name']}.png")
+    mask = decode_mask(_STORE.joinpath("masks", f"{row['name']}.png").read_bytes(), row["name"])
+    Image.fromarray(mask).crop(box).save(folder / "masks" / f"{row['name']}.png")
     return f"{row['name']}.jpg,masks/{row['name']}.png,{row['label']},{row['photo']}"
 
 

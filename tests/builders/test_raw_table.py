@@ -43,7 +43,7 @@ def test_texts_stay_texts(size, tmp_path, monkeypatch):
 
 _NONE = [
     (b"", "Empty CSV file", "lacks the column text. It needs text, value; its first line names none."),
-    (b"text,value\n", "has a header but no rows", "has a header but no rows"),
+    (b"text,value\n", "has no rows", "has no rows"),
     (b"text,text,value\na,b,1\n", *["has twice the column text. It needs text, value"] * 2),
     (b"text\na\n", *["lacks the column value. It needs text, value; its first line names text."] * 2),
     (b"text,value\na,1\nb\n", "row 1 (counted from 0): not valid CSV ('Expected 2 columns", "line 3: 1 fields, but 2"),

@@ -176,12 +176,12 @@ def test_wrong_turns_say_what_to_do_and_exit_2(run, words, message, coco, tmp_pa
 
 def test_interrupted_by_the_user(run, monkeypatch, tmp_path):
     """Ctrl-C in the middle: exit 130, a sentence, no traceback."""
-    import oochub.evaluation.evaluate
+    import oochub.evaluation.evaluation_inputs
 
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(oochub.evaluation.evaluate, "evaluate", stopped)
+    monkeypatch.setattr(oochub.evaluation.evaluation_inputs, "check_inputs", stopped)
     code, _, err = run("evaluate", "p.parquet", "--out", tmp_path / "r.json")
     assert code == 130 and "No partial files were left behind" in err and "Traceback" not in err
 

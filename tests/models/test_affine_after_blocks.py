@@ -210,7 +210,7 @@ def test_other_networks_are_refused_before_anything_is_written(tmp_path: Path, s
     for model, said in ((with_dropout(), "got ViTForImageClassification"), (with_group_norm(), "has other layers")):
         with pytest.raises(OochubError, match=said):
             trainer_of(tmp_path / "run", *splits, model=model, affine_after_blocks=True)
-    with pytest.raises(OochubError, match="affine_after_blocks must be True or False, got 1"):
+    with pytest.raises(OochubError, match="affine_after_blocks must be true or false, got 1"):
         trainer_of(tmp_path / "run", *splits, affine_after_blocks=1)
     assert not (tmp_path / "run").exists()
 

@@ -462,9 +462,7 @@ def test_records_arrive_as_they_were_given():
 
     mend("m", draws=2, label="breed", other=3)
     assert seen == ["m", RepairSettings(draws=2), DataSettings(label="breed"), {"other": 3}]
-    assert "    repair: " not in (mend.__doc__ or "") and "    label: Own data: column of labels" in (
-        mend.__doc__ or ""
-    )
+    assert "    repair: " not in (mend.__doc__ or "") and "    label: Custom data: label column" in (mend.__doc__ or "")
     with pytest.raises(OochubError, match="draws must be a whole number"):
         mend("m", draws=0)
 

@@ -95,7 +95,7 @@ def test_a_machine_that_cannot_compile_is_said_at_once(tmp_path, monkeypatch):
 def test_what_the_option_cannot_change_is_refused(tmp_path):
     with pytest.raises(OochubError, match="two-dimensional convolutions, and Linear has none"):
         prepare_arithmetic(nn.Linear(2, 2), arguments(tmp_path, channels_last=True))
-    with pytest.raises(OochubError, match="torch_compile must be True or False, got 'inductor'"):
+    with pytest.raises(OochubError, match="torch_compile must be true or false, got 'inductor'"):
         RobustTrainingArguments(output_dir="x", torch_compile="inductor")
 
 

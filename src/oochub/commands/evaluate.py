@@ -70,6 +70,7 @@ def evaluate(
         check_writable(out, kind=REPORTS if _is_several(task) else REPORT)
     from oochub.evaluation.evaluate import make_evaluation, make_report
     from oochub.evaluation.evaluation_inputs import check_inputs
+    from oochub.evaluation.group_table import tabulate_groups
     from oochub.records.origin_records import Asked
 
     _check_together(asked, task, groups)
@@ -82,11 +83,7 @@ def evaluate(
         return
     parts, asked = check_inputs(predictions, asked)
     evaluation = make_evaluation(parts, asked, intervals, loading)
-    table = None
-    if groups is not None:
-        from oochub.evaluation.group_table import tabulate_groups
-
-        table = tabulate_groups(evaluation)
+    table = None if groups is None else tabulate_groups(evaluation)
     report = make_report(parts, evaluation)
     typed = Asked.of(predictions=predictions[0] if len(predictions) == 1 else None, report=out)
     report = replace(report, provenance=replace(report.provenance, asked=typed))

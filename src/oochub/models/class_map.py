@@ -55,7 +55,7 @@ class LabelMap:
         model_names: Names of the model's classes.
         answering: The outputs for each class that is answered for, in the data set's order.
         left_out: Classes of the data set that the model does not know.
-        unused: Classes that the user's file names and the data set lacks.
+        unused: Classes that the user's file names and the data lack.
     """
 
     model_names: tuple[str, ...]
@@ -267,7 +267,7 @@ def match_classes(
     if given is None and len(own) == len(wanted) and all(_NUMBERED.fullmatch(each) for each in own):
         return _match_numbers(own, wanted)
     unused = tuple(name for name in given or {} if name not in wanted)
-    if given and len(unused) == len(given):  # else the map serves several data sets
+    if given and len(unused) == len(given):  # else the map serves several datasets
         raise unknown_name("class of the data set", unused[0], wanted)
     found: dict[str, Answering] = {}
     ambiguous: dict[str, str] = {}

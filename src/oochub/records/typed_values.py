@@ -43,7 +43,9 @@ class Bounds:
     def words(self, value: Any) -> str:
         """The bounds in words, for a value outside; the largest count is named for a larger one alone."""
         low = "" if self.low == -math.inf else f" above {self.low:g}" if self.above else f", {self.low:g} or larger"
-        if self.high == math.inf or (self.high >= _LARGEST and isinstance(value, int | float) and value <= self.high):
+        if self.high == math.inf or (
+            self.high >= _LARGEST and not (isinstance(value, int | float) and value > self.high)
+        ):
             return low
         if self.low == -math.inf or self.above or self.below:
             return f"{low}, below {self.high:g}" if self.below else f"{low}, {self.high:,} at most"

@@ -161,7 +161,7 @@ def _name_contexts(report: "ReportRecord") -> NextStep | None:
         return NextStep(said, _write_audit(report, "--usual", "CLASS=CONTEXT"))
     said = f"This dataset does not define a context, so its {n} examples are not compared"
     if report.background is not None:
-        said = f"This data set names no context: the probe alone compares its {n} examples"
+        said = f"This dataset names no context: the probe alone compares its {n} examples"
     if _shows_images(report):
         return NextStep(
             f"{said}. Contexts can be found in the images.", _write_audit(report, "--contexts", "properties")
