@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from oochub.inputs.pictures.preprocessing import decode
-from oochub.process.cores import count_cores
+from oochub.process.program import count_cores
 from oochub.storage.picture_file import open_picture
 
 TILE = 96

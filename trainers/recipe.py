@@ -12,7 +12,7 @@ import torch
 
 from oochub.input import Input
 from oochub.records.build_record import BuildRecord
-from oochub.records.provenance import provenance
+from oochub.records.origin_records import provenance
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.objective import Objective
 from oochub.trainers.rows.context_environments import find_environments

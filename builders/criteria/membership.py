@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from oochub.errors import OochubError
-from oochub.stats.criterion_arrays import check_column, check_positives, name_challenges
+from oochub.stats.array_checks import check_column, check_positives, name_challenges
 
 
 def membership(

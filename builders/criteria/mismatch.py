@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from oochub.errors import OochubError
-from oochub.stats.criterion_arrays import check_column, check_positives, is_binary, name_challenges
+from oochub.stats.array_checks import check_column, check_positives, is_binary, name_challenges
 
 
 def mismatch(label: ArrayLike, context: ArrayLike) -> NDArray[np.str_]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from oochub.errors import OochubError
-from oochub.stats.criterion_arrays import check_column, check_positives, name_challenges
+from oochub.stats.array_checks import check_column, check_positives, name_challenges
 
 
 def threshold(value: ArrayLike, at: float, label: ArrayLike | None = None) -> NDArray[np.str_]:

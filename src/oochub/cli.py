@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def _run_commands() -> None:
-    from oochub.process.cores import shorten_waiting
+    from oochub.process.program import shorten_waiting
 
     shorten_waiting()
     from oochub.app import command_line

@@ -13,7 +13,7 @@ from oochub import catalog
 from oochub.errors import OochubError, choose_wording
 from oochub.records.given_columns import GivenColumns
 from oochub.records.output_columns import no_truth
-from oochub.stats.right_classes import RightClasses
+from oochub.stats.logits import RightClasses
 
 Arrays = dict[str, Any]
 """Arrays by name, each (n, ...); probabilities of classes are a `oochub.stats.logits.ClassProbability`."""

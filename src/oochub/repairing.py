@@ -30,7 +30,7 @@ from oochub.prediction.predict import predict_splits
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.ray_engine import RayEngine
 from oochub.process.ranks import Ranks
-from oochub.records.provenance import provenance
+from oochub.records.origin_records import provenance
 from oochub.repairs.choose_head import ChosenHead, choose_head, choose_network, refit_plainly
 from oochub.repairs.collect_images import (
     UnlabeledImages,

@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from oochub.errors import OochubError
-from oochub.process.cores import count_cores
-from oochub.process.program import serve_parent, start_process
+from oochub.process.program import count_cores, serve_parent, start_process
 from oochub.storage.files import check_writable, lock_target
 from oochub.studies import file_kinds
 from oochub.studies.demo.effect import DEMO, SIZES, Row, SideMeans, raw_folder, render, run, world_of

@@ -64,7 +64,8 @@ def photographs(out: str | Path) -> Path:
 
 def _write_object(row: dict[str, str], photo: Image.Image, folder: Path) -> str:
     """Cuts an object and its mask out of a photograph; the line of metadata.csv."""
-    box = tuple(int(row[side]) for side in ("left", "top", "right", "bottom"))
+    left, top, right, bottom = (int(row[side]) for side in ("left", "top", "right", "bottom"))
+    box = (left, top, right, bottom)
     photo.crop(box).save(folder / f"{row['name']}.jpg", quality=_QUALITY, subsampling=0)
     mask = decode_mask(_STORE.joinpath("masks", f"{row['name']}.png").read_bytes(), row["name"])
     Image.fromarray(mask).crop(box).save(folder / "masks" / f"{row['name']}.png")

@@ -22,7 +22,7 @@ from killed_command import End, ended, left_in
 from writing_commands import COMMANDS, INPUTS, PUSHING, READING, Inputs, command_of
 
 import oochub
-from oochub.records.provenance import drop_when_and_where
+from oochub.records.origin_records import drop_when_and_where
 from oochub.storage.ownership import MANIFEST, read_mark
 from oochub.storage.parquet_file import read_parquet
 

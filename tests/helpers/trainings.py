@@ -22,7 +22,7 @@ from transformers import (
 )
 
 import oochub
-from oochub.records.provenance import drop_when_and_where
+from oochub.records.origin_records import drop_when_and_where
 from oochub.storage.ownership import MANIFEST
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import open_backbone

@@ -10,7 +10,7 @@ from model_folders import pictures, resnet
 import oochub
 from oochub.models import acceleration
 from oochub.models.acceleration import FreeCores, PassThreads, choose_threads
-from oochub.process.cores import count_cores
+from oochub.process.program import count_cores
 
 
 @pytest.fixture

@@ -18,8 +18,7 @@ from oochub.errors import OochubError
 from oochub.evaluation.evaluation_rows import check_metric, make_evaluation_rows
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts
-from oochub.stats.logits import summarize_answers
-from oochub.stats.right_classes import RightClasses
+from oochub.stats.logits import RightClasses, summarize_answers
 
 _NAMES, _N = list("abcde"), 300
 

@@ -116,7 +116,7 @@ _GOOD = {"detected_boxes": [[_A], [_A]], "scores": [[0.9], [0.9]], "boxes": [[_A
         ("boxes", [[math.nan, 0, 1, 1]], ": boxes must hold finite numbers of 32 bits, got another in b"),
         ("detected_boxes", [[0, 5, 1, 1]], r"detected_boxes must run from .* in b"),
         ("detected_boxes", [[math.nan] * 4], "detected_boxes must hold finite numbers .* in b"),
-        ("scores", [0.9, 0.9], r"scores must be one a box, got shape \(2,\) for 1 boxes in b"),
+        ("scores", [0.9, 0.9], r"scores must have one value per box, got shape \(2,\) for 1 boxes in b"),
         ("scores", [math.inf], "scores must hold finite numbers of 32 bits, got another in b"),
         ("detected_boxes", None, "detected_boxes empty in some"),
     ],

@@ -2,8 +2,8 @@
 
 import pytest
 
-from oochub.process import cores
-from oochub.process.cores import count_cores
+from oochub.process import program as cores
+from oochub.process.program import count_cores
 
 
 @pytest.mark.parametrize(("said", "count"), [("max 100000", 64), ("150000 100000", 2), ("50000 100000", 1), ("", 64)])

@@ -149,7 +149,7 @@ def test_each_rank_has_its_device(monkeypatch):
     monkeypatch.setenv("LOCAL_RANK", "1")
     assert str(choose_device("auto")) == "cuda:1"
     monkeypatch.setenv("LOCAL_RANK", "2")
-    with pytest.raises(OochubError, match=r"There is no device 'cuda:2' here. Available: cpu, cuda:0, cuda:1"):
+    with pytest.raises(OochubError, match=r"Device 'cuda:2' is not available. Available: cpu, cuda:0, cuda:1"):
         choose_device("auto")
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from oochub.process.cores import shorten_waiting
+from oochub.process.program import shorten_waiting
 
 _NAMES = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
 

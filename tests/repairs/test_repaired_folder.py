@@ -9,7 +9,7 @@ from repair_rows_by_hand import rows_by_hand
 
 import oochub
 from oochub.errors import OochubError
-from oochub.records.provenance import provenance
+from oochub.records.origin_records import provenance
 from oochub.records.schema import to_json
 from oochub.repairs.prove_repair import Judgment, measure_gap
 from oochub.repairs.repair import Repair

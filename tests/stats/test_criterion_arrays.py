@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from oochub.errors import OochubError
-from oochub.stats.criterion_arrays import name_challenges
+from oochub.stats.array_checks import name_challenges
 
 
 def test_names_by_hand():

@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from oochub.stats import worst_rows
-from oochub.stats.worst_rows import PER_KIND, choose_shown_rows, find_worst_rows
+from oochub.stats import row_blocks as worst_rows
+from oochub.stats.row_blocks import PER_KIND, choose_shown_rows, find_worst_rows
 
 
 @pytest.mark.parametrize("kinds", [1, 2, 5])

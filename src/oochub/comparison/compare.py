@@ -38,8 +38,7 @@ from oochub.evaluation.group_statistics import read_row_values
 from oochub.evaluation.slices import RowSet, explain_missing_side, is_computed, make_row_sets, pair_sides
 from oochub.evaluation.tasks import task as task_of
 from oochub.prediction.predictions import Predictions
-from oochub.records.origin_records import PredictionsSource, Provenance
-from oochub.records.provenance import provenance
+from oochub.records.origin_records import PredictionsSource, Provenance, provenance
 from oochub.records.report_records import ComparedNumber, ComparedRows, GroupRow, Side
 from oochub.records.sides import GroupsOfRows
 from oochub.records.typed_values import read_names

@@ -19,7 +19,7 @@ from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.records.build_record import drop_build_column
 from oochub.records.sides import CHALLENGES
 from oochub.records.typed_values import check_parameters
-from oochub.stats.criterion_arrays import check_positives, is_binary
+from oochub.stats.array_checks import check_positives, is_binary
 
 KINDS = CHALLENGES
 """The class names of a challenge column."""

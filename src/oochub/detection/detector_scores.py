@@ -21,7 +21,7 @@ from oochub.prediction.predictions_file import StoredHead
 from oochub.prediction.present_classes import Classes, choose_answers, find_allowed_classes
 from oochub.process.ranks import Ranks, gather_to_first
 from oochub.records.typed_values import check_parameters, parse_value
-from oochub.stats.right_classes import count_as_label
+from oochub.stats.logits import count_as_label
 
 _SAMPLED = 500  # rows that an approximate search is measured on
 

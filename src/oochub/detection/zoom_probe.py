@@ -25,7 +25,7 @@ from oochub.process.follow import follow
 from oochub.records.finding_records import ProbeRow
 from oochub.stats import RESAMPLES
 from oochub.stats.estimate import Estimate, Sampling
-from oochub.stats.right_classes import count_as_label
+from oochub.stats.logits import count_as_label
 
 _TAIL = 0.025  # outside the interval on either side
 

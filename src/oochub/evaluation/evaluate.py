@@ -31,8 +31,7 @@ from oochub.prediction.predictions import Predictions, concatenate_predictions, 
 from oochub.prediction.present_classes import find_allowed
 from oochub.records.build_record import OWN
 from oochub.records.finding_records import ChosenRows
-from oochub.records.origin_records import PredictionsSource, Provenance
-from oochub.records.provenance import provenance
+from oochub.records.origin_records import PredictionsSource, Provenance, provenance
 from oochub.report.report import Report
 from oochub.report.wording import join_names
 from oochub.section import measure_sections

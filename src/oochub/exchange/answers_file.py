@@ -29,8 +29,8 @@ from oochub.prediction.stored_columns import StoredRows
 from oochub.records.build_record import BuildRecord, drop_build_column
 from oochub.records.given_columns import GivenColumns
 from oochub.records.metadata import PredictedBy
+from oochub.records.origin_records import provenance
 from oochub.records.output_columns import coerce_array, coerce_column, coerce_text_column
-from oochub.records.provenance import provenance
 from oochub.storage.parquet_file import read_parquet
 from oochub.storage.reading import NUMPY_FAULTS, check_regular_file, read_bytes, read_text
 

@@ -30,8 +30,7 @@ from torch.utils._pytree import tree_leaves
 from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub.errors import OochubError, OochubWarning, choose_wording
-from oochub.process.cores import count_cores
-from oochub.process.program import keep_compiled
+from oochub.process.program import count_cores, keep_compiled
 from oochub.stats.logits import logit_difference
 from oochub.storage.cache import cache_folder
 

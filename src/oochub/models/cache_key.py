@@ -10,7 +10,7 @@ import datasets
 
 from oochub.input import Input
 from oochub.models.model_source import ModelSource
-from oochub.records.provenance import drop_when_and_where, provenance
+from oochub.records.origin_records import drop_when_and_where, provenance
 from oochub.storage.cache import describe_state, digest_code, digest_files, make_key
 
 _ROOMS = "builders class_names inputs models outputs prediction records stats storage".split()

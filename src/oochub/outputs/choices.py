@@ -29,7 +29,7 @@ from oochub.records.question_options import (
     name_options,
 )
 from oochub.stats.array_checks import NO_CLASS
-from oochub.stats.right_classes import count_as_label
+from oochub.stats.logits import count_as_label
 
 _NONE = "none of them"
 _OTHER_NONE = "none of these classes"  # where a class is called so

@@ -22,8 +22,14 @@ from oochub.records.output_columns import (
     read_truth,
     vectors,
 )
-from oochub.stats.logits import LIKE_PROBABILITIES, ClassProbability, are_probabilities, softmax, summarize_answers
-from oochub.stats.right_classes import RightClasses
+from oochub.stats.logits import (
+    LIKE_PROBABILITIES,
+    ClassProbability,
+    RightClasses,
+    are_probabilities,
+    softmax,
+    summarize_answers,
+)
 
 _READ_SO = "--probabilities reads them as probabilities"
 

@@ -35,8 +35,7 @@ from oochub.prediction.stored_columns import StoredRows, WithStoredRows
 from oochub.records.metadata import Metadata, count_rows, read_metadata
 from oochub.records.schema import to_json
 from oochub.records.table import make_notebook_table, write_picture
-from oochub.stats.logits import SoftmaxSummary, summarize_answers
-from oochub.stats.right_classes import RightClasses
+from oochub.stats.logits import RightClasses, SoftmaxSummary, summarize_answers
 from oochub.storage.artifacts import PREDICTIONS
 from oochub.storage.files import check_writable
 from oochub.storage.parquet_file import Integrity

@@ -38,10 +38,10 @@ from oochub.prediction.ray_engine import RayEngine
 from oochub.prediction.stored_columns import StoredRows
 from oochub.process.ranks import Ranks
 from oochub.records.metadata import Metadata, ZoomSettings
-from oochub.records.provenance import provenance
+from oochub.records.origin_records import provenance
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.stats.logits import logit_difference
-from oochub.stats.worst_rows import choose_shown_rows
+from oochub.stats.row_blocks import choose_shown_rows
 from oochub.storage.files import lock_target
 
 _FEW = 8  # rows to look at a network with

@@ -6,9 +6,12 @@ What is imported here at once is little: what a Ctrl-C finds before `StopSignals
 
 A process that it starts leaves Ctrl-C to its parent. What torch compiles lies in our cache, never in a folder of TMPDIR
 that outlives the program.
+
+`count_cores` says how many cores this process may use.
 """
 
 import errno
+import math
 import os
 import shutil
 import signal
@@ -35,6 +38,10 @@ _WORDS = ("(os error 28)", "OSError: [Errno 28]")
 _COMPILED = "torch"
 """The folder in the cache "compiled" that torch fills: it is ours if it was not there before."""
 _PLACE = "TORCHINDUCTOR_CACHE_DIR"
+
+
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+_TURNS = "1000"  # some microseconds; what libgomp itself takes if there are more threads than cores
 
 
 def start_process(process: BaseProcess) -> None:
@@ -281,3 +288,29 @@ def keep_compiled(folder: Path) -> None:
         os.environ[_PLACE] = str(own := folder / _COMPILED)
         with suppress(OSError, OochubError):  # torch says what it cannot write
             make_cache(folder).add_folder(own)
+
+
+def count_cores() -> int:
+    """The cores that this process may use, by its affinity and the quota of its control group.
+
+    >>> count_cores() >= 1
+    True
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = _QUOTA.read_text("ascii").split()
+        return max(1, min(cores, math.ceil(int(quota) / int(period))))
+    except (OSError, ValueError):  # no such group, or one without a limit, which says "max"
+        return cores
+
+
+def shorten_waiting() -> None:
+    """Lets torch's threads sleep soon while they wait for each other, instead of keeping a core busy for a millisecond.
+
+    Call it before torch is imported, because libgomp reads the environment when it is loaded. Results are the same
+    bits. Does nothing if GOMP_SPINCOUNT or OMP_WAIT_POLICY is set.
+
+    >>> shorten_waiting()
+    """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", _TURNS)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError, unknown_name
-from oochub.stats.right_classes import RightClasses
+from oochub.stats.logits import RightClasses
 
 ALSO_RIGHT = "also_right"
 """Column of the classes that are right beside the label."""

@@ -45,7 +45,7 @@ def _choose_mistakes(evaluation: "Evaluation") -> tuple[Mistake, ...]:
     of a side where none is out of context. The kind of output says which answers are wrong, and how.
     """
     from oochub.evaluation.mistakes import make_mistake
-    from oochub.stats.worst_rows import PER_KIND, find_worst_rows
+    from oochub.stats.row_blocks import PER_KIND, find_worst_rows
 
     rows, shown = evaluation.rows, evaluation.sets[0].mask
     nowhere = np.zeros(len(shown), bool)

@@ -4,6 +4,8 @@
 there are. `summarize_softmax` makes these numbers in one pass over the logits, without ever holding the probabilities:
 accuracy is the mean of `prediction == label`, NLL the mean of `loss`, and the expected calibration error is
 `ece(prediction == label, confidence, of="positive")`. `summarize_answers` does it a block of rows at a time.
+
+`RightClasses` are classes that are right beside the label of a row, such as two things in one image.
 """
 
 import math
@@ -17,7 +19,6 @@ from scipy import special
 
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_label, check_same_length
-from oochub.stats.right_classes import RightClasses, count_as_label
 
 if TYPE_CHECKING:
     import torch
@@ -29,6 +30,38 @@ LIKE_PROBABILITIES = "the logits of each row lie in [0, 1] and sum to 1, as prob
 _OFF = 1e-3  # of the sum of probabilities
 _SAFE = 60.0  # sums of exp(z) neither overflow nor vanish in float32: no need to subtract the largest
 _LARGEST_LOSS = -float(np.log(np.finfo(np.float64).tiny))  # as in nll
+
+
+class RightClasses(NamedTuple):
+    """Classes that are right beside the label: pairs of a row and a class, sorted by row."""
+
+    rows: NDArray[np.int64]
+    classes: NDArray[np.int64]
+
+    def select(self, rows: slice) -> "RightClasses":
+        """Those of a block of rows, which are numbered from 0 there."""
+        some = slice(*np.searchsorted(self.rows, (rows.start, rows.stop)))
+        return RightClasses(self.rows[some] - rows.start, self.classes[some])
+
+
+def count_as_label(answer: NDArray[np.int64], label: NDArray[np.int64], also: RightClasses | None) -> NDArray[np.int64]:
+    """The answers (n,) with the label in place of each that is right beside it.
+
+    Args:
+        answer: Class numbers (n,).
+        label: True classes (n,), -1 for rows without one.
+        also: Classes that are right beside the label; None for none.
+
+    >>> also = RightClasses(np.array([0, 1]), np.array([2, 2]))
+    >>> count_as_label(np.array([2, 1, 2]), np.array([0, 0, 0]), also).tolist()
+    [0, 1, 2]
+    """
+    if also is None:
+        return answer
+    rows = also.rows[(answer[also.rows] == also.classes) & (label[also.rows] >= 0)]
+    counted = answer.copy()
+    counted[rows] = label[rows]
+    return counted
 
 
 def are_probabilities(values: Array) -> bool:

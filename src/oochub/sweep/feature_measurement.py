@@ -30,8 +30,8 @@ from oochub.prediction.predict import predict
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts, BuildRecord
 from oochub.records.metadata import IMAGE_DIGEST, HeldOut, Metadata, PredictedBy, Training
+from oochub.records.origin_records import provenance
 from oochub.records.output_columns import make_vectors
-from oochub.records.provenance import provenance
 from oochub.storage.files import write_whole
 from oochub.storage.tensor_file import save_tensors
 from oochub.sweep.measurement import collect_numbers, measure_held_out

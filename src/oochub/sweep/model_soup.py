@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 
 from oochub.errors import OochubError
 from oochub.models.model_source import choose_input
-from oochub.records.provenance import provenance
+from oochub.records.origin_records import provenance
 from oochub.storage.artifacts import RUN
 from oochub.storage.files import write_whole_folder
 from oochub.storage.reading import read_json

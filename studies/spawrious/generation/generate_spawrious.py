@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from oochub.errors import OochubError
 from oochub.process.ranks import Ranks
-from oochub.records.provenance import provenance
+from oochub.records.origin_records import provenance
 from oochub.remote.check_source import check_source
 from oochub.remote.remote_repository import fetch_model_folder
 from oochub.storage.files import check_writable, lock_target, write_whole

@@ -20,7 +20,7 @@ from oochub.errors import OochubError
 from oochub.input import BrokenRow
 from oochub.inputs.pictures.preprocessing import Preprocessing
 from oochub.inputs.pictures.stored_pictures import describe_picture_place, keep_encoded, read_picture_bytes
-from oochub.process.cores import count_cores
+from oochub.process.program import count_cores
 from oochub.records.metadata import IMAGE_DIGEST
 from oochub.storage.cache import make_file_once
 
