@@ -63,7 +63,7 @@ def test_what_is_asked_of_contexts_is_checked_first(pictures):
         ({"context_settings": {"k": 3}}, "Pass contexts="),
         ({"contexts": "properties", "correction": "bonferroni"}, "holm"),
         ({"contexts": "properties", "choose_on": "test"}, "train"),
-        ({"choose_on": "half"}, "choose_on= belongs to a method that finds contexts"),
+        ({"choose_on": "half"}, "choose_on= requires a method that finds contexts"),
     ):
         with pytest.raises(OochubError, match=words):
             audit(Onlooker("object"), pictures, **wrong)

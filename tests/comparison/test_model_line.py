@@ -166,7 +166,7 @@ def test_the_figures_draw_the_same_numbers(tmp_path):
     assert sorted(stats.norm.cdf(marks.get_ydata())) == pytest.approx(sorted(OUTSIDE))
     assert sorted(stats.norm.cdf(marks.get_xdata())) == pytest.approx(sorted(INSIDE))
     both = [*models(), *models(config="ce_cow")[:2]]
-    with pytest.raises(oochub.OochubError, match="Name one: config='ce_car'"):
+    with pytest.raises(oochub.OochubError, match="Choose one: config='ce_car'"):
         figure(both)
     assert "2 models" in figure(both, config="ce_cow").get_title(loc="left")
     with pytest.raises(oochub.OochubError, match="Did you mean 'ce_cow'"):

@@ -48,7 +48,7 @@ def replace_value(difference):
 def test_networks_are_counted_apart_and_the_card_says_which_weights_are_new(made: Repair) -> None:
     """Planted fault seen: the card of a fine-tuned network says that only its last layer is new."""
     heads = len(made.tried) - 1
-    assert f"{heads} new last layers were fitted on the features of the rows that fit. The one" in describe_choice(made)
+    assert f"{heads} new last layers were fitted on the features of the fitting rows. The one" in describe_choice(made)
     assert "refitted on both parts together" in describe_choice(made)
     kept = tuple(replace(each, is_chosen=False) for each in made.tried)
     network = replace(made.chosen or made.tried[0], method=FINE_TUNE, title="the whole network", is_chosen=True)

@@ -190,9 +190,11 @@ def test_probe_words():
     msp = probe_row("msp", None)
     assert words._describe_probe([msp, falls, rises]).endswith("among the scores of ood, vim falls further than msp.")
     assert words._describe_probe([msp, rises]).endswith("no detector is shown to fall further than msp.")
-    assert words._describe_probe([msp]).endswith("1\u202f100 of 1\u202f200 right answers stay as they were.")
+    assert words._describe_probe([msp]).endswith("1\u202f100 of 1\u202f200 correct predictions are unchanged.")
     unknown = probe_row("knn", {"value": None}, factor=None)
-    assert words._describe_probe([unknown]) == "After a zoom, 1\u202f100 of 1\u202f200 right answers stay as they were."
+    assert (
+        words._describe_probe([unknown]) == "After a zoom, 1\u202f100 of 1\u202f200 correct predictions are unchanged."
+    )
 
 
 def _shown(estimate, key, *, signed=False):
