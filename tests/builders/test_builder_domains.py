@@ -131,7 +131,7 @@ def test_names_that_are_wrong(two):
         (lambda root: (root / "b/dog").rename(root / "b/Dog"), "two names for one class: b/Dog and a/dog"),
         (lambda root: shutil.copytree(root / "a/dog", root / "a/d og"), "two names for one class: a/d og and a/dog"),
         (lambda root: shutil.rmtree(root / "b"), "has 1 domain, but"),
-        (lambda root: shutil.copytree(root / "a", root / "b/cat/a"), "holds the folder a, but only images"),
+        (lambda root: shutil.copytree(root / "a", root / "b/cat/a"), "holds the folder a, but may only contain images"),
         (
             lambda root: shutil.copy(root / "a/cat/a_cat_00.png", root / "b/dog"),
             "a/cat/a_cat_00.png and b/dog/a_cat_00.png .* are the same image",

@@ -470,7 +470,7 @@ def test_the_command_stops_before_slow_steps(run, cars, coco, tmp_path, monkeypa
         return "--plot", f"gallery{options}={tmp_path}/{file}"
 
     cases = [
-        ((tmp_path / "none.parquet", *data, *plot()), "No predictions at"),
+        ((tmp_path / "none.parquet", *data, *plot()), "Prediction file not found"),
         ((tmp_path / "file.parquet", *data, *plot()), "is not a Parquet file"),
         ((erm_file, *data, *plot(file="file.parquet/g.png")), "is a file, not a folder"),
         ((erm_file, *data, *plot(), *plot(file="file.parquet/x.csv")), "is a file, not a folder"),
@@ -478,7 +478,7 @@ def test_the_command_stops_before_slow_steps(run, cars, coco, tmp_path, monkeypa
         ((erm_file, *data, *plot(":kinds=hard")), "No kind of example named 'hard'"),
         ((erm_file, *data, *plot(":only=gist")), "no column 'challenge_gist'"),
         ((erm_file, *data, *plot(":outlines=maybe")), "outlines of gallery must be yes or no, got 'maybe'"),
-        ((erm_file, *data, *plot(f":than={tmp_path}/none.parquet")), "No predictions at"),
+        ((erm_file, *data, *plot(f":than={tmp_path}/none.parquet")), "Prediction file not found"),
         ((erm_file, erm_file, *data, *plot()), "Two models have the same name"),
         ((erm_file, *plot()), "NOOCH needs its raw files"),
         ((erm_file, "--data-dir", tmp_path / "none", *plot()), "data_dir is not a folder"),

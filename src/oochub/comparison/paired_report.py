@@ -49,7 +49,7 @@ class PairWords(NamedTuple):
 
 
 _LETTERS = PairWords()
-_FLIPS = "the examples that flip"
+_FLIPS = "the examples on which the models disagree"
 CAVEAT = (
     "A difference is B minus A on the same examples, with its paired 95% interval. Bold: the difference holds after "
     "correction for all tests of its table (Holm, 5%)."
