@@ -480,7 +480,7 @@ def test_the_command_stops_before_slow_steps(run, cars, coco, tmp_path, monkeypa
         ((erm_file, *data, *plot(":outlines=maybe")), "outlines of gallery must be yes or no, got 'maybe'"),
         ((erm_file, *data, *plot(f":than={tmp_path}/none.parquet")), "Prediction file not found"),
         ((erm_file, erm_file, *data, *plot()), "Two models have the same name"),
-        ((erm_file, *plot()), "NOOCH needs its raw files"),
+        ((erm_file, *plot()), "NOOCH requires its raw files"),
         ((erm_file, "--data-dir", tmp_path / "none", *plot()), "data_dir is not a folder"),
         ((erm_file, *data, "--plot", f"tau_curves={tmp_path}/x.csv"), ": tau_curves has no table"),
     ]
