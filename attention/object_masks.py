@@ -27,7 +27,7 @@ class ObjectMasks:
 
     >>> ObjectMasks("no/such/folder")
     Traceback (most recent call last):
-    oochub.errors.OochubError: There is no folder of masks at no/such/folder. A mask is a PNG of the same size \
+    oochub.errors.OochubError: Mask folder not found: no/such/folder. A mask is a PNG of the same size \
 as its image, named <example_id>.png, white on the object and black elsewhere.
     """
 

@@ -53,7 +53,7 @@ def test_the_folder_of_one_data_set_is_not_that_of_another(raw):
 
 
 def test_a_folder_that_cannot_be_marked():
-    with pytest.raises(oochub.OochubError, match="There is no folder no/such"):
+    with pytest.raises(oochub.OochubError, match="Folder not found: no/such"):
         describe("benchmark", "nooch", data_dir="no/such")
     with pytest.raises(oochub.OochubError, match="Only benchmarks have raw files, got a folder for a metric"):
         describe("metric", "ece", data_dir=".")

@@ -80,7 +80,6 @@ READ = {  # options of paths that are read
     ("report", "--reference"),
     ("imagenet_ood review", "--apply"),
     ("saliency", "--masks"),
-    ("audit", "--masks"),
     ("nooch verify", "--official-ids"),
 } | declared_in_tests("READ_PATHS", "commands").keys()  # of a new command: READ_PATHS = {("name", "--file"): "what"}
 

@@ -191,7 +191,7 @@ def test_a_perfect_detector_is_evaluated_where_images_have_no_box():
         ({"box_categories": [[0]]}, "box_categories needs true_categories"),
         ({"true_crowd": [[2]]}, "true_crowd must be 0 or 1, got 2 at row 0"),
         ({"box_categories": [[0.5]], "true_categories": [[0]]}, "box_categories must be whole numbers, got 0.5 at row"),
-        ({"true_areas": [[1.0, 2.0]]}, "true_areas must be one a box"),
+        ({"true_areas": [[1.0, 2.0]]}, "true_areas must have one value per box"),
         ({"image_id": [1.5]}, "image_id"),
     ],
 )

@@ -136,7 +136,7 @@ def test_the_interval_draws_sessions():
     [
         ({"boxes": [[[0, 0, 1]]]}, r"lists of x1, y1, x2, y2, got shape \(1, 3\) at row 0"),
         ({"boxes": [[[5, 0, 1, 1]]]}, "not a width and a height"),
-        ({"scores": [[0.5, 0.5]]}, r"scores must be one a box, got shape \(2,\) for 1 boxes at row 0"),
+        ({"scores": [[0.5, 0.5]]}, r"scores must have one value per box, got shape \(2,\) for 1 boxes at row 0"),
         ({"scores": [[math.nan]]}, "scores must hold finite numbers"),
         ({"true_boxes": [["a"]]}, "true_boxes must hold numbers"),
         ({"boxes": [], "scores": [], "true_boxes": []}, "No rows yet"),

@@ -161,7 +161,7 @@ def test_an_array_by_two_names_is_an_error() -> None:
     """Planted fault seen: the last of the two wins."""
     shell = evaluate.load(str(FOLDER / "accuracy"))
     with pytest.raises(
-        OochubError, match=r"references and label are the same array of this metric\. Give one of them\."
+        OochubError, match=r"references and label are the same array of this metric\. Pass one of them\."
     ):
         shell.compute(references=[0, 1], label=[1, 1], predictions=[0, 1])
 

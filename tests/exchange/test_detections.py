@@ -238,9 +238,9 @@ def test_what_does_not_fit_these_data_says_what_does(data, tmp_path):
     with pytest.raises(OochubError, match=r"results.json contains boxes, but there is no column boxes .*nooch/boxes_"):
         open_parts([_write(tmp_path, [_GOOD])], benchmark=plain)
     for path in (tmp_path / "results.json", tmp_path):
-        with pytest.raises(OochubError, match="holds answers, but does not say which data they are for"):
+        with pytest.raises(OochubError, match="contains answers but not the dataset that they belong to"):
             open_parts([path])
-    with pytest.raises(OochubError, match=r"holds 0 label files IMAGE\.txt"):
+    with pytest.raises(OochubError, match=r"contains 0 label files IMAGE\.txt"):
         (tmp_path / "none").mkdir()
         get_bridge("yolo_labels").read(tmp_path / "none", None)
 

@@ -82,7 +82,7 @@ def test_two_classes_of_one_name_keep_apart_by_their_numbers():
     assert match_classes(own, own).is_identity
     with pytest.raises(OochubError, match=r"crane may be 0 \(crane\) or 2 \(crane\)"):
         match_classes(own, ["hen", "crane", "drake"], restrict=True)
-    with pytest.raises(OochubError, match=r"'crane', which may be 0 \(crane\) or 2 \(crane\)\. Give the number of an"):
+    with pytest.raises(OochubError, match=r"'crane', which may be 0 \(crane\) or 2 \(crane\)\. Pass the number of an"):
         match_classes(own, ["hen", "crane"], given={"crane": ["crane"]})
     assert match_classes(own, ["hen", "crane"], given={"crane": ["2"]}).outputs == ((1,), (2,))
 
@@ -152,7 +152,7 @@ def test_a_file_wins_over_names():
     assert found.outputs == ((*DOGS, 281), (9, 10), (517,), (609,), (8, 283))
     assert found.details["bird"] == {"rule": "file", "outputs": {"9": HUB[9], "10": HUB[10]}}
     assert match_classes(HUB, ["beast"], given={"beast": ["domestic dog"]}).outputs == ((*DOGS,),)
-    with pytest.raises(OochubError, match=r"'plane', which may be n02691156 .* or n03954731 .* Give a wnid, or the"):
+    with pytest.raises(OochubError, match=r"'plane', which may be n02691156 .* or n03954731 .* Pass a wnid, or the"):
         match_classes(HUB, ["plane"], given={"plane": ["plane"]})
     for wrong, words in {
         "animl": "No class of the dataset named 'animl'. Did you mean 'animal'",

@@ -23,7 +23,7 @@ def test_without_a_compiler_nothing_is_read(named, monkeypatch, tmp_path):
         monkeypatch.setenv("PATH", str(tmp_path))
     else:
         monkeypatch.setenv("CXX", named)
-    with pytest.raises(OochubError, match=r"compile=True needs a C\+\+ compiler, but .* Install one"):
+    with pytest.raises(OochubError, match=r"compile=True requires a C\+\+ compiler, but .* Install one"):
         oochub.predict("nowhere", {}, compile=True, device="cpu")
 
 

@@ -68,7 +68,12 @@ def test_a_file_of_before_opens_unchecked(metadata: dict[str, str] | None, tmp_p
 def test_what_is_no_file_of_arrays(tmp_path: Path) -> None:
     safetensors_of_torch.save_file({"bias": torch.ones(2, dtype=torch.bfloat16)}, tmp_path / "brain")
     (tmp_path / "text").write_text("no safetensors")
-    for name, words in (("brain", "not a whole"), ("text", "not a whole"), ("nope", "no such file"), (".", "a folder")):
+    for name, words in (
+        ("brain", "not a complete"),
+        ("text", "not a complete"),
+        ("nope", "no such file"),
+        (".", "a folder"),
+    ):
         with pytest.raises(OochubError, match=words):
             load_tensors(tmp_path / name)
 

@@ -284,5 +284,5 @@ def test_the_largest_token_and_the_longest_row_are_read():
         with pytest.raises(OochubError, match="A row has 5 tokens, but the model reads at most 4"):
             NextTokens(model)(input_ids=longer, attention_mask=longer)
         model.lm_head.weight[0, 0] = float("nan")
-        with pytest.raises(OochubError, match="logits that are not finite"):
+        with pytest.raises(OochubError, match="non-finite logits"):
             NextTokens(model)(input_ids=ids, attention_mask=whole)

@@ -327,7 +327,7 @@ def _say_guess(role: str, column: str) -> str:
     """The sentence that says which column was taken for a role, and how to name another.
 
     >>> _say_guess("context", "place")
-    "The context is read from the column 'place', the only one that can hold it. Name another with context=."
+    "Using column 'place' as the context, because it is the only candidate. Pass context= to choose another."
     """
     name = choose_wording(f"{role}=", f"--{role}-column")
     return f"Using column {column!r} as the {role}, because it is the only candidate. Pass {name} to choose another."

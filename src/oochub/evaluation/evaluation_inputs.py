@@ -243,8 +243,8 @@ def open_parts(
 
     >>> open_parts(["mine.csv"])
     Traceback (most recent call last):
-    oochub.errors.OochubError: mine.csv holds answers, but does not say which data they are for. Name the data with \
-benchmark=.
+    oochub.errors.OochubError: mine.csv contains answers but not the dataset that they belong to. Pass the \
+dataset with benchmark=.
     """
     paths = [Path(part) for part in parts if not isinstance(part, Predictions)]
     if benchmark is None:

@@ -258,7 +258,7 @@ def match_classes(
 
     >>> found = match_classes(["tabby, tabby cat", "Egyptian cat", "beagle"], ["egyptian_cat", "tabby"])
     >>> found.outputs, found.notes[0]
-    (((1,), (0,)), "answers are among the 2 classes of the data set, not the model's 3")
+    (((1,), (0,)), "answers are among the 2 classes of the dataset, not the model's 3")
     """
     own, wanted = tuple(model_names), tuple(class_names)
     names = _Names(own, wanted)
@@ -268,7 +268,7 @@ def match_classes(
         return _match_numbers(own, wanted)
     unused = tuple(name for name in given or {} if name not in wanted)
     if given and len(unused) == len(given):  # else the map serves several datasets
-        raise unknown_name("class of the data set", unused[0], wanted)
+        raise unknown_name("class of the dataset", unused[0], wanted)
     found: dict[str, Answering] = {}
     ambiguous: dict[str, str] = {}
     for name in wanted:

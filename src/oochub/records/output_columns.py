@@ -296,7 +296,7 @@ def coerce_array(name: str, values: Any) -> NDArray[Any] | pa.Array | pa.Chunked
     >>> coerce_array("label", np.ma.masked_array([1, 0], mask=[False, True]))
     Traceback (most recent call last):
     oochub.errors.OochubError: label is masked in 1 of 2 rows, first row 1: got a MaskedArray of int64 (2,). Remove \
-these rows out, or fill them in.
+these rows, or fill them in.
     """
     array = values if isinstance(values, pa.Array | pa.ChunkedArray) else _unwrap(name, values)
     if isinstance(array, np.ndarray):

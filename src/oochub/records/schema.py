@@ -90,7 +90,7 @@ def from_json(kind: type[Record], content: Any, *, what: str) -> Record:
     Gap(metric='auc', n_in=3)
     >>> from_json(Gap, {"metric": "auc", "n_in": "3"}, what="car.json")
     Traceback (most recent call last):
-    oochub.errors.OochubError: car.json: n_in must be a whole number, got '3'. Make the file again, or correct the \
+    oochub.errors.OochubError: car.json: n_in must be a whole number, got '3'. Make the file again, or fix the \
 field.
     """
     try:

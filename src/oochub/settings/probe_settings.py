@@ -51,8 +51,9 @@ class ProbeSettings(Settings):
     )
     backgrounds: int | None = option(
         None,
-        help="For --probe: backgrounds of its own class and of others for each object; 8 unless given.",
+        help="For --probe: backgrounds of its own class and of others for each object (default: 8).",
         panel="Contexts",
+        least=1,
         python=False,
     )
     probe_settings: Mapping[str, Any] | None = option(
