@@ -200,7 +200,7 @@ class MaskFiles(ObjectArea):
 
     >>> MaskFiles("no/such/folder")
     Traceback (most recent call last):
-    oochub.errors.OochubError: There is no folder of masks at no/such/folder, and no such column. A mask is a PNG of \
+    oochub.errors.OochubError: Mask folder not found: no/such/folder, and no such column. A mask is a PNG of \
 the same size as its image, named by the row's id or the image's file, white on the object and black elsewhere.
     """
 
@@ -209,7 +209,7 @@ the same size as its image, named by the row's id or the image's file, white on 
         self.words = f"the masks in {self._folder.name}"
         if not self._folder.is_dir():
             raise OochubError(
-                f"There is no folder of masks at {folder}, and no such column. A mask is a PNG of the same size as its "
+                f"Mask folder not found: {folder}, and no such column. A mask is a PNG of the same size as its "
                 "image, named by the row's id or the image's file, white on the object and black elsewhere."
             )
 

@@ -175,8 +175,8 @@ print(said(load_dataset, "spawrious"))
     assert by_data_dir.startswith("data_dir is not a folder: elsewhere")
     assert by_config.startswith("Spawrious requires its raw files")
     assert by_load.startswith("Signs requires its raw files")
-    assert without_files.startswith("Config name is missing: nooch")
-    assert by_variable.startswith("Config name is missing: spawrious")
+    assert without_files.startswith("Missing config name: nooch")
+    assert by_variable.startswith("Missing config name: spawrious")
 
 
 def _csv(folder: Path) -> None:

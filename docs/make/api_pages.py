@@ -42,6 +42,7 @@ _TO_SUBCLASS = (
     "models.mode.Mode",
     "models.built_in_model.BuiltInModel",
     "context_finder.ContextWay",
+    "context_finding.image_model.ModelWay",
     "repairs.head_method.HeadMethod",
     "exchange.bridge.Bridge",
     "section.Section",

@@ -182,7 +182,7 @@ def test_pictures_that_cannot_be_read_are_left_out_and_counted(world, named):
     with pytest.raises(OochubError, match=re.escape(names[at])):
         attention(str(folder / "one"), {"test": broken}, **options)
     found = attention(str(folder / "one"), {"test": broken}, skip_broken=True, **options)
-    assert f"1 image of test could not be read and is left out: {names[at]}" in set(found.notes) - set(usual.notes)
+    assert f"1 image of test could not be read and is skipped: {names[at]}" in set(found.notes) - set(usual.notes)
     left = whole.select([row for row in range(len(whole)) if row != at])
     alone = attention(str(folder / "one"), {"test": left}, label=found.label, answer=found.answer, **options)
     own = [each.probability for each in found.maps]
@@ -214,7 +214,7 @@ def test_wrong_masks_are_said(world, tmp_path):
     """A folder that is none, a mask that is missing, one of another size, one that is no image."""
     folder, data = world
     options = {"pictures": 1, "samples": 1, "cache": False, "most": 1}
-    with pytest.raises(OochubError, match="There is no folder of masks"):
+    with pytest.raises(OochubError, match="Mask folder not found"):
         attention(str(folder / "one"), data, masks=tmp_path / "none", **options)
     with pytest.raises(OochubError, match=r"images have no mask in .*, first \S+.png"):
         attention(str(folder / "one"), data, masks=tmp_path, **options)
@@ -223,7 +223,7 @@ def test_wrong_masks_are_said(world, tmp_path):
     wrong = {
         file.getvalue(): "is 5 x 4 pixels, its image 48 x 48",
         b"text": "no image",
-        file.getvalue()[:42]: "Download the file again",
+        file.getvalue()[:42]: "Replace the file",
     }
     for content, words in wrong.items():
         for row in data["test"].select_columns(["example_id"]):

@@ -88,7 +88,7 @@ def test_new_classes_have_no_label(world):
     assert set(data["label"]) == {-1} and set(data["is_ood"]) == {True}
     words = {data.features[name].int2str(data[0][name]) for name in ("context", "shift", "group")}
     assert words == {"near", "semantic", "cifar10_tin/near"}
-    with pytest.raises(oochub.OochubError, match="label must be -1, got '8'"):
+    with pytest.raises(oochub.OochubError, match=r"label must be -1, got '\d'"):
         read_image_list(world / _LIST, CLASSES["cifar10"][:4], known=False)
 
 

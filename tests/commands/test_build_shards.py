@@ -41,12 +41,13 @@ def test_a_repository_has_one_form(run, coco, tmp_path):
     assert run(*build, _TASK)[0] == 0
     code, said = run(*build, "nooch/all", "--format", "webdataset")
     assert (
-        code == 2 and "repo holds configs as Parquet, but all configs of a repository must have the same format" in said
+        code == 2
+        and "repo contains configs as Parquet, but all configs of a repository must have the same format" in said
     )
     assert run(*build, _TASK, "--format", "webdataset")[0] == 0
     assert not list(Path("repo").rglob("*.parquet")) and list(Path("repo/ce_car").glob("train-*.tar"))
     code, said = run(*build, "nooch/all")
-    assert code == 2 and "repo holds configs as WebDataset" in said
+    assert code == 2 and "repo contains configs as WebDataset" in said
 
 
 @pytest.mark.parametrize(

@@ -348,7 +348,7 @@ def test_other_sources(run, birds, spawrious, tmp_path):
     code, again, err = run(tmp_path / "repo", "--option", "name=o2o_hard", *words, "--out", tmp_path / "d", "--json")
     assert code == 0 and json.loads(again)["counts"] == json.loads(output)["counts"], err
     code, _, err = run(tmp_path / "repo", *words, "--out", tmp_path / "e")
-    assert code == 2 and "Missing config name" in err
+    assert code == 2 and "Config name is missing" in err
     source = datasets.load_dataset("spawrious", "o2o_hard", data_dir=str(spawrious))
     for result in (oochub.load(tmp_path / name) for name in ("c", "d")):
         for split, part in result.items():

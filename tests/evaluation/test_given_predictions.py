@@ -145,7 +145,7 @@ def test_by_command(spawrious, predicted, tmp_path, capsys, run):
     assert report.provenance.prediction["given"]["file"] == "mine.csv"
     assert str(tmp_path) not in (tmp_path / "r.json").read_text()
     assert run("evaluate", tmp_path / "mine.csv", "--out", tmp_path / "r.json") == 2
-    assert "Name the data with --benchmark" in capsys.readouterr().err
+    assert "Pass the dataset with --benchmark" in capsys.readouterr().err
 
 
 def test_answers_to_data_of_ones_own(tmp_path, run, capsys):

@@ -81,15 +81,15 @@ def test_private_data_need_a_token_and_their_absence_is_said(hub, pushed, built,
     """With what to do; what is missing is said the same way, and a token stands in no message."""
     HfApi().update_repo_settings(**_DATA, visibility="private")
     monkeypatch.setenv("HF_TOKEN", "hf_wrongone")
-    with pytest.raises(OochubError, match=r"the Hub refused the token \(Invalid credentials") as caught:
+    with pytest.raises(OochubError, match=r"the Hub rejected your token \(Invalid credentials") as caught:
         oochub.load(pushed)
     assert "hf_wrongone" not in str(caught.value)
     monkeypatch.delenv("HF_TOKEN")
-    with pytest.raises(OochubError, match=r"no dataset of that name that you may read. If it is private.*HF_TOKEN"):
+    with pytest.raises(OochubError, match=r"on the Hub that you have access to. If it is private.*HF_TOKEN"):
         oochub.load(pushed)
     monkeypatch.setenv("HF_TOKEN", hub.read_token)
     assert _rows(oochub.load(pushed)) == _rows(oochub.load(built))
-    with pytest.raises(OochubError, match="no dataset of that name that you may read") as caught:
+    with pytest.raises(OochubError, match="on the Hub that you have access to") as caught:
         oochub.load("user/other")
     assert "Did you mean" not in str(caught.value)
     with pytest.raises(OochubError, match="Did you mean 'spawrious/o2o_easy'"):
@@ -162,7 +162,7 @@ def test_all_files_of_a_model_are_of_one_commit(hub, model, monkeypatch):
 def test_a_model_that_cannot_be_fetched_is_no_model_without_a_file(hub, model):
     """Planted fault: transformers given the id; a processor that the Hub failed to send was then "missing"."""
     hub.faults(rate=1.0, kinds=("error",))
-    with pytest.raises(OochubError, match=r"files of user/model could not be fetched.*try again"):
+    with pytest.raises(OochubError, match=r"files of user/model could not be downloaded.*try again"):
         fetch_model_folder("user/model")
     hub.faults(rate=0.4, seed=2, kinds=("error", "cut"))
     folder = fetch_model_folder("user/model")

@@ -75,7 +75,7 @@ def test_masks_of_a_constructed_waterbirds(tmp_path):
     rows = ProbedRows.drawn(data, predictions, MaskFiles(masks), **settings)
     assert len(rows.places) == len(data["test"]) > 20
     assert {each.state for each in rows.seen(range(len(rows.places)))} == {PROBED}
-    answers = AlteredAnswers(rows, seed=0, key=None)
+    answers = AlteredAnswers(rows, cluster=None, backgrounds=1, seed=0, key=None)
     row, other = data["test"][3], data["test"][5]
     made = answers.pictures(3, None, 5)
     mask = np.asarray(Image.open(masks / f"{row['example_id']}.png").convert("L")) > 0
@@ -150,7 +150,7 @@ def test_persons_of_real_pictures(real_data, tmp_path):
     assert len(ids) == 76 and len(with_person) == 37
     assert found.n + sum(found.left_out.values()) == 37 and found.n >= 20
     assert set(found.left_out) <= {"the object leaves too little background to fill it with"}
-    assert all(each.accuracy.n == found.n for each in found.variants) and len(found.shown.pictures) == 5
+    assert all(each.accuracy.n == found.n for each in found.variants) and len(found.shown.pictures) == 6
     area = CocoAreas(raw.parent, "person")
     rows = ProbedRows.drawn(data, predictions, area, split="test", usual=None, present=1, most=99, seed=0)
     area.begin(rows.with_object())
@@ -237,11 +237,11 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     code, again, err = run("--probe", "background", "--masks", "masks", "--probe-option", "rows=12")
     assert code == 0 and json.loads(again) == json.loads(out) and "Reusing " in err
     code, _, err = run("--masks", "masks")
-    assert code == 2 and "require --probe background" in err
+    assert code == 2 and "need --probe background" in err
     code, _, err = run("--probe", "background", "--masks", "nomasks")
     assert code == 2 and "Mask folder not found: nomasks" in err
     code, _, err = run("--probe", "background", "--masks", "masks", "--boxes", "b")
-    assert code == 2 and "--masks and --boxes both say where the object is" in err
+    assert code == 2 and "--masks and --boxes both locate the object" in err
 
 
 def test_masks_by_the_name_of_the_file(tmp_path):

@@ -114,12 +114,13 @@ def _covers(rng, n, lenders, classes, spread, of):
     ),
 )
 def test_the_interval_covers_other_rows_and_other_backgrounds(n, lenders, classes, spread, of):
-    """1,000 worlds: 0.90 less 3.2 standard errors are 0.87. Rows taken as independent cover 0.42 to 0.82 of the first.
+    """1,000 worlds: 0.90 less 3.2 standard errors are 0.87; if two lend, 0.83. Independent rows: 0.42 to 0.82 there.
 
     Planted fault: units of the rows alone.
     """
     rng = np.random.default_rng(n + lenders)
-    assert np.mean([_covers(rng, n, lenders, classes, spread, of) for _ in range(1_000)]) > 0.9 - 0.03
+    least = 0.83 if lenders == 2 else 0.87  # "only 2 images supply a background: the interval may be too narrow"
+    assert np.mean([_covers(rng, n, lenders, classes, spread, of) for _ in range(1_000)]) > least
 
 
 def test_each_pair_of_rows_counts_once_however_much_it_shares():

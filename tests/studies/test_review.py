@@ -342,7 +342,7 @@ def test_from_predictions_to_a_list_by_the_command_line(monkeypatch, capsys, spa
         ((both[0], "--out", page), "The page needs both"),
         ((both[0], "--apply", decided), "Nothing to write"),
         ((both[0], both[1], "--out", tmp_path / "keep.txt" / "x.html"), "is a file, not a folder"),
-        ((tmp_path / "none.parquet", "--apply", decided, "--keep", keep), "No predictions at"),
+        ((tmp_path / "none.parquet", "--apply", decided, "--keep", keep), "Prediction file not found"),
         ((both[0], "--apply", tmp_path / "none.csv", "--keep", keep), "no decisions at"),
     ):
         code, _, err = run(*words, "--overwrite")

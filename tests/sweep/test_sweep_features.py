@@ -171,7 +171,7 @@ def test_an_mlp_head_is_a_track_of_its_own(tmp_path, coco, counted, monkeypatch,
             predictions.logits, hidden @ weights["1.weight"].T + weights["1.bias"], atol=1e-4, rtol=1e-4
         )
         assert "an MLP head (7 hidden) on fixed features of resnet-tiny" in predictions.metadata.notes
-    assert "holds the sweep toy (features, MLP head of 7), not toy (features)" in said("--features", code=2)
+    assert "contains the sweep toy (features, MLP head of 7), not toy (features)" in said("--features", code=2)
     (tmp_path / "toy.toml").write_text('head = "mlp"\nhidden_size = 7\n' + text)
     said("--features", code=0)  # the recipe says the same: nothing is left to do
     assert len(counted) == 1

@@ -213,7 +213,7 @@ def keep_bytes(kind: str, name: str, content: bytes, *, what: str | None = None)
 
     def write(file: Path) -> None:
         with write_whole(file) as draft, draft.open("wb") as opened:
-            opened.write(_seal(content))
+            opened.write(_seal(name, content))
             opened.write(content)
 
     keep(kind, name, write, what=what)
@@ -225,15 +225,16 @@ def read_kept_bytes(kind: str, name: str) -> bytes | None:
     def read(file: Path) -> bytes:
         with file.open("rb") as opened:
             seal, content = opened.readline(), opened.read()
-        if seal != _seal(content):
+        if seal != _seal(name, content):
             raise ValueError(file)
         return content
 
     return read_kept(kind, name, read)
 
 
-def _seal(content: bytes) -> bytes:
-    return hashlib.sha256(content).hexdigest()[:40].encode() + b"\n"
+def _seal(name: str, content: bytes) -> bytes:
+    """The first line of a file: a digest of its name and content, so that no file is taken for another."""
+    return hashlib.sha256(name.encode() + b"\n" + content).hexdigest()[:40].encode() + b"\n"
 
 
 def make_once(kind: str, name: str | None, make: Callable[[], bytes], *, what: str | None = None) -> Iterator[bytes]:
