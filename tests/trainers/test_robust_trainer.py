@@ -259,7 +259,7 @@ def test_a_full_disk_is_an_error_and_afterwards_the_run_ends_equal(tmp_path: Pat
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
             long_run(tmp_path / "run", folder).train()
         except OochubError as error:
-            code = 7 if "Could not write" in str(error) else 8
+            code = 7 if "Could not write" in str(error) or "Free disk space" in str(error) else 8
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
