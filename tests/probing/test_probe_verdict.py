@@ -60,7 +60,7 @@ def test_a_label_and_masks_are_enough(squares):
     assert named.background.options == ("--probe", "background", "--masks", "mask", "--backgrounds", "2")
     with pytest.raises(OochubError, match="holds no images"):
         choose_area(oochub.load(squares, label="tone")["train"], masks="photo")
-    with pytest.raises(OochubError, match="no folder of masks at musk, and no such column"):
+    with pytest.raises(OochubError, match="Mask folder not found: musk, and no such column"):
         choose_area(oochub.load(squares, label="tone")["train"], masks="musk")
 
 
