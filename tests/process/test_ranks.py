@@ -5,6 +5,7 @@ The everyday tests run the ranks as threads that meet at a barrier; the slow one
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -187,6 +188,29 @@ def alone(job, tmp_path_factory):
     out = tmp_path_factory.mktemp("alone") / "one.parquet"
     assert _ended(job(out, 1)).returncode == 0
     return Predictions.load(out)
+
+
+LAST = """
+import atexit, os, sys
+from pathlib import Path
+atexit.register(lambda: print(*sorted(file.read_text().strip() for file in Path("/proc/self/task").glob("*/comm"))))
+from oochub.process.ranks import Ranks
+Ranks.here().join("cpu")
+print(*Ranks.here().values(int(os.environ["RANK"])))
+"""
+
+
+@pytest.mark.slow
+def test_no_thread_of_gloo_is_left_when_python_ends():
+    """It asks for Python's lock to release what it sent; if Python ends meanwhile, the process is aborted."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        meet = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "WORLD_SIZE": "2"}
+    own = [os.environ | meet | {"RANK": rank, "LOCAL_RANK": rank} for rank in "01"]
+    ranks = [subprocess.Popen([sys.executable, "-c", LAST], stdout=subprocess.PIPE, text=True, env=env) for env in own]
+    for rank in ranks:
+        numbers, names = rank.communicate(timeout=120)[0].splitlines()
+        assert numbers == "0 1" and "gloo" not in names and rank.returncode == 0
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from accelerate.utils import DistributedType
 from torch import nn
 
 from oochub.errors import OochubError
+from oochub.process.ranks import leave_at_the_end
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.objective import Objective
 from oochub.trainers.recipe import name_objective
@@ -37,6 +38,7 @@ def make_accelerator(args: RobustTrainingArguments, folder: Path) -> Accelerator
         log_with=None if args.report_to == "none" else args.report_to,
         project_dir=folder,
     )
+    leave_at_the_end()
     if accelerator.distributed_type == DistributedType.DEEPSPEED:  # it steps by itself, so it must know
         accelerator.state.deepspeed_plugin.deepspeed_config |= {
             "train_micro_batch_size_per_gpu": args.per_device_train_batch_size,

@@ -4,6 +4,7 @@ And what the first of them makes of what all tell it (`gather_to_first`); alone,
 """
 
 import atexit
+import gc
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ class Ranks:
             from accelerate import PartialState
 
             PartialState(cpu=device_type == "cpu")
-            _leave_at_the_end()
+            leave_at_the_end()
 
     def values(self, own: _T) -> list[_T]:
         """What every process says, in their order; each waits here for all others.
@@ -82,11 +83,23 @@ class Ranks:
 
 
 @cache
-def _leave_at_the_end() -> None:
-    """Threads of gloo that are still there when Python ends would abort the process."""
+def leave_at_the_end() -> None:
+    """Ends the threads of gloo before Python ends; every function that connects processes has to call this.
+
+    A thread of gloo takes Python's lock to release the tensors of its last message. If Python ends meanwhile, the
+    process is aborted ("terminate called without an active exception"). Only a group that nothing refers to any more
+    waits for its threads.
+    """
+    atexit.register(_leave)
+
+
+def _leave() -> None:
     from torch import distributed
 
-    atexit.register(lambda: distributed.destroy_process_group() if distributed.is_initialized() else None)
+    get_gloo_group.cache_clear()
+    if distributed.is_initialized():
+        distributed.destroy_process_group()
+    gc.collect()  # models in DistributedDataParallel, which refer to the group, are cycles
 
 
 @cache
