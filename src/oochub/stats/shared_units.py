@@ -3,14 +3,15 @@
 Two rows that have a unit in common, in whatever role, may go together; all others are independent. The variance is the
 sum over such pairs (Fafchamps and Gubert 2007; Aronow, Samii and Assenova 2015), here by unit:
 
-    V = (sum_u U_u^2 / (1 - n_u / n) - sum_uv U_uv^2 + sum_uvw U_uvw^2) / n^2,
+    V = c (sum_u U_u^2 - sum_uv U_uv^2 + sum_uvw U_uvw^2) / n^2,
 
-U_u the sum of the rows' distances from the mean over the n_u rows of unit u, U_uv and U_uvw over those that have two
-units or three, so that each pair counts once; against Student's t with the degrees of freedom of that many units of
-unequal size. A row may stand several times, once for each background that it is put on: these have one own unit.
-Simulated coverage of the 95% interval where 2 to 200 images of a class lend to 30 to 400 rows is 0.88 to 1
-(tests/stats/test_shared_units.py, tests/probing/test_gap_in_worlds.py), where rows taken as independent cover 0.42 to
-0.99.
+U_u the sum of the rows' distances from the mean over the rows of unit u, U_uv and U_uvw over those that have two units
+or three, so that each pair counts once. c undoes the bias of distances from the rows' own mean, exactly where each unit
+adds as much to each of its rows (as Bell and McCaffrey 2002 for clusters). Against Student's t with the degrees of
+freedom of that many units of unequal size. A row may stand several times, once for each background that it is put on:
+these have one own unit. Simulated coverage of the 95% interval where 2 to 200 images of a class lend to 30 to 400 rows
+is 0.89 to 1 (tests/stats/test_shared_units.py, tests/probing/test_gap_in_worlds.py), where rows taken as independent
+cover 0.42 to 0.99.
 """
 
 import math
@@ -108,24 +109,28 @@ class _Spread(NamedTuple):
 def _spread(values: Array, units: NDArray[Any]) -> _Spread:
     n, apart = len(values), values - values.mean()
     codes: NDArray[np.int64] = np.unique(units, return_inverse=True)[1].reshape(n, -1)
-    owners, roles = len(np.unique(codes[:, 0])), codes.shape[1]
+    roles = codes.shape[1]
     in_order = np.sort(codes, axis=1)
     is_new = np.ones(codes.shape, bool)
     is_new[:, 1:] = in_order[:, 1:] != in_order[:, :-1]
-    rows = np.broadcast_to(np.arange(n)[:, None], codes.shape)[is_new]
-    size = np.bincount(in_order[is_new]).astype(np.float64)
-    sums = np.bincount(in_order[is_new], apart[rows])
-    shared = float((sums**2 / (1 - np.minimum(size / n, _MOST_OF_ALL))).sum())
-    for several in range(2, roles + 1):
+    shared, mates = 0.0, np.zeros(n)  # the sum over pairs that share a unit; how many rows each row shares one with
+    sizes = np.bincount(in_order[is_new]).astype(np.float64)
+    for several in range(1, roles + 1):
         sets = [(is_new[:, of].all(axis=1), in_order[:, of]) for of in map(list, combinations(range(roles), several))]
-        of_rows = np.concatenate([apart[has] for has, _ in sets])
+        rows = np.concatenate([np.flatnonzero(has) for has, _ in sets])
         place = np.unique(np.concatenate([of[has] for has, of in sets]), axis=0, return_inverse=True)[1].reshape(-1)
-        among = float((np.bincount(place, of_rows) ** 2).sum()) * owners / max(owners - 1, 1)
-        shared += among if several % 2 else -among
-    own = np.bincount(codes[:, 0], apart), np.bincount(codes[:, 0])
-    least = float((own[0] ** 2 / (1 - np.minimum(own[1] / n, _MOST_OF_ALL))).sum())  # that of the rows' own units alone
+        size, sign = np.bincount(place), 1 if several % 2 else -1
+        shared += sign * float((np.bincount(place, apart[rows]) ** 2).sum())
+        mates += sign * np.bincount(rows, size[place], minlength=n)
+    by_role = [np.bincount(role).astype(np.float64) for role in codes.T]
+    expected = sum(float((size**2).sum()) for size in by_role)
+    met = sum(float((size * np.bincount(role, mates)).sum()) for size, role in zip(by_role, codes.T, strict=True))
+    seen = expected - 2 * met / n + expected * float(mates.sum()) / n**2
+    shared *= expected / max(seen, (1 - _MOST_OF_ALL) * expected)
+    own = np.bincount(codes[:, 0], apart)
+    least = float((own**2 / (1 - np.minimum(by_role[0] / n, _MOST_OF_ALL))).sum())  # that of the rows' own units alone
     variance = max(shared, least, float((apart**2).sum()) * n / max(n - 1, 1))
-    squares = float((size**2).sum())
-    freedom = max(squares**2 / float((size**4).sum()) - 1, 1.0)
-    alike = max(squares / roles, *(float((np.bincount(role) ** 2.0).sum()) for role in codes.T)) / n
-    return _Spread(math.sqrt(variance) / n, freedom, alike, int(size.max()))
+    squares = float((sizes**2).sum())
+    freedom = max(squares**2 / float((sizes**4).sum()) - 1, 1.0)
+    alike = max(squares / roles, *(float((size**2).sum()) for size in by_role)) / n
+    return _Spread(math.sqrt(variance) / n, freedom, alike, int(sizes.max()))
