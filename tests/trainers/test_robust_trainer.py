@@ -247,8 +247,10 @@ def test_after_sigkill_at_random_moments_the_next_run_ends_equal(tmp_path: Path,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limit", [20_000, 600_000])
-def test_a_full_disk_is_an_error_and_afterwards_the_run_ends_equal(tmp_path: Path, folder: Path, limit: int) -> None:
+@pytest.mark.parametrize(("limit", "words"), [(20_000, "Could not write"), (600_000, "Free disk space")])
+def test_a_full_disk_is_an_error_and_afterwards_the_run_ends_equal(
+    tmp_path: Path, folder: Path, limit: int, words: str
+) -> None:
     """A limit on the size of files stands for the disk: below the cache of pixels, and below the optimizer's state."""
     long_run(tmp_path / "straight", folder).train()
     shutil.rmtree(tmp_path / "pixels")
@@ -259,7 +261,7 @@ def test_a_full_disk_is_an_error_and_afterwards_the_run_ends_equal(tmp_path: Pat
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
             long_run(tmp_path / "run", folder).train()
         except OochubError as error:
-            code = 7 if "Could not write" in str(error) or "Free disk space" in str(error) else 8
+            code = 7 if words in str(error) else 8
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
