@@ -10,6 +10,8 @@ from datasets import Dataset
 from trainings import Stop, artifacts, made_split, stopped_after, trainer_of, with_dropout
 
 import oochub
+from oochub.errors import OochubError
+from oochub.trainers.fine_tuning.run_folder import Progress, RunFolder
 from oochub.trainers.samplers import SAMPLERS
 from oochub.trainers.training_step import TrainingStep
 
@@ -121,3 +123,16 @@ def test_every_objective_trains(tmp_path: Path, splits: Any) -> None:
     for name in oochub.names("objective"):
         result = made("uniform", tmp_path / name, splits, objective=name, max_steps=2, num_train_epochs=2).train()
         assert result.global_step == 2, name
+
+
+def test_a_checkpoint_without_a_file_yet_is_ours(tmp_path: Path) -> None:
+    """Another process is writing it, or was killed there; a link in its place is refused."""
+    begun = RunFolder(tmp_path / "run", {}, overwrite=False)
+    begun.begin()
+    draft = begun.draft_of(Progress(step=1, global_step=2))
+    draft.mkdir()
+    RunFolder(tmp_path / "run", {}, overwrite=False).begin()
+    assert not draft.exists()
+    draft.symlink_to(tmp_path)
+    with pytest.raises(OochubError, match="step-2: it is a link"):
+        RunFolder(tmp_path / "run", {}, overwrite=False)
