@@ -40,8 +40,9 @@ gc.disable()  # while millions of objects are imported that stay: looking for ga
 
 
 def pytest_collection_finish() -> None:
-    """From here on garbage is looked for among what the tests make."""
+    """From here on garbage is looked for among what the tests make, seldom: tests import much that stays, too."""
     gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
     gc.enable()
 
 

@@ -95,11 +95,12 @@ def _helps(command=None) -> Iterator[str]:
         yield from _helps(part)
 
 
-def _docstrings() -> Iterator[str]:
-    for tree in trees().values():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-                yield ast.get_docstring(node) or ""
+@cache
+def _docstrings() -> list[str]:
+    nodes = (node for tree in trees().values() for node in ast.walk(tree))
+    return [
+        ast.get_docstring(node) or "" for node in nodes if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+    ]
 
 
 def _messages() -> Iterator[str]:

@@ -53,15 +53,25 @@ _DOWNLOADS = {"oochub.builders.sources.sentence_embeddings": {"snapshot_download
 
 def _name(node: ast.expr) -> str:
     """The dotted name of what is called, "np.load"."""
-    return ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
+    return _text(node) if isinstance(node, ast.Name | ast.Attribute) else ""
+
+
+def _text(node: ast.expr) -> str:
+    """What `ast.unparse` gives, sooner for what most nodes are."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
+        return f"{_text(node.value)}.{node.attr}"
+    return (
+        str(node.value) if isinstance(node, ast.Constant) and node.value in (True, False, None) else ast.unparse(node)
+    )
 
 
 @cache
 def _calls(tree: ast.Module) -> list[tuple[str, ast.Call, dict[str, str]]]:
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     return [
-        (_name(node.func), node, {each.arg: ast.unparse(each.value) for each in node.keywords if each.arg})
-        for node in calls
+        (_name(node.func), node, {each.arg: _text(each.value) for each in node.keywords if each.arg}) for node in calls
     ]
 
 

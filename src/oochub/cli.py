@@ -4,6 +4,7 @@ Any terminal takes any text, and our warnings are shown in words alone.
 """
 
 import codecs
+import gc
 import io
 import sys
 import unicodedata
@@ -76,6 +77,7 @@ def main() -> None:
 
 
 def _run_commands() -> None:
+    gc.set_threshold(50_000, 20, 50)  # commands import a million objects that stay: a look among them takes long
     from oochub.process.program import shorten_waiting
 
     shorten_waiting()

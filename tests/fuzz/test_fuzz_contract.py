@@ -124,7 +124,10 @@ def _readers() -> set[str]:
     found = set()
     for folder in ("builders", "eval_modules", "trainers", "figures", "studies", "src/oochub"):
         for file in (ROOT / folder).rglob("*.py"):
-            called = (node.func for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.Call))
+            text = file.read_text("utf-8")
+            if not any(call in text for call in _CALLS):
+                continue
+            called = (node.func for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
             if _CALLS & {ast.unparse(function) for function in called}:
                 found.add(file.resolve().relative_to(ROOT).as_posix())
     return found

@@ -78,7 +78,7 @@ def test_probe_contexts_and_comparison(worlds: Any, tmp_path: Path) -> None:
         file = masks / f"{example}.png"
         file.parent.mkdir(parents=True, exist_ok=True)
         mask.save(file)
-    probed = audit(world, probe="background", probe_settings={"masks": str(masks), "rows": 40})
+    probed = audit(world, probe="background", probe_settings={"masks": str(masks), "rows": 40, "backgrounds": 2})
     assert probed.background is not None
     rows = oochub.load(world.pictures, **COLUMNS)["test"]
     both = [oochub.predict(worlds[name].model, rows, prompt=PROMPT, cache=False) for name in ("planted", "control")]
