@@ -13,6 +13,17 @@ OPTIONS = {"label": "pose", "cluster": "image_id", "mode": "linear_probe", "draw
 
 
 @pytest.fixture(scope="module")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch, shared_cache: Path) -> None:
+    """The tests of this file ask one network about the same crops: each is seen once."""
+    monkeypatch.setenv("OOCHUB_CACHE", str(shared_cache))
+
+
+@pytest.fixture(scope="module")
 def planted(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("planted") / "crops"
     return bordered_crops(real_data / "coco" / "permissive_subset", folder, correlation=0.9)

@@ -80,7 +80,7 @@ def test_probe_contexts_and_comparison(worlds: Any, tmp_path: Path) -> None:
         mask.save(file)
     probed = audit(world, probe="background", probe_settings={"masks": str(masks), "rows": 40, "backgrounds": 2})
     assert probed.background is not None
-    rows = oochub.load(world.pictures, **COLUMNS)["test"]
+    rows = oochub.load(world.pictures, **COLUMNS)["test"].select(range(100))
     both = [oochub.predict(worlds[name].model, rows, prompt=PROMPT, cache=False) for name in ("planted", "control")]
     compared = oochub.compare(*both, resamples=200)
     assert "accuracy" in str(compared.to_markdown())

@@ -145,7 +145,7 @@ def test_persons_of_real_pictures(real_data, tmp_path):
     data = datasets.DatasetDict(test=part)
     model = _model(tmp_path / "model", names.names)
     predictions = oochub.predict(model, data)
-    probe = Background(masks=raw.parent)
+    probe = Background(masks=raw.parent, backgrounds=2)
     found = probe.run(ModelSource(model), data, predictions, ModelSettings(), PredictionSettings(), split="test")
     assert len(ids) == 76 and len(with_person) == 37
     assert found.n + sum(found.left_out.values()) == 37 and found.n >= 20
