@@ -36,8 +36,6 @@ print(dict(data.num_rows), data["test"].features["group"].dtype)
 run("list", "benchmark")
 run("show", "benchmark", "signs")
 run("build", "signs", "--data-dir", raw, "--out", folder / "built")
-"""
-_TRAINING = """
 small = ("--image-size", 16, "--num-train-epochs", 1, "--per-device-train-batch-size", 16)
 run("train", "signs", "--data-dir", raw, "--out", folder / "run", *small)
 run("predict", folder / "run", "signs", "--data-dir", raw, "--out", folder / "p.parquet")
@@ -48,27 +46,13 @@ run("evaluate", folder / "p.parquet", "--out", folder / "report.json")
 @pytest.fixture(scope="module")
 def session(tmp_path_factory):
     """What a session printed, and the folder that it left."""
-    return _session(tmp_path_factory.mktemp("plugin"), _SESSION)
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """The folder of a session that also trains, predicts and evaluates."""
-    return _session(tmp_path_factory.mktemp("trained"), _SESSION + _TRAINING)[1]
-
-
-def _session(folder, code):
+    folder = tmp_path_factory.mktemp("plugin")
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(PLUGIN), *filter(None, [os.environ.get("PYTHONPATH")])]),
         "HF_DATASETS_CACHE": str(folder / "cache"),
     }
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env=environment,
-        cwd=folder,
-        check=False,
+        [sys.executable, "-c", _SESSION], capture_output=True, text=True, env=environment, cwd=folder, check=False
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return done.stdout, folder
@@ -98,17 +82,17 @@ def test_build_writes_its_only_config(session):
 
 
 @pytest.mark.slow
-def test_training_selects_by_its_own_validation_split(trained):
+def test_training_selects_by_its_own_validation_split(session):
     """Planted fault seen: `train` asks for a split "validation"."""
     import json
 
-    recipe = json.loads((trained / "run" / "recipe.json").read_text("utf-8"))
+    recipe = json.loads((session[1] / "run" / "recipe.json").read_text("utf-8"))
     assert set(recipe["data"]["rows"].values()) == {64, 24} and recipe["data"]["benchmark"] == "signs"
 
 
 @pytest.mark.slow
-def test_the_report_compares_its_sides(trained):
-    report = oochub.Report.load(trained / "report.json")
+def test_the_report_compares_its_sides(session):
+    report = oochub.Report.load(session[1] / "report.json")
     assert (report.benchmark.in_context.split, report.benchmark.out_of_context.split) == ("id_test", "test")
     assert report["in_context/accuracy"].n == report["out_of_context/accuracy"].n == 24
     assert report.benchmark.words.outside == "in new ones"

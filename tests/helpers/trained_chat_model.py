@@ -15,12 +15,12 @@ SIDE = 48  # pixels
 
 
 def untrained(folder: Path, *, seed: int = 0) -> Path:
-    """A LLaVA of two layers that reads images of 48 pixels as 36 patches, with its processor."""
+    """A LLaVA of two layers that reads images of 48 pixels as 9 patches, with its processor."""
     torch.manual_seed(seed)
     layers = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
     ends = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
     config = hf.LlavaConfig(
-        vision_config=hf.CLIPVisionConfig(**layers, image_size=SIDE, patch_size=8),
+        vision_config=hf.CLIPVisionConfig(**layers, image_size=SIDE, patch_size=16),
         text_config=hf.LlamaConfig(**layers, **ends, vocab_size=300, max_position_embeddings=256),
         image_token_id=TOKEN["<image>"],
         vision_feature_layer=-1,
@@ -29,7 +29,7 @@ def untrained(folder: Path, *, seed: int = 0) -> Path:
     byte_tokenizer().save_pretrained(folder)
     square = {"height": SIDE, "width": SIDE}
     CLIPImageProcessorPil(size={"shortest_edge": SIDE}, crop_size=square).save_pretrained(folder)
-    options = {"patch_size": 8, "vision_feature_select_strategy": "default", "num_additional_image_tokens": 1}
+    options = {"patch_size": 16, "vision_feature_select_strategy": "default", "num_additional_image_tokens": 1}
     (folder / "processor_config.json").write_text(json.dumps({"processor_class": "LlavaProcessor", **options}))
     (folder / "chat_template.jinja").write_text(TEMPLATE.replace("IMAGE", "<image>"))
     return folder

@@ -1,6 +1,7 @@
 """Predictions in parts: complete parts outlive a run that is stopped, and large predictions are a folder of them."""
 
 import json
+import shutil
 import weakref
 from dataclasses import replace
 
@@ -152,12 +153,24 @@ def test_a_model_object_and_a_stream_begin_anew(model, data, tmp_path, small_par
         assert calls["rows"] == 16
 
 
+@pytest.fixture(scope="module")
+def both_forms(tmp_path_factory):
+    """Predictions as one file and as a folder of parts, which the tests copy."""
+    place = tmp_path_factory.mktemp("both_forms")
+    model, data = array_model(place / "model"), array_data(validation=11, test=5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "_ROWS", 4)
+        predicted(model, data, out=place / "one.parquet", features=True)
+        patch.setattr(predictions_file, "_ONE_FILE", 20)
+        predicted(model, data, out=place / "many.parquet", features=True)
+    return place
+
+
 @pytest.fixture
-def folder(model, data, tmp_path, small_parts, monkeypatch):
+def folder(both_forms, tmp_path, small_parts, monkeypatch):
     """Predictions that are a folder of parts, and the same as one file."""
-    predicted(model, data, out=tmp_path / "one.parquet", features=True)
     monkeypatch.setattr(predictions_file, "_ONE_FILE", 20)
-    predicted(model, data, out=tmp_path / "many.parquet", features=True)
+    shutil.copytree(both_forms, tmp_path, dirs_exist_ok=True)
     return tmp_path / "many.parquet"
 
 
