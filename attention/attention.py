@@ -24,7 +24,7 @@ from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.evaluation.evaluation_rows import EvaluationColumns
 from oochub.models.acceleration import choose_device
 from oochub.prediction.predict import predict
-from oochub.prediction.prediction_data import select_rows
+from oochub.prediction.prediction_data import list_example_ids, select_rows
 from oochub.prediction.predictions import Predictions
 from oochub.records.sides import GroupsOfRows
 
@@ -231,8 +231,7 @@ def attention(
     if masks is not None:
         read = ObjectMasks(masks, thing=own[0].metadata.facts.object)
         read.check(ids)
-    stored = part["example_id"][:] if "example_id" in part.column_names else range(len(part))
-    number = {str(name): row for row, name in enumerate(stored)}
+    number = {name: row for row, name in enumerate(list_example_ids(part))}
     some = select_rows(part, [number[name] for name in ids])
     names, maps = _name_models(own), list[AttentionMap]()
     for source, predictions, name in zip(given, own, names, strict=True):

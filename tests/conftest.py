@@ -4,6 +4,7 @@ import gc
 import hashlib
 import inspect
 import os
+import random
 import re
 import shutil
 import signal
@@ -13,7 +14,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import case_record
 import pytest
 from filelock import FileLock
 
@@ -47,9 +47,8 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_unconfigure() -> None:
-    """Removes the caches, and the record of cases that nobody asked for."""
+    """Removes the caches."""
     shutil.rmtree(_CACHES, ignore_errors=True)
-    case_record.end()
 
 
 @pytest.fixture(autouse=True)
@@ -234,14 +233,13 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator["LoopbackHu
 
 def pytest_configure() -> None:
     """Settles the seed of a campaign, which the processes of the session share."""
-    case_record.begin()
+    os.environ.setdefault("OOCHUB_FUZZ_SEED", str(random.SystemRandom().randrange(10**6)))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Says what came of a campaign, and how many tests that need real data ran; `.ci/run` adds these lines up."""
-    if lines := case_record.table():
-        terminalreporter.section("fuzz cases by reader, change and outcome")
-        terminalreporter.write("\n".join([*lines, ""]))
+    """Says the seed of a campaign, and how many tests that need real data ran; `.ci/run` adds these lines up."""
+    if "not campaign" not in terminalreporter.config.option.markexpr:
+        terminalreporter.write_line(f"seed of the campaign: {os.environ['OOCHUB_FUZZ_SEED']}")
     counts = {}
     for outcome in ("passed", "failed", "skipped"):
         reports = terminalreporter.getreports(outcome)

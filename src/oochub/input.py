@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from oochub import catalog
 from oochub.errors import OochubError
@@ -52,6 +52,7 @@ class Input(ABC):
         auto_model: The class of transformers that opens a model of such inputs.
         unit: Name of a row in a progress bar.
         changes: Which of `CHANGES` make sense.
+        arguments: Names of what the model is called with, where a fetched batch has it as it is.
         rank: If a data set has columns of several kinds and the model does not say which is meant, the lowest rank is
             taken.
         column: The column that it reads; on the class, its usual name.
@@ -67,6 +68,7 @@ class Input(ABC):
     auto_model: ClassVar[str] = "AutoModelForImageClassification"
     unit: ClassVar[str] = "row"
     changes: ClassVar[frozenset[str]] = frozenset()
+    arguments: ClassVar[tuple[str, ...]] = ()
     rank: ClassVar[int] = 9
     column: str
     processor: Any
@@ -81,9 +83,9 @@ class Input(ABC):
         return cls.__module__.rpartition(".")[2]
 
     @classmethod
-    @abstractmethod
     def column_in(cls, dataset: Any) -> str | None:
-        """The column of a data set that this kind reads; None where there is none."""
+        """The column of a data set that this kind reads, the one of its usual name; None where there is none."""
+        return cls.column if cls.column in (dataset.column_names or ()) else None
 
     @classmethod
     @abstractmethod
@@ -107,8 +109,7 @@ class Input(ABC):
         """
 
     @classmethod
-    @abstractmethod
-    def of(cls, processor: Any, *, normalize: bool = True, preprocessing: str = "fused") -> "Input":
+    def of(cls, processor: Any, *, normalize: bool = True, preprocessing: str = "fused") -> Self:
         """The inputs by a processor.
 
         Args:
@@ -119,6 +120,8 @@ class Input(ABC):
         Raises:
             OochubError: A processor that cannot be used.
         """
+        make: Callable[[Any], Self] = cls
+        return make(processor)
 
     @classmethod
     def config(cls, processor: Any) -> dict[str, Any]:
@@ -129,11 +132,11 @@ class Input(ABC):
     def fetch(self, dataset: Any, cache_dir: Path | None) -> Fetch:
         """What reads the rows of a data set in any order; with a folder, what is slow is done once and kept there."""
 
-    @abstractmethod
     def ready(
         self, batch: Mapping[str, "torch.Tensor"], *, augment: str, generator: "torch.Generator"
     ) -> dict[str, "torch.Tensor"]:
-        """The inputs of the model from a fetched batch, on its device."""
+        """The inputs of the model from a fetched batch, on its device; `arguments` of it as they are."""
+        return {name: batch[name] for name in self.arguments}
 
     @abstractmethod
     def batches(

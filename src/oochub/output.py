@@ -113,6 +113,7 @@ class Output(ABC):
         beside: Columns that `arrays` reads beside these where they are there; metrics get what it makes of them.
         has_fixed_classes: Whether the classes are the same in each row, so that outputs of a model can stand for them.
         has_classes: Whether a model's outputs are classes or labels, which have names; a number and tokens have none.
+        no_probability: What the answers of a kind without probabilities are, in words; "" of one with them.
         rank: If a table has the columns of several kinds, the one of the highest rank is taken: it says more.
     """
 
@@ -128,6 +129,7 @@ class Output(ABC):
     beside: ClassVar[tuple[str, ...]] = ()
     has_fixed_classes: ClassVar[bool] = True
     has_classes: ClassVar[bool] = True
+    no_probability: ClassVar[str] = ""
     rank: ClassVar[int] = 0
 
     @property
@@ -202,13 +204,13 @@ class Output(ABC):
     def prediction(self, predictions: PredictedRows) -> NDArray[Any]:
         """The answer to each row, of the shape of its label."""
 
-    @abstractmethod
     def probability(self, predictions: PredictedRows) -> NDArray[np.float64]:
         """Probabilities of classes or labels, float64 in [0, 1].
 
         Raises:
             OochubError: The kind has none.
         """
+        raise OochubError(f"These predictions are {self.no_probability}. Read .prediction and .label.")
 
     @abstractmethod
     def arrays(self, predictions: PredictedRows, allowed: NDArray[np.int64] | None = None) -> Arrays:
@@ -313,9 +315,9 @@ class Output(ABC):
         truth = self.truth(values, len(values), class_names)
         return self.label(pa.table({self.label_column: truth}), class_names)
 
-    @abstractmethod
     def chance(self, predictions: PredictedRows) -> float:
-        """The primary metric of guessing; nan where there is no such number."""
+        """The primary metric of guessing; nan where there is no such number, as by default."""
+        return float("nan")
 
 
 def check_fixed_classes(kind: Output) -> None:

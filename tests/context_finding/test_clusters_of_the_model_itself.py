@@ -22,8 +22,7 @@ from oochub.studies.demo.example import example
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("OOCHUB_CACHE", str(tmp_path / "cache"))
+def seed():
     torch.manual_seed(0)
 
 

@@ -58,11 +58,6 @@ def pictures(*gray, broken=()):
     return datasets.Dataset.from_dict(table, raw).cast(features)
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("OOCHUB_CACHE", str(tmp_path / "cache"))
-
-
 def test_half_of_the_rows_is_chosen_on_and_the_same_half_again():
     data = datasets.DatasetDict(test=pictures(*range(0, 200, 2)))
     found = oochub.contexts(data, by=Bright())["test"]

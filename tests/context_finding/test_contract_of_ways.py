@@ -5,17 +5,16 @@ areas of all rows (segments); a measure that is divided by the largest of its ba
 without the model's name (zero_shot).
 """
 
-import io
 import json
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from opened_pictures import opened
 from PIL import Image
 from way_examples import WAY_EXAMPLES
 
 from oochub import catalog
-from oochub.context_finder import OpenedPicture
 from oochub.context_finding.context_columns import make_way
 from oochub.errors import OochubError
 from oochub.models.model_source import ModelSource
@@ -23,12 +22,6 @@ from oochub.models.model_source import ModelSource
 CLASSES = ["a", "b", "c"]
 N = 36
 CHOSEN = np.arange(N) % 2 == 0
-
-
-def opened(image, form="PNG"):
-    file = io.BytesIO()
-    image.save(file, form)
-    return OpenedPicture(file.getvalue(), image.convert("RGB"))
 
 
 def pictures():

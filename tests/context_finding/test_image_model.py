@@ -3,17 +3,15 @@
 Planted faults seen: batch norms folded for good; a pass of all images; the middle of an image that is all rim.
 """
 
-import io
-
 import numpy as np
 import pytest
 import torch
 import transformers as hf
+from opened_pictures import opened
 from PIL import Image
 from torch import nn
 
 import oochub
-from oochub.context_finder import OpenedPicture
 from oochub.context_finding.finders import clusters
 from oochub.context_finding.image_model import mask_region
 from oochub.errors import OochubError
@@ -26,12 +24,6 @@ def network():
     return hf.ResNetForImageClassification(config).eval()
 
 
-def opened(pixels):
-    file, image = io.BytesIO(), Image.fromarray(pixels)
-    image.save(file, "PNG")
-    return OpenedPicture(file.getvalue(), image)
-
-
 def features(way, prepared):
     return np.stack(way.measures(prepared).column("feature").to_numpy())
 
@@ -41,7 +33,7 @@ def test_a_block_of_many_passes_folds_batch_norms_and_leaves_the_model_as_it_was
     model, rng = network(), np.random.default_rng(0)
     processor = hf.ConvNextImageProcessorPil(size={"shortest_edge": 32}, crop_pct=1.0)
     way = oochub.get("context", "clusters")(model=model, image_processor=processor)
-    prepared = [way.prepare(opened(rng.integers(0, 256, (40, 30, 3), np.uint8))) for _ in range(20)]
+    prepared = [way.prepare(opened(Image.fromarray(rng.integers(0, 256, (40, 30, 3), np.uint8)))) for _ in range(20)]
     before, threads, weights = features(way, prepared), torch.get_num_threads(), dict(model.state_dict())
     norms = sum(isinstance(layer, nn.BatchNorm2d) for layer in model.modules())
     rows = []
@@ -72,4 +64,4 @@ def test_a_processor_of_other_inputs_is_refused():
     arrays = ArrayProcessor(column="a", shape=(3, 8, 8))
     way = oochub.get("context", "clusters")(model=network(), image_processor=arrays)
     with pytest.raises(OochubError, match="found in images, but the model reads arrays"):
-        way.prepare(opened(np.zeros((4, 4, 3), np.uint8)))
+        way.prepare(opened(Image.new("RGB", (4, 4))))

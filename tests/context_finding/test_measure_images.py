@@ -63,11 +63,6 @@ def data(widths, noise=()):
     return datasets.Dataset.from_dict({"image": rows}, datasets.Features({"image": datasets.Image()}))
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("OOCHUB_CACHE", str(tmp_path / "cache"))
-
-
 def kept():
     return sorted(cache_folder("contexts").glob("*.parquet"))
 

@@ -4,8 +4,6 @@ Planted faults seen: areas of the network's own resolution; contexts at A >= alp
 all rows; `beta` of the wrong side; a class of the data as a context of its own; images of a batch in another order.
 """
 
-import io
-
 import datasets
 import numpy as np
 import pyarrow as pa
@@ -13,11 +11,11 @@ import pytest
 import tiny_detectors
 import torch
 import transformers as hf
+from opened_pictures import opened
 from PIL import Image
 from transformers.modeling_outputs import SemanticSegmenterOutput
 
 import oochub
-from oochub.context_finder import OpenedPicture
 from oochub.context_finding.finders.segments import _EDGE, Segments, _make_counter
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
@@ -39,12 +37,6 @@ def colors(names=NAMES):
     )
     processor = tiny_detectors.segformer_processor(size={"height": 32, "width": 32}, do_normalize=False)
     return {"model": Colors(config).eval(), "image_processor": processor}
-
-
-def opened(image):
-    file = io.BytesIO()
-    image.save(file, "PNG")
-    return OpenedPicture(file.getvalue(), image)
 
 
 def striped(*widths, height=32):

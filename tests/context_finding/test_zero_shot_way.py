@@ -4,8 +4,6 @@ Planted faults seen: the least similar name; a threshold at cosines that are not
 the first name alone; measures that depend on the names.
 """
 
-import io
-
 import datasets
 import numpy as np
 import pytest
@@ -13,10 +11,9 @@ import tiny_zero_shot
 import torch
 import transformers
 from odd_pictures import odd_pictures
-from PIL import Image
+from opened_pictures import opened, photographs
 
 import oochub
-from oochub.context_finder import OpenedPicture
 from oochub.context_finding.finders.zero_shot import ZeroShot
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
@@ -27,27 +24,9 @@ KINDS = [
 ]
 
 
-def photographs(n=12):
-    """Each of its own color, with noise."""
-    rng = np.random.default_rng(4)
-    pixels = rng.integers(0, 256, (n, 1, 1, 3)) // 2 + rng.integers(0, 128, (n, 40, 36, 3))
-    return [Image.fromarray(each.astype(np.uint8)) for each in pixels]
-
-
-def opened(image):
-    file = io.BytesIO()
-    image.save(file, "PNG")
-    return OpenedPicture(file.getvalue(), image)
-
-
 @pytest.fixture(scope="module")
 def clip(tmp_path_factory):
     return tiny_zero_shot.folder(tmp_path_factory.mktemp("models") / "clip", "clip")
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("OOCHUB_CACHE", str(tmp_path / "cache"))
 
 
 def named(**settings):

@@ -1,6 +1,7 @@
 """Answers of another program with one thing wrong, joined to a benchmark: refused, or the same numbers."""
 
 import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
-from fuzz_predictions import ROWS, arrays
+from fuzz_case import Format, Used
+from fuzz_predictions import ROWS, arrays, evaluated, numbers_of
 
 NAMES = ["cat", "dog", "owl"]
 IDS = [f"id{number}" for number in range(ROWS)]
@@ -42,4 +44,23 @@ def _write_npz(columns: dict[str, Any], file: Path) -> None:
     np.savez(file, **{name: np.asarray(values) for name, values in columns.items()})
 
 
-WRITERS = {"answers.csv": _write_csv, "answers.parquet": _write_parquet, "answers.npz": _write_npz}
+_WRITERS = {"answers.csv": _write_csv, "answers.parquet": _write_parquet, "answers.npz": _write_npz}
+
+
+def _use(name: str) -> Callable[[Path, Path], Used]:
+    def use(folder: Path, out: Path) -> Used:
+        report = evaluated(folder / name, out, benchmark=data(), metrics=["accuracy"])
+        return Used(numbers=numbers_of(report), notes=report.notes)
+
+    return use
+
+
+GIVEN_ANSWERS = {
+    name: Format(
+        name=name,
+        make=lambda folder, name=name: _WRITERS[name](answers(), folder / name),
+        use=_use(name),
+        names=("group", "label"),
+    )
+    for name in _WRITERS
+}

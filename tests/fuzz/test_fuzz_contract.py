@@ -4,7 +4,10 @@ import ast
 import importlib
 from pathlib import Path
 
+from formats_wilds import WILDS
 from fuzz_case import Format
+
+import oochub
 
 ROOT = Path(__file__).parents[2]
 _CALLS = {
@@ -61,7 +64,7 @@ FUZZED = {
     "src/oochub/settings/model_settings.py": "class_files",
     "src/oochub/storage/parquet_file.py": "predictions",
     "src/oochub/storage/picture_file.py": "models",
-    "src/oochub/prediction/predictions_file.py": "parts",
+    "src/oochub/prediction/predictions_file.py": "predictions",
     "probing/object_area.py": "object_areas",
     "src/oochub/storage/reading.py": "coco",
     "src/oochub/checking/rules.py": "check_rules",
@@ -90,8 +93,8 @@ ELSEWHERE = {
     "attention/object_masks.py": "images by the decoder of all, tests/attention/test_attention.py",
     "src/oochub/storage/cache.py": "records of the library's own builds, tests/commands/test_cache.py",
     "src/oochub/commands/train.py": "the recipe that it wrote just before",
-    "src/oochub/data/table_rows.py": "tables drawn by test_fresh_own_data.py and test_layouts_of_user_data.py",
-    "src/oochub/data/tar_rows.py": "shards drawn by test_fresh_own_data.py and tests/data/test_layouts_of_user_data.py",
+    "src/oochub/data/table_rows.py": "tables drawn by formats_own_data.py and test_layouts_of_user_data.py",
+    "src/oochub/data/tar_rows.py": "shards drawn by formats_own_data.py and tests/data/test_layouts_of_user_data.py",
     "src/oochub/data/build_file.py": "build.json of a repository, tests/data/test_own_repository.py",
     "src/oochub/repository/write_webdataset.py": "images of a data set that was built",
     "src/oochub/data/open_source.py": "what kind of file it is alone, tests/data/test_folder_files.py",
@@ -141,6 +144,10 @@ def test_every_reader_is_fuzzed():
     assert not unknown, f"{unknown} read files: write a format in tests/fuzz and name it in FUZZED"
 
 
+def test_every_data_set_of_wilds_is_drawn():
+    assert {*WILDS} == set(oochub.get("benchmark", "wilds").tried_configs)
+
+
 def test_every_format_is_drawn():
     """Fault planted: `REPAIRS` left out of the readers of test_fuzz_formats.py."""
     here, drawn, formats = Path(__file__).parent, set(), {}
@@ -153,12 +160,5 @@ def test_every_format_is_drawn():
                     formats.setdefault(file.stem.removeprefix("formats_"), []).append(each)
     left = {kind.name for kinds in formats.values() for kind in kinds if kind.make not in drawn}
     assert not left, f"{left} are read by no `Reader` of tests/fuzz"
-    own = {
-        "answers",
-        "predictions",
-        "parts",
-        "entries",
-        "wilds",
-    }  # whose formats stand in a test_fresh file of that name
-    assert set(FUZZED.values()) <= {*formats, *own}
+    assert set(FUZZED.values()) <= formats.keys()
     assert len(drawn) > 50

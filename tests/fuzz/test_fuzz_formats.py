@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drawn_changes import bytes_of, cells_of, field_of, lines_of, place_of
-from drawn_columns import cell, columns_of, retyped, rows
+from drawn_changes import bytes_of, cells_of, field_of, lines_of, one_of, place_of
+from drawn_columns import cell, columns_of, metadata_of, retyped, rows
+from formats_answers import GIVEN_ANSWERS
 from formats_benchmark_file import BENCHMARK_FILE
 from formats_boxes_and_tokens import ANSWERS, CHECKED, GRAPHS, PADDING
 from formats_bridges import CLEANLAB, EVAL, FIFTYONE, INSPECT, LMMS
@@ -23,6 +24,7 @@ from formats_coco import COCO
 from formats_decisions import DECISIONS
 from formats_detections import LABELS, RESULTS
 from formats_detectors import DETECTORS, HEADS
+from formats_entries import CHANGED_ENTRY, ENTRIES
 from formats_exif import EXIF
 from formats_ids import IDS, SPLIT
 from formats_lists import DEVKIT, LABELLED, LISTS, PAIRS, SOLUTION
@@ -34,6 +36,8 @@ from formats_models import MODELS, PICTURES
 from formats_object_areas import BOXES, PNG
 from formats_objectnet import OBJECTNET
 from formats_onnx import EXTERNAL, METADATA, NETS
+from formats_own_data import OWN_CSV, OWN_FOLDER, OWN_PARQUET, REPOSITORY, WEBDATASET
+from formats_predictions import FILE, FOLDER, PARTS, PREDICTIONS, resealed_field
 from formats_recipes import RECIPES
 from formats_repairs import REPAIRS
 from formats_reports import REPORTS
@@ -42,9 +46,9 @@ from formats_shards import SHARDS
 from formats_spawrious import SPAWRIOUS
 from formats_submissions import LINES, SUBMITTED
 from formats_tars import TARS
+from formats_wilds import WILDS, wilds_changes
 from fresh_cases import Change, Reader, every_day, fresh
-from fuzz_case import Case, Format
-from test_fresh_wilds import wilds
+from fuzz_case import CHANGED, SAME, Case, Format
 
 
 def _changes(*files: str) -> dict[str, Change]:
@@ -59,17 +63,26 @@ def _changes(*files: str) -> dict[str, Change]:
     return changes
 
 
-def _columns(kind: str, file: str) -> dict[str, Change]:
-    """Changes of the columns of a Parquet file of boxes or tokens; the last values are what a box or token is not."""
-    names = {"boxes": ("detected_boxes", "scores"), "tokens": ("predicted_tokens",)}[kind]
-    if file == "predictions.parquet":
-        names += {"boxes": ("boxes",), "tokens": ("tokens", "kinds")}[kind]
-    values = (
-        *([[0.0, 0.0, 1e9, 1e9]], [[5.0, 5.0, 1.0, 1.0]], [[math.nan] * 4], [[1.0, 2.0, 3.0]], [], [0.5], None, "abc"),
-        *([math.inf], [1], [-100], [10**9, 1, 1, -100], [-5, 1, 1, -100], [2**40, 1, 1], [[]]),
-    )
-    draws = {"values": cell(*names, "group", "example_id", values=values), "types": retyped(*names), "rows": rows}
-    return {**{word: columns_of(file, draw, sealed=False) for word, draw in draws.items()}, **_changes(file)}
+_ODD = (
+    *([[0.0, 0.0, 1e9, 1e9]], [[5.0, 5.0, 1.0, 1.0]], [[math.nan] * 4], [[1.0, 2.0, 3.0]], [], [0.5], None, "abc"),
+    *([math.inf], [1], [-100], [10**9, 1, 1, -100], [-5, 1, 1, -100], [2**40, 1, 1], [[]]),
+)
+"""What a box or a token is not."""
+_BOXES, _TOKENS = ("detected_boxes", "scores"), ("predicted_tokens",)
+_ROWS = ("label", "logits", "split", "challenge", "group", "example_id")
+
+
+def _columns(file: str, *names: str, values: tuple[Any, ...] = (), sealed: bool | None = None) -> dict[str, Change]:
+    """Changes of the columns of a Parquet file, of their cells, types and rows; see `columns_of`."""
+    draws = {"values": cell(*names, values=values), "types": retyped(*names), "rows": rows}
+    return {word: columns_of(file, draw, sealed=sealed) for word, draw in draws.items()}
+
+
+def _given(kind: str, file: str, *names: str) -> Reader:
+    """Answers or predictions of boxes or tokens."""
+    own = _columns(file, *names, "group", "example_id", values=_ODD, sealed=False)
+    known = ANSWERS if file == "answers.parquet" else CHECKED
+    return Reader(kind=known[kind], changes={**own, **_changes(file)}, share=0.5)
 
 
 _PNG = "spawrious224/[01]/*/*/*_[123].png"
@@ -88,8 +101,58 @@ READERS = (
     Reader(kind=IDS, changes=_changes("*.npy"), share=0.5),
     Reader(kind=replace(SPLIT, names=("split",)), changes=_changes("*.npz"), share=0.5),
     Reader(kind=BENCHMARK_FILE, changes=_changes("benchmark.toml")),
-    *(Reader(kind=ANSWERS[kind], changes=_columns(kind, "answers.parquet"), share=0.5) for kind in ANSWERS),
-    *(Reader(kind=CHECKED[kind], changes=_columns(kind, "predictions.parquet"), share=0.5) for kind in CHECKED),
+    _given("boxes", "answers.parquet", *_BOXES),
+    _given("tokens", "answers.parquet", *_TOKENS),
+    _given("boxes", "predictions.parquet", *_BOXES, "boxes"),
+    _given("tokens", "predictions.parquet", *_TOKENS, "tokens", "kinds"),
+    *(Reader(kind=kind, changes=_changes(file)) for file, kind in GIVEN_ANSWERS.items()),
+    Reader(
+        kind=PREDICTIONS,
+        changes={**_columns(FILE, *_ROWS), "metadata": metadata_of(FILE, b"oochub"), **_changes(FILE)},
+    ),
+    Reader(
+        kind=PARTS,
+        changes={
+            **_columns(f"{FOLDER}/part-*.parquet", *_ROWS),
+            "resealed field": resealed_field,
+            **_changes(f"{FOLDER}/part-*.parquet", f"{FOLDER}/_manifest.json"),
+        },
+    ),
+    Reader(
+        kind=ENTRIES,
+        changes={
+            "predictions": one_of(*_columns(f"{CHANGED_ENTRY}/preds.parquet", *_ROWS[:-1]).values()),
+            "JSON field": field_of(f"{CHANGED_ENTRY}/*.json"),
+            "bytes": bytes_of(f"{CHANGED_ENTRY}/*"),
+            "place": place_of(f"{CHANGED_ENTRY}/*"),
+        },
+        expect=frozenset({SAME, CHANGED}),  # no entry is worth a refusal of all
+    ),
+    Reader(kind=OWN_FOLDER, changes={**_changes("*/*.jpg"), **_changes("*/metadata.csv")}),
+    Reader(kind=OWN_CSV, changes=_changes("own/rows.csv")),
+    Reader(
+        kind=OWN_PARQUET,
+        changes={
+            **_columns("own/*.parquet", "label", "context", "challenge", sealed=False),
+            **_changes("own/*.parquet"),
+        },
+    ),
+    Reader(
+        kind=REPOSITORY,
+        changes={
+            **_columns("made/data/*.parquet", "label", "context", "challenge"),
+            **_changes("made/data/*.parquet", "made/README.md"),
+            "JSON field": field_of("made/build.json"),
+        },
+    ),
+    Reader(
+        kind=WEBDATASET,
+        changes={
+            **_changes("made/data/*.tar", "made/README.md"),
+            "JSON field": field_of("made/build.json", "made/data/index.json"),
+        },
+    ),
+    *(Reader(kind=kind, changes=wilds_changes(config), share=0.5) for config, kind in WILDS.items()),
     Reader(kind=REPORTS, changes=_changes("report.json")),
     Reader(kind=RECIPES, changes=_changes("own.toml")),
     Reader(kind=DECISIONS, changes=_changes("decisions.csv"), share=0.5),
@@ -218,9 +281,9 @@ REFUSED: dict[str, tuple[Format, Callable[[Path], object], str]] = {
             *(("classes", "nan"), ("boxes", "null")),
         )
     },
-    "a category twice": (wilds("iwildcam"), _cell("categories.csv", "y", "2"), r"(line|row)s?\b"),
-    "a share in Arabic": (wilds("civilcomments"), _cell("all_data_with_identities.csv", "toxicity", "١"), r"line|row"),
-    "a token that is a fraction": (wilds("py150"), _number("processed/train_input.json"), r"row 0\b"),
+    "a category twice": (WILDS["iwildcam"], _cell("categories.csv", "y", "2"), r"(line|row)s?\b"),
+    "a share in Arabic": (WILDS["civilcomments"], _cell("all_data_with_identities.csv", "toxicity", "١"), r"line|row"),
+    "a token that is a fraction": (WILDS["py150"], _number("processed/train_input.json"), r"row 0\b"),
 }
 
 
@@ -246,4 +309,4 @@ def test_a_fifo_in_the_place_of_a_table_is_refused(campaign, config, file):
         (folder / file).unlink()
         os.mkfifo(folder / file)
 
-    campaign.run(wilds(config), Case(name=f"{file} a fifo", mutate=mutate))
+    campaign.run(WILDS[config], Case(name=f"{file} a fifo", mutate=mutate))

@@ -10,18 +10,11 @@ from random import Random
 
 import hang_watch
 import pytest
-from case_record import FOLDER, SEED, records, table
-from fresh_cases import NUMBER, Reader, fresh
+from fresh_cases import NUMBER, SEED, Reader, fresh
 from fuzz_case import CHANGED, REFUSED, SAFE, SAID, SAME, Campaign, Case, Format, Used
 from hang_watch import Hang
 
 from oochub.errors import OochubError
-
-
-@pytest.fixture(autouse=True)
-def own_record(tmp_path, monkeypatch):
-    """The faults that are planted here are on no campaign's record."""
-    monkeypatch.setenv(FOLDER, str(tmp_path / "record"))
 
 
 def _make(folder: Path) -> None:
@@ -161,37 +154,6 @@ def test_an_artifact_that_reading_changes_fails(tmp_path):
 
     with pytest.raises(AssertionError, match="reading changed the artifact"):
         _ran(tmp_path, "3", use=use)
-
-
-def _counted(count) -> Format:
-    def use(folder: Path, out: Path) -> Used:
-        used = _careful(folder, out)
-        return Used(numbers=used.numbers, notes=used.notes, counts={"number": used.numbers})
-
-    return Format(name="numbers", make=_make, use=use, count=count)
-
-
-def test_what_a_plain_count_does_not_give_fails(tmp_path):
-    """A number that was read for the unchanged one too: a cache may have answered. A word of it is enough."""
-    kind = _counted(lambda folder: {"number": {"3": 3}.get((folder / "number.json").read_text(), 4)})
-    case = {"mutate": _writes("4"), "expect": SAFE | {CHANGED}}
-    assert Campaign(tmp_path / "right").run(kind, Case(name="4", **case)) == CHANGED
-    with pytest.raises(AssertionError, match=r"read as \{'number': 8\}, and a plain count gives \{'number': 4\}"):
-        Campaign(tmp_path / "wrong").run(kind, Case(name="8", mutate=_writes("8"), expect=SAFE | {CHANGED}))
-    with pytest.raises(AssertionError, match="a plain count gives"):
-        Campaign(tmp_path / "stale").run(kind, Case(name="3", mutate=_writes("3.0"), expect=SAFE | {CHANGED}))
-    assert Campaign(tmp_path / "said").run(kind, Case(name="5", mutate=_writes("5"), expect=SAFE)) == SAID
-
-
-def test_the_record_says_what_came_of_each_case(tmp_path):
-    with pytest.raises(AssertionError):
-        _ran(tmp_path / "wrong", "4", change="numbers", seed="7")
-    with pytest.raises(json.JSONDecodeError):
-        use = lambda folder, out: Used(numbers=json.loads((folder / "number.json").read_text()))  # noqa: E731
-        _ran(tmp_path / "traceback", "{", use=use, change="text")
-    found = {(each.change, each.seed, each.outcome) for each in records()}
-    assert found == {("numbers", "7", "WRONG"), ("text", "", "TRACEBACK")}
-    assert [line.split()[-3:] for line in table() if line.startswith("all")] == [["1", ".", "2"]]
 
 
 def test_a_seed_draws_the_same_changes_again(tmp_path, monkeypatch):

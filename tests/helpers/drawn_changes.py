@@ -5,7 +5,6 @@ import csv
 import io
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -203,27 +202,6 @@ def lines_of(pattern: str, *, values: tuple[str, ...] = ()) -> Change:
 def one_of(*changes: Change) -> Change:
     """One of several changes."""
     return lambda folder, rng: rng.choice(changes)(folder, rng)
-
-
-def after(first: Callable[[Path], Any], change: Change, *, keep_times: bool = False) -> Change:
-    """A change of an artifact that was read just before, at the same path.
-
-    Args:
-        first: Reads it.
-        change: The change.
-        keep_times: Whether the files have the times of before the change, as after `cp -p` of another folder.
-    """
-
-    def changed(folder: Path, rng: Random) -> str:
-        first(folder)
-        times = {path: path.stat() for path in folder.rglob("*") if path.is_file()}
-        done = change(folder, rng)
-        for path, stat in times.items():
-            if keep_times and path.is_file() and not path.is_symlink():
-                os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-        return f"after a read, {done}"
-
-    return changed
 
 
 def _file(folder: Path, rng: Random, patterns: tuple[str, ...]) -> Path:

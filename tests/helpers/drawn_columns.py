@@ -6,7 +6,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from drawn_changes import HOSTILE, changed_field
@@ -14,11 +13,6 @@ from fresh_cases import Change
 
 from oochub.storage.parquet_file import seal
 
-CHALLENGES = (
-    *("hard-positive", "hard_pos", "eazy", "EASY", "Easy", " easy", "easy ", "hard", "positive", "HARD_NEGATIVE", ""),
-    *("hard_positives", "none", "nan", "0", "1", "true", "easy\n", "еasy"),
-)
-"""Words that are near those of `challenge`, and none of them; the last begins with a Cyrillic letter."""
 Columns = dict[str, list[Any]]
 Draw = Callable[[Columns, Random], str]
 """Changes columns in place and says how."""
@@ -120,34 +114,6 @@ def rows(columns: Columns, rng: Random) -> str:
     else:
         rng.shuffle(columns[one])
     return f"{word}: {one}, {other}"
-
-
-def other_logits(columns: Columns, rng: Random) -> str:
-    """Logits averaged with another model's, turned, swapped between rows, or of one that is sure: all else stays."""
-    logits = np.array(columns["logits"], float)
-    word = rng.choice(("averaged", "turned", "swapped", "sure", "equal"))
-    noise = np.random.default_rng(rng.randrange(2**32)).normal(size=logits.shape)
-    new = {
-        "averaged": (logits + 2 * noise) / 2,
-        "turned": -logits,
-        "swapped": logits[::-1],
-        "sure": np.where(np.arange(logits.shape[1]) == 0, 50.0, -50.0) + 0 * logits,
-        "equal": 0 * logits,
-    }[word]
-    columns["logits"] = new.tolist()
-    return f"logits {word}"
-
-
-def stale(*names: str) -> Draw:
-    """Columns of these names with what another model said, whether there were such or not; logits of another too."""
-
-    def draw(columns: Columns, rng: Random) -> str:
-        label = columns["label"]
-        for name in rng.sample(names, rng.randint(1, len(names))):
-            columns[name] = list(label) if "prediction" in name else [rng.random() for _ in label]
-        return f"stale {', '.join(sorted(set(names) & set(columns)))}; {other_logits(columns, rng)}"
-
-    return draw
 
 
 def _array(values: list[Any], table: pa.Table, name: str) -> pa.Array:

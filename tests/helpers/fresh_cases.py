@@ -7,12 +7,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from case_record import SEED
 from fuzz_case import CHANGED, SAFE, Case, Format
 
 Change = Callable[[Path, Random], str]
 """Draws one change, makes it in the artifact's folder and says what it did."""
-NUMBER = "OOCHUB_FUZZ_CASES"
+SEED, NUMBER = "OOCHUB_FUZZ_SEED", "OOCHUB_FUZZ_CASES"
 _NUMBER = 80
 _EVERY_DAY = "every day"
 
@@ -22,7 +21,7 @@ class Reader:
     """A format, with the classes of changes that are drawn of it.
 
     Attributes:
-        kind: The format; its `count` says what is right of whatever is accepted.
+        kind: The format.
         changes: Class of change to what draws one.
         share: Of the usual number of cases; less of a reader that is slow.
         expect: The outcomes that a change may have.
@@ -63,6 +62,4 @@ def _case(reader: Reader, number: int, seed: str) -> Case:
         name=f"{change} {number}",
         mutate=lambda folder: draw(folder, Random(f"{seed} {reader.kind.name} {number}")),
         expect=reader.expect,
-        change=change,
-        seed=seed,
     )

@@ -134,6 +134,27 @@ DIFFUSION = More(
     **_GEMMA4,
 )
 """Of the type diffusion_gemma, which is not served."""
+_LLAVA_NEXT = More(
+    config={"image_grid_pinpoints": _GRID, "vision_feature_layer": -1},
+    images={**_CLIP, "image_grid_pinpoints": _GRID},
+    options=_LLAVA,
+)
+_MINICPM = More(
+    images={"max_slice_nums": 1, "scale_resolution": 64, "patch_size": 8},
+    config={
+        "vision_config": {"insert_layer_id": 0, "image_size": 64, "hidden_size": 32},
+        "insert_layer_id": 0,
+        "image_token_id": "<image>",
+        "video_token_id": "<video>",
+        "image_start_id": "<img>",
+        "image_end_id": "</img>",
+        "slice_start_id": "<img>",
+        "slice_end_id": "</img>",
+        "newline_id": 3,
+        "text_config": _LAYERS,
+    },
+    named={k: "<img>" for k in ("slice_start_token", "slice_end_token", "image_id_start_token", "image_id_end_token")},
+)
 MORE: dict[str, More] = {
     "aria": More(
         config={
@@ -345,52 +366,8 @@ MORE: dict[str, More] = {
         images={"size": {"longest_edge": 32}, "patch_size": 8},
         options={"patch_size": 8},
     ),
-    "llava_next": More(
-        config={"image_grid_pinpoints": _GRID, "vision_feature_layer": -1},
-        images={**_CLIP, "image_grid_pinpoints": _GRID},
-        options=_LLAVA,
-    ),
-    "llava_next_video": More(
-        config={"image_grid_pinpoints": _GRID, "vision_feature_layer": -1},
-        images={**_CLIP, "image_grid_pinpoints": _GRID},
-        options=_LLAVA,
-    ),
-    "minicpmv4_6": More(
-        images={"max_slice_nums": 1, "scale_resolution": 64, "patch_size": 8},
-        config={
-            "vision_config": {"insert_layer_id": 0, "image_size": 64, "hidden_size": 32},
-            "insert_layer_id": 0,
-            "image_token_id": "<image>",
-            "video_token_id": "<video>",
-            "image_start_id": "<img>",
-            "image_end_id": "</img>",
-            "slice_start_id": "<img>",
-            "slice_end_id": "</img>",
-            "newline_id": 3,
-            "text_config": _LAYERS,
-        },
-        named={
-            k: "<img>" for k in ("slice_start_token", "slice_end_token", "image_id_start_token", "image_id_end_token")
-        },
-    ),
-    "minicpmv4_7": More(
-        images={"max_slice_nums": 1, "scale_resolution": 64, "patch_size": 8},
-        config={
-            "vision_config": {"insert_layer_id": 0, "image_size": 64, "hidden_size": 32},
-            "insert_layer_id": 0,
-            "image_token_id": "<image>",
-            "video_token_id": "<video>",
-            "image_start_id": "<img>",
-            "image_end_id": "</img>",
-            "slice_start_id": "<img>",
-            "slice_end_id": "</img>",
-            "newline_id": 3,
-            "text_config": _LAYERS,
-        },
-        named={
-            k: "<img>" for k in ("slice_start_token", "slice_end_token", "image_id_start_token", "image_id_end_token")
-        },
-    ),
+    **dict.fromkeys(("llava_next", "llava_next_video"), _LLAVA_NEXT),
+    **dict.fromkeys(("minicpmv4_6", "minicpmv4_7"), _MINICPM),
     "mllama": More(
         config={
             "vision_config": {

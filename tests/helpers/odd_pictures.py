@@ -1,10 +1,10 @@
 """A data set of images that are not what most are."""
 
-import io
 from collections.abc import Sequence
 
 import datasets
 import numpy as np
+from input_rows import encoded
 from PIL import Image
 
 
@@ -19,16 +19,16 @@ def odd_pictures(classes: Sequence[str], *, usual: int = 0) -> datasets.Dataset:
     noise = rng.integers(0, 256, (24, 30, 3), np.uint8)
     deep = Image.fromarray(rng.integers(0, 2**16, (20, 20), np.uint16))
     files = {
-        "pixel": _file(Image.new("RGB", (1, 1), "red"), "PNG"),
-        "cmyk": _file(Image.fromarray(noise).convert("CMYK"), "JPEG"),
-        "deep": _file(deep, "PNG"),
-        "palette": _file(Image.fromarray(noise).convert("P"), "PNG"),
-        "line": _file(Image.new("RGB", (300, 2), "blue"), "PNG"),
-        "plain": _file(Image.fromarray(noise), "JPEG"),
-        "broken": _file(Image.fromarray(noise), "PNG")[:60],
+        "pixel": encoded(Image.new("RGB", (1, 1), "red"), "PNG"),
+        "cmyk": encoded(Image.fromarray(noise).convert("CMYK"), "JPEG"),
+        "deep": encoded(deep, "PNG"),
+        "palette": encoded(Image.fromarray(noise).convert("P"), "PNG"),
+        "line": encoded(Image.new("RGB", (300, 2), "blue"), "PNG"),
+        "plain": encoded(Image.fromarray(noise), "JPEG"),
+        "broken": encoded(Image.fromarray(noise), "PNG")[:60],
     }
     files |= {
-        f"usual{number}": _file(Image.fromarray(rng.integers(0, 256, (32, 32, 3), np.uint8)), "PNG")
+        f"usual{number}": encoded(Image.fromarray(rng.integers(0, 256, (32, 32, 3), np.uint8)), "PNG")
         for number in range(usual)
     }
     features = datasets.Features(
@@ -44,9 +44,3 @@ def odd_pictures(classes: Sequence[str], *, usual: int = 0) -> datasets.Dataset:
         "label": [number % min(len(classes), 2) for number in range(len(files))],
     }
     return datasets.Dataset.from_dict(rows, features).cast_column("image", datasets.Image())
-
-
-def _file(image: Image.Image, form: str) -> bytes:
-    file = io.BytesIO()
-    image.save(file, form)
-    return file.getvalue()

@@ -37,8 +37,6 @@ TEMPLATE = (
 
 NAMES = ("cat", "brown_dog", "x")
 WORDS = ("cat", "brown dog", "x")
-NO_BACKEND = {"llava_onevision", "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "smolvlm", "internvl"}
-"""The kinds whose own AutoProcessor also loads a video processor, which needs torchvision."""
 
 
 class Parts(NamedTuple):

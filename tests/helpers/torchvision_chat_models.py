@@ -17,6 +17,16 @@ _PIXTRAL: dict[str, Any] = {
 }
 _AUDIO = {"audio_token": "<audio>", "boa_token": "<a>", "eoa_token": "</a>"}
 _SLICES = ("slice_start_token", "slice_end_token", "image_id_start_token", "image_id_end_token")
+_MUSE = tuple(
+    "<|patch|> <|image_start|> <|image_end|> <|video|> <|vid_frame_separator|> <|vid_start|> <|vid_end|>".split()
+)
+_INKLING = {
+    "swa_num_attention_heads": 4,
+    "swa_num_key_value_heads": 2,
+    "swa_head_dim": 8,
+    "rel_extent": 64,
+    "d_rel": 4,
+}
 
 TORCHVISION: dict[str, More] = {
     "cohere2_vision": More(
@@ -47,13 +57,7 @@ TORCHVISION: dict[str, More] = {
                 "posemb_grid_size": 4,
                 "projection_hidden_dim": 32,
             },
-            "text_config": {
-                "swa_num_attention_heads": 4,
-                "swa_num_key_value_heads": 2,
-                "swa_head_dim": 8,
-                "rel_extent": 64,
-                "d_rel": 4,
-            },
+            "text_config": _INKLING,
         },
         images={"size": {"height": 8, "width": 8}},
     ),
@@ -61,13 +65,7 @@ TORCHVISION: dict[str, More] = {
         config={
             "vision_config": {"text_hidden_size": 32, "patch_size": 8, "n_layers": 2},
             "audio_config": {"text_hidden_size": 32},
-            "text_config": {
-                "swa_num_attention_heads": 4,
-                "swa_num_key_value_heads": 2,
-                "swa_head_dim": 8,
-                "rel_extent": 64,
-                "d_rel": 4,
-            },
+            "text_config": _INKLING,
         },
         images={"size": {"height": 8, "width": 8}},
         audio="WhisperFeatureExtractor",
@@ -123,13 +121,8 @@ TORCHVISION: dict[str, More] = {
         },
         images={**_SIZE, "max_patches": 2},
         options={"patch_size": 8},
-        tokens=(
-            "<|image|>",
-            "<|patch|>",
-            "<|image_start|>",
-            "<|image_end|>",
-            "<|tile_x_separator|>",
-            "<|tile_y_separator|>",
+        tokens=tuple(
+            "<|image|> <|patch|> <|image_start|> <|image_end|> <|tile_x_separator|> <|tile_y_separator|>".split()
         ),
     ),
     "minicpm_ocr": More(
@@ -187,17 +180,9 @@ TORCHVISION: dict[str, More] = {
             "text_config": {"additional_vocab_size": 16, "rope_scaling_layers": None},
         },
         images={**_SIZE, "patch_size": 8, "max_crops": 2, "overlap_margins": [1, 1]},
-        tokens=(
-            "<|image|>",
-            "<|video|>",
-            "<im_patch>",
-            "<im_col>",
-            "<im_start>",
-            "<low_res_im_start>",
-            "<frame_start>",
-            "<im_end>",
-            "<frame_end>",
-            "<im_low>",
+        tokens=tuple(
+            "<|image|> <|video|> <im_patch> <im_col> <im_start> <low_res_im_start> <frame_start> <im_end> "
+            "<frame_end> <im_low>".split()
         ),
         named={"image_token": "", "video_token": ""},
     ),
@@ -210,15 +195,7 @@ TORCHVISION: dict[str, More] = {
             "vision_config": {"pos_emb_height": 8, "pos_emb_width": 8},
         },
         images={"patch_size": 4, "max_image_tokens": 16},
-        tokens=(
-            "<|patch|>",
-            "<|image_start|>",
-            "<|image_end|>",
-            "<|video|>",
-            "<|vid_frame_separator|>",
-            "<|vid_start|>",
-            "<|vid_end|>",
-        ),
+        tokens=_MUSE,
     ),
     "muse_spark": More(
         image="<|patch|>",
@@ -230,18 +207,7 @@ TORCHVISION: dict[str, More] = {
             "audio_config": {"depths": [1, 1, 1, 1], "hidden_sizes": [32, 32, 32, 32], "num_hidden_layers": 4},
         },
         images={"patch_size": 4, "max_image_tokens": 16},
-        tokens=(
-            "<|patch|>",
-            "<|image_start|>",
-            "<|image_end|>",
-            "<|video|>",
-            "<|vid_frame_separator|>",
-            "<|vid_start|>",
-            "<|vid_end|>",
-            "<|audio|>",
-            "<|soft_audio_start|>",
-            "<|soft_audio_end|>",
-        ),
+        tokens=(*_MUSE, "<|audio|>", "<|soft_audio_start|>", "<|soft_audio_end|>"),
         named={"image_token": "<|patch|>", "image_start_token": "<|image_start|>", "image_end_token": "<|image_end|>"},
     ),
     "perception_lm": More(

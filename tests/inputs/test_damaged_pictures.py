@@ -1,6 +1,5 @@
 """Damaged and odd images of each format: the fused path and the processor agree, and who is left out is counted."""
 
-import io
 import struct
 import zlib
 from functools import cache
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from input_rows import encoded
 from PIL import Image
 
 import oochub
@@ -20,12 +20,6 @@ _FEATURES = datasets.Features(
     {"example_id": datasets.Value("string"), "image": datasets.Image(), "label": datasets.ClassLabel(names=_NAMES)}
 )
 _PROCESSOR = transformers.BitImageProcessorPil(size={"shortest_edge": 36}, crop_size={"height": 32, "width": 32})
-
-
-def _file(image, form, **more):
-    file = io.BytesIO()
-    image.save(file, form, **more)
-    return file.getvalue()
 
 
 def _noise(*shape, dtype=np.uint8):
@@ -43,14 +37,14 @@ def _png(width, height, *chunks):
 @cache
 def _of_format(form):
     """Whole, cut, zeroed, with a byte of another value, with something after it, of one pixel, gray."""
-    whole = _file(Image.fromarray(_noise(40, 50, 3)), form)
+    whole = encoded(Image.fromarray(_noise(40, 50, 3)), form)
     middle = len(whole) // 2
     found = {"whole": whole, "after": whole + b"more" * 9, "zeros": whole[:middle] + bytes(len(whole) - middle)}
     found["changed"] = whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :]
     found |= {f"first {n}": whole[:n] for n in (0, 1, 4, 10, 30)}
     found |= {f"cut {share}": whole[: int(len(whole) * share)] for share in (0.3, 0.6, 0.9, 0.99)}
-    found["pixel"] = _file(Image.new("RGB", (1, 1)), form)
-    return found | {"gray": _file(Image.fromarray(_noise(40, 50)), form)}
+    found["pixel"] = encoded(Image.new("RGB", (1, 1)), form)
+    return found | {"gray": encoded(Image.fromarray(_noise(40, 50)), form)}
 
 
 @cache
@@ -62,28 +56,28 @@ def _odd():
     exif = {number: Image.Exif() for number in (0, 6, 77)}
     for number, each in exif.items():
         each[0x112] = number
-    turned = _file(noise, "JPEG", exif=exif[6])
+    turned = encoded(noise, "JPEG", exif=exif[6])
     place = turned.find(b"Exif")
-    restarts = _file(noise, "JPEG", restart_marker_blocks=1)
+    restarts = encoded(noise, "JPEG", restart_marker_blocks=1)
     mark = restarts.find(b"\xff\xd0")
     head = restarts.find(b"\xff\xc0")
-    animated = _file(noise, "GIF", save_all=True, append_images=more)
-    bitmap = _file(noise, "BMP")
+    animated = encoded(noise, "GIF", save_all=True, append_images=more)
+    bitmap = encoded(noise, "BMP")
     return {
-        "cmyk.jpg": _file(noise.convert("CMYK"), "JPEG"),
-        "cmyk.tif": _file(noise.convert("CMYK"), "TIFF"),
-        "deep.png": _file(Image.fromarray(_noise(20, 20, dtype=np.uint16)), "PNG"),
-        "float.tif": _file(Image.fromarray(np.full((20, 20), np.nan, np.float32)), "TIFF"),
-        "palette.png": _file(noise.convert("P"), "PNG", transparency=bytes(range(256))),
-        "rgba.png": _file(noise.convert("RGBA"), "PNG"),
-        "bits.png": _file(noise.convert("1"), "PNG"),
+        "cmyk.jpg": encoded(noise.convert("CMYK"), "JPEG"),
+        "cmyk.tif": encoded(noise.convert("CMYK"), "TIFF"),
+        "deep.png": encoded(Image.fromarray(_noise(20, 20, dtype=np.uint16)), "PNG"),
+        "float.tif": encoded(Image.fromarray(np.full((20, 20), np.nan, np.float32)), "TIFF"),
+        "palette.png": encoded(noise.convert("P"), "PNG", transparency=bytes(range(256))),
+        "rgba.png": encoded(noise.convert("RGBA"), "PNG"),
+        "bits.png": encoded(noise.convert("1"), "PNG"),
         "animated.gif": animated,
         "animated cut.gif": animated[: len(animated) * 6 // 10],
-        "animated.webp": _file(noise, "WEBP", save_all=True, append_images=more),
-        "animated.png": _file(noise, "PNG", save_all=True, append_images=more),
+        "animated.webp": encoded(noise, "WEBP", save_all=True, append_images=more),
+        "animated.png": encoded(noise, "PNG", save_all=True, append_images=more),
         "turned.jpg": turned,
-        "exif 0.jpg": _file(noise, "JPEG", exif=exif[0]),
-        "exif 77.png": _file(noise, "PNG", exif=exif[77]),
+        "exif 0.jpg": encoded(noise, "JPEG", exif=exif[0]),
+        "exif 77.png": encoded(noise, "PNG", exif=exif[77]),
         "exif broken.jpg": turned[: place + 12] + b"\xff" + turned[place + 13 :],
         "exif short.jpg": turned[: place + 10] + turned[place + 30 :],
         "0 x 0.png": _png(0, 0, (b"IDAT", pixels)),
@@ -101,7 +95,7 @@ def _odd():
         "0.bmp": bitmap[:18] + bytes(8) + bitmap[26:],
         "huge.bmp": bitmap[:18] + struct.pack("<ii", 10**6, 10**6) + bitmap[26:],
         "0.gif": animated[:6] + bytes(4) + animated[10:],
-        "line.png": _file(Image.new("RGB", (3000, 1)), "PNG"),
+        "line.png": encoded(Image.new("RGB", (3000, 1)), "PNG"),
         "page.jpg": b"<html>",
         "drawing.png": b"<svg xmlns='http://www.w3.org/2000/svg'/>",
         "script.png": b"%!PS-Adobe-3.0 EPSF-3.0",
@@ -126,7 +120,7 @@ def _rows(files):
 def test_both_paths_agree_who_is_broken_and_what_the_others_are(form):
     """Each left-out row is counted and named with its reason, the whole ones get near logits either way."""
     files = _odd() if form == "odd" else _of_format(form)
-    usual = {f"usual {number}": _file(Image.fromarray(_noise(36 + number, 40, 3)), "PNG") for number in range(4)}
+    usual = {f"usual {number}": encoded(Image.fromarray(_noise(36 + number, 40, 3)), "PNG") for number in range(4)}
     told = [
         oochub.predict(
             _model(),
@@ -152,7 +146,7 @@ def test_both_paths_agree_who_is_broken_and_what_the_others_are(form):
             oochub.predict(_model(), _rows({name: files[name], **usual}), image_processor=_PROCESSOR, cache=False)
 
 
-def test_a_picture_of_a_folder_is_named_by_its_file(tmp_path):
+def test_a_picture_of_a_folder_is_named_by_itsencoded(tmp_path):
     """Its number alone was said."""
     for name in ("a", "b"):
         (tmp_path / "birds" / name).mkdir(parents=True)

@@ -14,7 +14,7 @@ from transformers import AutoModelForImageClassification, BitImageProcessor, Res
 
 import oochub
 from oochub.cli import main
-from oochub.inputs.pictures import _BesideZoomed as BesideZoomed
+from oochub.inputs.pictures import _AsSeen as AsSeen
 from oochub.inputs.pictures import _zoom_in as zoom_in
 from oochub.inputs.pictures.image_threads import read_batches
 from oochub.inputs.pictures.preprocessing import Preprocessing
@@ -97,9 +97,9 @@ def test_streamed_pictures_are_zoomed_alike():
 
 def test_both_in_one_batch_and_a_broken_picture_is_named():
     data = _data(_pictures())
-    both = BesideZoomed(Preprocessing.from_processor(_processor()), 2.0)
+    both = AsSeen(Preprocessing.from_processor(_processor()), zoom=2.0)
     (batch,) = read_batches(data, both, batch_size=8)
-    plain, large = both.parts(batch.pixels)
+    plain, large = batch.pixels.split(20, dim=1)
     assert plain.shape == large.shape == (5, 20, 20, 3)
     (alone,) = read_batches(data, both.preprocessing, batch_size=8)
     assert torch.equal(plain, alone.pixels)

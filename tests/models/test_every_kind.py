@@ -1,4 +1,4 @@
-"""Every kind of input with every kind of output, from training to the page, beside a bare pass of transformers."""
+"""Every kind of input with every kind of output, trained and predicted, beside a bare pass of transformers."""
 
 from itertools import product
 from pathlib import Path
@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from datasets import Array3D, ClassLabel, Dataset, DatasetDict, Features, List, Value, concatenate_datasets
+from datasets import Array3D, ClassLabel, Dataset, DatasetDict, Features, List, Value
 from datasets import Image as ImageFeature
 from input_rows import encoded, tokenizer
 from PIL import Image
-from sklearn.metrics import average_precision_score
 from trainings import arguments
 
 import oochub
-from oochub.data.data_source import DataSource
 from oochub.models.model_source import choose_input
 from oochub.trainers.backbone import open_backbone
 from oochub.trainers.robust_trainer import RobustTrainer
@@ -158,55 +156,3 @@ def test_predictions_are_those_of_a_bare_pass(trained: tuple[str, str, Path, Dat
     np.testing.assert_allclose(reopened.label, truth, rtol=0, atol=0)
     assert reopened.class_names == {"classes": NAMES, "labels": ["0", "1", "2"], "number": ["label"]}[output]
     assert reopened.column("group").tolist() == [["day", "night"][e] for e in data["test"]["group"]]
-
-
-def main_number(output: str, outputs: np.ndarray, label: np.ndarray) -> tuple[str, float]:
-    if output == "classes":
-        return "accuracy", float((outputs.argmax(1) == label).mean())
-    if output == "number":
-        return "pearson", float(np.corrcoef(outputs[:, 0], label)[0, 1])
-    both = [k for k in range(label.shape[1]) if 0 < label[:, k].mean() < 1]  # as WILDS and OGB count
-    precisions = [average_precision_score(label[:, k], outputs[:, k]) for k in both]
-    return "mean_average_precision", float(np.mean(precisions))
-
-
-@pytest.mark.slow
-def test_they_are_evaluated_and_shown(trained: tuple[str, str, Path, DatasetDict], tmp_path: Path) -> None:
-    """The main number by numpy and scikit-learn from the bare pass; every form opens; the worst rows are shown."""
-    inputs, output, folder, data = trained
-    oochub.predict(folder, data, out=tmp_path / "p.parquet")
-    report = oochub.evaluate(tmp_path / "p.parquet")
-    truth = np.array(data["test"]["labels" if output == "labels" else "label"][:])
-    name, expected = main_number(output, bare_outputs(inputs, folder, data["train"], data["test"]), truth)
-    assert report[name] == pytest.approx(expected, abs=0.02 if inputs == "pictures" else 1e-4)
-    report.save(tmp_path / "r.json")
-    assert oochub.Report.load(tmp_path / "r.json").to_markdown() == report.to_markdown()
-    assert report.to_latex() and len(report.to_pandas())
-    page = report.to_html()
-    assert report.mistakes
-    for mistake in report.mistakes:
-        assert (mistake.image is not None) == (inputs == "pictures")
-        assert (mistake.text is not None) == (inputs == "texts")
-        assert mistake.label in page and mistake.predicted in page
-    texts = [mistake.text in page for mistake in report.mistakes if mistake.text]
-    assert bool(texts) == (inputs == "texts") and all(texts)
-    assert ('class="pic"' in page) == (inputs == "pictures")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("inputs", ["texts", "arrays"])
-def test_training_by_name_finds_the_kind(inputs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`oochub.train` without a word about the kind; images beside texts are texts to a model of texts."""
-    data = DatasetDict({part: split(inputs, "classes", 32, k) for k, part in enumerate(("train", "validation"))})
-    model = bert(tmp_path / "bert") if inputs == "texts" else "resnet-tiny"
-    if inputs == "texts":
-        pictures = {part: split("pictures", "classes", 32, k) for k, part in enumerate(data)}
-        both = {part: [rows, pictures[part].select_columns(["image"])] for part, rows in data.items()}
-        data = DatasetDict({part: concatenate_datasets(columns, axis=1) for part, columns in both.items()})
-    monkeypatch.setattr("oochub.training.open_data", lambda *_, **__: DataSource(given=data, rows=data))
-    given = {"objective": "group_dro", "model": model, "environments": "environment"}
-    result = oochub.train("spawrious/o2o_hard", tmp_path / "run", arguments={"num_train_epochs": 1}, **given)
-    predictions = oochub.predict(result["run"], data)
-    outputs = bare_outputs(inputs, tmp_path / "run", data["train"], data["validation"])
-    np.testing.assert_allclose(predictions.logits, outputs, atol=1e-5)
-    assert "image" not in predictions.table.column_names

@@ -20,6 +20,7 @@ from oochub.context_finder import ContextWay, OpenedPicture
 from oochub.errors import OochubError, choose_wording
 from oochub.inputs.pictures.preprocessing import decode
 from oochub.inputs.pictures.stored_pictures import cut_border, keep_encoded, read_picture_bytes
+from oochub.prediction.prediction_data import list_example_ids
 from oochub.prediction.ray_engine import RayEngine
 from oochub.process.follow import follow
 from oochub.process.ranks import Ranks
@@ -157,7 +158,7 @@ class _Measuring(AbstractContextManager["_Measuring"]):
         self, part: datasets.Dataset, way: ContextWay, split: str, *, skip_broken: bool, cache: bool, is_cached: bool
     ) -> None:
         self._rows = keep_encoded(part).select_columns(["image"])
-        self._ids = part["example_id"][:] if "example_id" in part.column_names else range(len(part))
+        self._ids = list_example_ids(part)
         self._way, self._split, self._skips, self._cache, self._is_cached = way, split, skip_broken, cache, is_cached
         self._opened: tuple[ExitStack, ThreadPoolExecutor] | None = None
         self._border = find_border(part)

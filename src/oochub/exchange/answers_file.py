@@ -21,9 +21,10 @@ from pyarrow import csv
 
 from oochub import catalog
 from oochub.errors import OochubError, choose_wording
-from oochub.exchange.bridge import Bridge, BridgedAnswers, digest_files, find_bridge, get_bridge
+from oochub.exchange.bridge import Bridge, BridgedAnswers, digest_files, find_bridge, get_bridge, tally
 from oochub.output import Output, find_output_of_features, get_output
 from oochub.prediction.data_metadata import describe_data, read_split_rows
+from oochub.prediction.prediction_data import list_example_ids
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.stored_columns import StoredRows
 from oochub.records.build_record import BuildRecord, drop_build_column
@@ -334,7 +335,7 @@ def _join_data(
     file: AnswersFile, data: Mapping[str, datasets.Dataset], ids: list[str], problems: list[str]
 ) -> _Joined | None:
     """The join; None where it fails, which `problems` then says."""
-    known = {split: _read_ids(part) for split, part in data.items()}
+    known = {split: list_example_ids(part) for split, part in data.items()}
     named = _read_texts(file, "split", problems)
     splits = _find_splits(known, ids, problems) if named is None else _find_named_splits(known, named, problems)
     if not splits:
@@ -344,10 +345,10 @@ def _join_data(
     keys = wanted if named is not None else wanted.get_level_values(1)
     doubled = given[given.duplicated()].unique()
     if len(doubled):
-        problems.append(f"{_count(doubled, 'id occurs', 'ids occur')} twice, first {_list_first(doubled)}")
+        problems.append(f"{tally(len(doubled), 'id occurs', 'ids occur')} twice, first {_list_first(doubled)}")
     unknown = given[~given.isin(keys)].unique()
     if len(unknown):
-        which = f"{_count(unknown, 'id is', 'ids are')} not of {' or '.join(splits)}"
+        which = f"{tally(len(unknown), 'id is', 'ids are')} not of {' or '.join(splits)}"
         problems.append(f"{which}, first {_list_first(unknown)}")
     absent = ~keys.isin(given)
     for split in splits:
@@ -361,12 +362,6 @@ def _join_data(
     if len(doubled) or absent.any():
         return None
     return _Joined(splits=tuple(splits), rows=given.get_indexer(keys))
-
-
-def _read_ids(part: datasets.Dataset) -> list[str]:
-    if "example_id" not in part.column_names:
-        return [str(row) for row in range(len(part))]
-    return [str(each) for each in part.select_columns(["example_id"]).with_format("arrow")[:]["example_id"].to_pylist()]
 
 
 def _find_splits(known: Mapping[str, list[str]], ids: list[str], problems: list[str]) -> list[str]:
@@ -417,12 +412,8 @@ def _check_truth(
             names[int(each)] if kind.one_answer and 0 <= each < len(names) else str(each)
             for each in (labels[first], truth[first])
         ]
-        problem = f"{_count(np.flatnonzero(wrong), 'label is not that', 'labels are not those')} of the data"
+        problem = f"{tally(int(wrong.sum()), 'label is not that', 'labels are not those')} of the data"
         columns.problems.append(f"{problem}, first {table['example_id'][first]}: {words[0]}, but it is {words[1]}")
-
-
-def _count(found: Sequence[Any] | NDArray[Any] | pd.Index, one: str, many: str) -> str:
-    return f"{len(found):,} {one if len(found) == 1 else many}"
 
 
 def _list_first(texts: Any) -> str:

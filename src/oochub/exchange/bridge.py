@@ -168,6 +168,15 @@ def find_bridge(path: Path) -> Bridge | None:
     return next((bridge for bridge in bridges if bridge.recognizes(path, head)), None)
 
 
+def tally(number: int, one: str, many: str) -> str:
+    """A number with what it counts.
+
+    >>> tally(1, "box has", "boxes have"), tally(1200, "box has", "boxes have")
+    ('1 box has', '1,200 boxes have')
+    """
+    return f"{number:,} {one if number == 1 else many}"
+
+
 def digest_files(files: Sequence[Path]) -> str:
     """SHA-256 of a file's bytes; of several, of their names and digests."""
     digests = [hashlib.sha256(read_bytes(file)).hexdigest() for file in files]

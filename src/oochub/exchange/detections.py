@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.exchange.bridge import BridgedAnswers
+from oochub.exchange.bridge import BridgedAnswers, tally
 from oochub.output import get_output
+from oochub.prediction.prediction_data import list_example_ids
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildRecord, drop_build_column
 
@@ -58,7 +59,24 @@ class Detections:
         Raises:
             OochubError: What is wrong, in how many places, and the first.
         """
-        _check_numbers(path, self)
+        if not len(self.scores):
+            raise OochubError(f"{path} contains no box, so it names no image. Check that the detector wrote its boxes.")
+        flat, unfit = (self.boxes[:, 2:] < self.boxes[:, :2]).any(axis=1), ~((self.scores >= 0) & (self.scores <= 1))
+        whole = np.concatenate([self.boxes, self.scores[:, None], self.categories[:, None]], axis=1)
+        order = np.lexsort([*whole.T, np.unique(self.images, return_inverse=True)[1]])
+        same = (whole[order[1:]] == whole[order[:-1]]).all(axis=1)
+        same &= np.asarray(self.images)[order[1:]] == np.asarray(self.images)[order[:-1]]
+        twice = np.zeros(len(whole), bool)
+        twice[order[1:][same]] = True
+        for wrong, what, instead in (
+            (~np.isfinite(self.boxes).all(axis=1), "a box that is not finite", "Write finite numbers."),
+            (flat, "a negative width or height", "A box is its corner or center, then its width and height."),
+            (unfit, "a score outside [0, 1]", "Write probabilities."),
+            (twice, "the same box twice", "Drop the copies."),
+        ):
+            if wrong.any():
+                first = self.places[int(np.argmax(wrong))]
+                raise OochubError(f"{path} has {what} in {int(wrong.sum()):,} places, first {first}. {instead}")
 
     def to_table(self) -> pa.Table:
         """A row for each box; `from_table` is the inverse."""
@@ -169,7 +187,7 @@ class Detections:
             shown = ", ".join(f"{number} {name}" for number, name in list(numbers.items())[:3])
             word = "class" if self.are_fractions else "category_id"
             problems.append(
-                f"{_count(len(strange), 'box has', 'boxes have')} a {word} that is none of {len(numbers)} ({shown}"
+                f"{tally(len(strange), 'box has', 'boxes have')} a {word} that is none of {len(numbers)} ({shown}"
                 f"{', ...' if len(numbers) > 3 else ''}), first {self.categories[strange[0]]} in "
                 f"{self.places[strange[0]]}"
             )
@@ -182,7 +200,7 @@ class Detections:
         by_id: dict[str, list[tuple[int, int]]] = {}
         by_file: dict[str, list[tuple[int, int]]] = {}
         for number, part in enumerate(data.values()):
-            for row, each in enumerate(_read_ids(part)):
+            for row, each in enumerate(list_example_ids(part)):
                 by_id.setdefault(_shorten(each), []).append((number, row))
             for row, file in enumerate(_read_file_names(part)):
                 by_file.setdefault(file, []).append((number, row))
@@ -196,12 +214,12 @@ class Detections:
         unknown = [name for name, row in sizes.items() if row is None and name not in several]
         first = next(iter(data.values()))
         files = _read_file_names(first)
-        rule = f"an image goes by its example_id, such as {_read_ids(first)[0]}, as text or number" + (
+        rule = f"an image goes by its example_id, such as {list_example_ids(first)[0]}, as text or number" + (
             f", or by the name of its file, such as {files[0]}" if files else ""
         )
         for names, what in ((unknown, "not in these data"), (several, "the name of several of these data")):
             if names:
-                which = _count(len(names), "image is", "images are")
+                which = tally(len(names), "image is", "images are")
                 problems.append(f"{which} {what}, first {names[0][:60]!r}; {rule}")
         places = np.array([sizes[name] or (0, 0) for name in self.images], np.int64).reshape(-1, 2)
         return places[:, 0], places[:, 1]
@@ -233,7 +251,7 @@ class Detections:
             first = int(np.argmax(beyond))
             width, height = sizes[first]
             problems.append(
-                f"{_count(int(beyond.sum()), 'box does', 'boxes do')} not lie in the image, first "
+                f"{tally(int(beyond.sum()), 'box does', 'boxes do')} not lie in the image, first "
                 f"{[round(each, 2) for each in boxes[first].tolist()]} (x1, y1, x2, y2) of {width:.0f} x {height:.0f} "
                 f"pixels in {self.places[first]}"
             )
@@ -267,28 +285,6 @@ def list_classes(predictions: Predictions) -> list[list[int]]:
     return [[0] * len(row) for row in predictions.rows.column("scores").to_pylist()]
 
 
-def _check_numbers(path: Path, found: Detections) -> None:
-    """That boxes have a size, scores are in [0, 1], and no box stands twice."""
-    if not len(found.scores):
-        raise OochubError(f"{path} contains no box, so it names no image. Check that the detector wrote its boxes.")
-    flat, unfit = (found.boxes[:, 2:] < found.boxes[:, :2]).any(axis=1), ~((found.scores >= 0) & (found.scores <= 1))
-    whole = np.concatenate([found.boxes, found.scores[:, None], found.categories[:, None]], axis=1)
-    order = np.lexsort([*whole.T, np.unique(found.images, return_inverse=True)[1]])
-    same = (whole[order[1:]] == whole[order[:-1]]).all(axis=1)
-    same &= np.asarray(found.images)[order[1:]] == np.asarray(found.images)[order[:-1]]
-    twice = np.zeros(len(whole), bool)
-    twice[order[1:][same]] = True
-    for wrong, what, instead in (
-        (~np.isfinite(found.boxes).all(axis=1), "a box that is not finite", "Write finite numbers."),
-        (flat, "a negative width or height", "A box is its corner or center, then its width and height."),
-        (unfit, "a score outside [0, 1]", "Write probabilities."),
-        (twice, "the same box twice", "Drop the copies."),
-    ):
-        if wrong.any():
-            first = found.places[int(np.argmax(wrong))]
-            raise OochubError(f"{path} has {what} in {int(wrong.sum()):,} places, first {first}. {instead}")
-
-
 def _list_boxes(
     part: datasets.Dataset,
     kept: NDArray[np.int64],
@@ -304,16 +300,10 @@ def _list_boxes(
     columns = {"detected_boxes": flat, "scores": pa.array(scores[kept]), "detected_categories": pa.array(classes[kept])}
     return pa.table(
         {
-            "example_id": pa.array(_read_ids(part), pa.string()),
+            "example_id": pa.array(list_example_ids(part), pa.string()),
             **{name: pa.ListArray.from_arrays(pa.array(offsets), values) for name, values in columns.items()},
         }
     )
-
-
-def _read_ids(part: datasets.Dataset) -> list[str]:
-    if "example_id" not in part.column_names:
-        return [str(row) for row in range(len(part))]
-    return [str(each) for each in part.select_columns(["example_id"]).with_format("arrow")[:]["example_id"].to_pylist()]
 
 
 def _read_file_names(part: datasets.Dataset) -> list[str]:
@@ -332,7 +322,3 @@ def _read_file_names(part: datasets.Dataset) -> list[str]:
 def _shorten(name: str) -> str:
     """A number without its leading zeros; another name as it is."""
     return name.lstrip("0") or "0" if name.isascii() and name.isdigit() else name
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"

@@ -7,6 +7,7 @@ import datasets
 
 from oochub.errors import OochubError, choose_wording
 from oochub.exchange.bridge import Bridge, RowImage, get_bridge
+from oochub.prediction.prediction_data import list_example_ids
 from oochub.prediction.predictions import Predictions
 from oochub.storage.files import check_writable, lock_target, write_whole, write_whole_folder
 from oochub.storage.reading import read_bytes
@@ -74,8 +75,7 @@ def _iterate_images(predictions: Predictions, data: Mapping[str, datasets.Datase
         if not columns:
             raise OochubError(f"The split {split} of the data has no column of images. Pass data with images.")
         column = "image" if "image" in columns else columns[0]
-        ids = part["example_id"][:] if "example_id" in part.column_names else range(len(part))
-        places[split] = {str(each): row for row, each in enumerate(ids)}
+        places[split] = {each: row for row, each in enumerate(list_example_ids(part))}
         image = part.select_columns([column]).cast_column(column, datasets.Image(decode=False))
         parts[split] = image.rename_column(column, "image") if column != "image" else image
     wanted = list(zip(predictions.column("split"), predictions.column("example_id"), strict=True))

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from oochub.errors import OochubError, OochubWarning
 from oochub.exchange.bridge import BridgedAnswers
+from oochub.prediction.prediction_data import list_example_ids
 from oochub.records.question_options import OPTIONS, ask_each_row, name_options
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _find_ids(
     given: Sequence[str], data: "Mapping[str, datasets.Dataset]"
 ) -> tuple[str | None, Sequence[str], str | None]:
     """The split if it is known, the ids of the data, and how they were found."""
-    ids_of_split = {name: _list_ids(part) for name, part in data.items()}
+    ids_of_split = {name: list_example_ids(part) for name, part in data.items()}
     if set(given) <= {each for ids in ids_of_split.values() for each in ids} or not all(
         each.isdecimal() for each in given
     ):
@@ -129,11 +130,6 @@ def _find_ids(
     ids = ids_of_split[fitting[0]]
     note = f"the answers were numbered, and are taken in the order of the rows of {fitting[0]}"
     return fitting[0], [ids[number - first] for number in numbers], note
-
-
-def _list_ids(part: "datasets.Dataset") -> list[str]:
-    ids = part["example_id"][:] if "example_id" in part.column_names else range(len(part))
-    return [str(each) for each in ids]
 
 
 def _match_classes(rows: Sequence[Mapping[str, object]], names: Sequence[str]) -> list[tuple[int, int]]:
@@ -179,7 +175,7 @@ def _match_options(
     options: dict[str, Sequence[str]] = {}
     for name, part in data.items():
         if split in (None, name):
-            options |= dict(zip(_list_ids(part), part[OPTIONS][:], strict=True))
+            options |= dict(zip(list_example_ids(part), part[OPTIONS][:], strict=True))
     matches = []
     for row, each in zip(rows, ids, strict=True):
         own = options.get(each, ())

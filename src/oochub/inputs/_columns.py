@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,17 @@ class ArrowColumn(Input):
     """How such a kind reads its rows, in any order and in theirs; a subclass makes tensors of the column of a table.
 
     Arrow's files are mapped into memory as they are, so there is nothing to keep in a cache.
+
+    Attributes:
+        processor_type: Type of its processors.
     """
+
+    processor_type: ClassVar[type]
+
+    @classmethod
+    def takes(cls, processor: Any) -> bool:
+        """See `Input.takes`: one of its type."""
+        return isinstance(processor, cls.processor_type)
 
     @abstractmethod
     def tensors(self, table: pa.Table, names: Sequence[str]) -> "dict[str, torch.Tensor]":
@@ -86,3 +96,11 @@ def pad_tokens(tokens: Sequence[NDArray[np.integer]], padding: int) -> "dict[str
         ids[place, : len(own)] = torch.from_numpy(own)
         mask[place, : len(own)] = 1
     return {"input_ids": ids, "attention_mask": mask}
+
+
+def make_noise_tokens(vocabulary: int) -> "dict[str, torch.Tensor]":
+    """Two rows of eight numbers of tokens below `vocabulary`, as `pad_tokens` gives them, to look at a model with."""
+    import torch
+
+    ids = torch.randint(vocabulary, (2, 8), generator=torch.Generator().manual_seed(0))
+    return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}

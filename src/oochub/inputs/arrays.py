@@ -1,7 +1,7 @@
 """Arrays of numbers with any number of bands, or vectors, normalized band by band as `arrays.json` says."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import datasets
 import numpy as np
@@ -33,6 +33,7 @@ class Arrays(ArrowColumn):
 
     unit: ClassVar[str] = "array"
     rank: ClassVar[int] = 2
+    processor_type: ClassVar[type] = ArrayProcessor
     column = "array"
 
     def __init__(self, processor: ArrayProcessor) -> None:
@@ -41,15 +42,10 @@ class Arrays(ArrowColumn):
     @classmethod
     def column_in(cls, dataset: Any) -> str | None:
         """See `Input.column_in`: "array", else the only column of the type Array2D or Array3D."""
-        if "array" in (dataset.column_names or ()):
-            return "array"
+        if (usual := super().column_in(dataset)) is not None:
+            return usual
         names = [name for name, feature in (dataset.features or {}).items() if isinstance(feature, _TYPES)]
         return names[0] if len(names) == 1 else None
-
-    @classmethod
-    def takes(cls, processor: Any) -> bool:
-        """See `Input.takes`: an ArrayProcessor."""
-        return isinstance(processor, ArrayProcessor)
 
     @classmethod
     def load_processor(cls, source: str | None, dataset: Any, *, training: bool = False) -> ArrayProcessor:
@@ -70,7 +66,7 @@ class Arrays(ArrowColumn):
         return ArrayProcessor.of(dataset, column, normalize=True) if training else plain
 
     @classmethod
-    def of(cls, processor: Any, *, normalize: bool = True, preprocessing: str = "fused") -> "Arrays":
+    def of(cls, processor: Any, *, normalize: bool = True, preprocessing: str = "fused") -> Self:
         """See `Input.of`."""
         if normalize:
             return cls(processor)

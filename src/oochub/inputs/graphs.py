@@ -1,6 +1,6 @@
 """Graphs whose nodes and edges are whole numbers, such as molecules, padded to the largest of a batch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -41,20 +41,12 @@ class Graphs(ArrowColumn):
     auto_model: ClassVar[str] = "AutoModelForSequenceClassification"
     unit: ClassVar[str] = "graph"
     rank: ClassVar[int] = 3
+    arguments: ClassVar[tuple[str, ...]] = ("nodes", "edges", "edge_features")
+    processor_type: ClassVar[type] = GraphProcessor
     column = "graph"
 
     def __init__(self, processor: GraphProcessor) -> None:
         self.processor, self.column = processor, processor.column
-
-    @classmethod
-    def column_in(cls, dataset: Any) -> str | None:
-        """See `Input.column_in`: "graph"."""
-        return "graph" if "graph" in (dataset.column_names or ()) else None
-
-    @classmethod
-    def takes(cls, processor: Any) -> bool:
-        """See `Input.takes`: a GraphProcessor."""
-        return isinstance(processor, GraphProcessor)
 
     @classmethod
     def load_processor(cls, source: str | None, dataset: Any, *, training: bool = False) -> GraphProcessor:
@@ -68,11 +60,6 @@ class Graphs(ArrowColumn):
         if not training:
             raise OochubError("A model object needs processor=, the GraphProcessor that it was trained with.")
         return GraphProcessor.of(dataset)
-
-    @classmethod
-    def of(cls, processor: Any, *, normalize: bool = True, preprocessing: str = "fused") -> "Graphs":
-        """See `Input.of`."""
-        return cls(processor)
 
     @classmethod
     def config(cls, processor: GraphProcessor) -> dict[str, Any]:
@@ -90,12 +77,6 @@ class Graphs(ArrowColumn):
                 [_clip_to_known(feature, edge_sizes, "edge_features") for feature in features], len(edge_sizes)
             ),
         }
-
-    def ready(
-        self, batch: Mapping[str, "torch.Tensor"], *, augment: str, generator: "torch.Generator"
-    ) -> dict[str, "torch.Tensor"]:
-        """See `Input.ready`."""
-        return {name: batch[name] for name in ("nodes", "edges", "edge_features")}
 
     def probe(self) -> dict[str, "torch.Tensor"]:
         """See `Input.probe`: two rings of three nodes."""

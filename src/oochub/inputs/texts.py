@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from oochub.errors import OochubError
 from oochub.input import BrokenRow, Fetch, Input, InputBatch
-from oochub.inputs._columns import pad_tokens
+from oochub.inputs._columns import make_noise_tokens, pad_tokens
 from oochub.process.follow import follow
 from oochub.remote.remote_repository import fetch_model_folder
 
@@ -44,17 +44,13 @@ class Texts(Input):
     auto_model: ClassVar[str] = "AutoModelForSequenceClassification"
     unit: ClassVar[str] = "text"
     rank: ClassVar[int] = 1
+    arguments: ClassVar[tuple[str, ...]] = ("input_ids", "attention_mask")
     column = "text"
 
     def __init__(self, tokenizer: Any, *, max_length: int | None = None) -> None:
         if tokenizer.pad_token_id is None:
             raise OochubError("The tokenizer has no padding token. Set one: tokenizer.pad_token = tokenizer.eos_token.")
         self.processor, self._max_length = tokenizer, max_length
-
-    @classmethod
-    def column_in(cls, dataset: Any) -> str | None:
-        """See `Input.column_in`: "text"."""
-        return "text" if "text" in (dataset.column_names or ()) else None
 
     @classmethod
     def takes(cls, processor: Any) -> bool:
@@ -74,11 +70,6 @@ class Texts(Input):
         tokenizer.name_or_path = source
         return tokenizer
 
-    @classmethod
-    def of(cls, processor: Any, *, normalize: bool = True, preprocessing: str = "fused") -> "Texts":
-        """See `Input.of`."""
-        return cls(processor)
-
     def fetch(self, dataset: Any, cache_dir: Path | None) -> Fetch:
         """See `Input.fetch`; the tokens stay in memory."""
         texts = dataset.select_columns(["text"]).with_format(None)
@@ -88,12 +79,6 @@ class Texts(Input):
                 tokens += [np.asarray(ids, np.int32) for ids in self._encode_texts(part["text"])]
                 bar.update(len(part["text"]))
         return _Tokenized(tokens, self.processor.pad_token_id)
-
-    def ready(
-        self, batch: Mapping[str, "torch.Tensor"], *, augment: str, generator: "torch.Generator"
-    ) -> dict[str, "torch.Tensor"]:
-        """See `Input.ready`."""
-        return {name: batch[name] for name in ("input_ids", "attention_mask")}
 
     def batches(
         self,
@@ -115,10 +100,7 @@ class Texts(Input):
 
     def probe(self) -> dict[str, "torch.Tensor"]:
         """See `Input.probe`."""
-        import torch
-
-        ids = torch.randint(len(self.processor), (2, 8), generator=torch.Generator().manual_seed(0))
-        return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        return make_noise_tokens(len(self.processor))
 
     def settings(self) -> dict[str, Any]:
         """See `Input.settings`: the limit, and a digest of the tokenizer's vocabulary and rules."""

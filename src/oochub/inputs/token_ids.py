@@ -1,6 +1,6 @@
 """Tokens that the data set has as numbers, in the column `input_ids`, padded to the longest row of a batch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.inputs._columns import ArrowColumn, pad_tokens
+from oochub.inputs._columns import ArrowColumn, make_noise_tokens, pad_tokens
 from oochub.inputs._stored_processors import TokenProcessor
 from oochub.records.schema import to_json
 from oochub.remote.remote_repository import fetch_model_folder
@@ -36,20 +36,12 @@ class TokenIds(ArrowColumn):
     auto_model: ClassVar[str] = "AutoModelForCausalLM"
     unit: ClassVar[str] = "file"
     rank: ClassVar[int] = 3
+    arguments: ClassVar[tuple[str, ...]] = ("input_ids", "attention_mask")
+    processor_type: ClassVar[type] = TokenProcessor
     column = "input_ids"
 
     def __init__(self, processor: TokenProcessor) -> None:
         self.processor, self.vocabulary = processor, processor.vocabulary
-
-    @classmethod
-    def column_in(cls, dataset: Any) -> str | None:
-        """See `Input.column_in`: "input_ids"."""
-        return cls.column if cls.column in (dataset.column_names or ()) else None
-
-    @classmethod
-    def takes(cls, processor: Any) -> bool:
-        """See `Input.takes`: a TokenProcessor."""
-        return isinstance(processor, TokenProcessor)
 
     @classmethod
     def load_processor(cls, source: str | None, dataset: Any, *, training: bool = False) -> TokenProcessor:
@@ -65,27 +57,13 @@ class TokenIds(ArrowColumn):
         except OSError:  # a model that was trained elsewhere
             return TokenProcessor(vocabulary=_read_vocabulary(source))
 
-    @classmethod
-    def of(cls, processor: Any, *, normalize: bool = True, preprocessing: str = "fused") -> "TokenIds":
-        """See `Input.of`."""
-        return cls(processor)
-
     def tensors(self, table: pa.Table, names: Sequence[str]) -> "dict[str, torch.Tensor]":
         """See `ArrowColumn.tensors`."""
         return pad_tokens(_read_rows(table, names), self.processor.padding)
 
-    def ready(
-        self, batch: Mapping[str, "torch.Tensor"], *, augment: str, generator: "torch.Generator"
-    ) -> dict[str, "torch.Tensor"]:
-        """See `Input.ready`."""
-        return {name: batch[name] for name in ("input_ids", "attention_mask")}
-
     def probe(self) -> dict[str, "torch.Tensor"]:
         """See `Input.probe`; made of the first two tokens, which every vocabulary has."""
-        import torch
-
-        ids = torch.randint(2, (2, 8), generator=torch.Generator().manual_seed(0))
-        return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        return make_noise_tokens(2)
 
     def settings(self) -> dict[str, Any]:
         """See `Input.settings`: the record of `tokens.json`, less the vocabulary."""

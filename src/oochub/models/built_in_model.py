@@ -3,8 +3,9 @@
 For a model of tokens, the vocabulary and the length follow from the rows: `measure_token_rows`.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from copy import deepcopy
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,7 +17,7 @@ from oochub.input import Input, find_input_kinds
 from oochub.output import find_output_of_features
 
 
-class BuiltInModel(ABC):
+class BuiltInModel:
     """A network made of its config, for the rows that it is to learn; it has no weights yet, and nothing is fetched.
 
     A subclass is one file of `models/built_in/`, and its name is the file's; users may write - for _.
@@ -26,15 +27,18 @@ class BuiltInModel(ABC):
         is_detector: Whether it answers with boxes.
         is_default: Whether it is taken for such rows where no model is named.
         side: Pixels of the square that whole images are squeezed to.
+        config_name: Module and name of the class of its config.
+        sizes: What the config says whatever the rows are.
     """
 
     inputs: ClassVar[tuple[str, ...]]
     is_detector: ClassVar[bool] = False
     is_default: ClassVar[bool] = False
     side: ClassVar[int] = 224
+    config_name: ClassVar[str]
+    sizes: ClassVar[Mapping[str, Any]] = {}
 
     @classmethod
-    @abstractmethod
     def config(cls, said: Mapping[str, Any], *, processor: Any, dataset: Any) -> Any:
         """The config of transformers.
 
@@ -43,6 +47,9 @@ class BuiltInModel(ABC):
             processor: Processor that `processor` gives.
             dataset: The training set.
         """
+        module, _, name = cls.config_name.rpartition(".")
+        rows = measure_token_rows(dataset) if "token_ids" in cls.inputs else {}
+        return getattr(import_module(module), name)(**deepcopy(dict(cls.sizes)), **rows, **said)
 
     @classmethod
     def processor(cls, kind: type[Input], dataset: Any, *, image_size: int | None = None) -> Any:

@@ -17,7 +17,6 @@ from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.input import Input
 from oochub.models.model_source import ModelSource
 from oochub.models.open_model import model_load_errors
-from oochub.models.supported_models import choose_auto_model
 from oochub.storage.reading import read_json, read_lines
 
 _TEXTS = ("a photo.", "something else.")  # at which the model is held against its own answer
@@ -112,15 +111,6 @@ class DualEncoder:
     unexpected: tuple[str, ...]
 
     @classmethod
-    def check_kind(cls, source: ModelSource, *, mode: str) -> None:
-        """Checks that the model is of a kind that has dual encoders; its weights are not read.
-
-        Raises:
-            OochubError: The model is of another kind.
-        """
-        choose_auto_model(source, (cls.auto_model,), mode=mode)
-
-    @classmethod
     def open(cls, source: ModelSource, inputs: Input, texts: TextEncoder, *, device: Any) -> "DualEncoder":
         """The model on its device.
 
@@ -176,14 +166,6 @@ class DualEncoder:
         features: torch.Tensor = model.get_image_features(**inputs).pooler_output
         directions: torch.Tensor = features / features.norm(dim=-1, keepdim=True)
         return directions
-
-    def embed_texts(self, texts: Sequence[Sequence[str]]) -> torch.Tensor:
-        """The mean unit embedding of each list of texts, made unit again: float (n, d), see `TextEncoder.ensembles`.
-
-        Raises:
-            OochubError: A text that is longer than the model reads.
-        """
-        return self.texts.ensembles(self.model, texts)
 
     def _check(self, pictures: Mapping[str, torch.Tensor], beside: Mapping[str, torch.Tensor]) -> None:
         """Holds scaled cosines against the model's own answer."""

@@ -83,9 +83,13 @@ class FunctionFeatures(FeatureReader):
     Args:
         function: Takes images float32 (n, c, h, w) on the device, returns floats (n, d), a tensor or an array.
         device: Device of the network; a module is moved there.
+        dtype: What the network beside it computes in; a shorter one than float32 is autocast.
     """
 
-    def __init__(self, function: Callable[[torch.Tensor], object], device: torch.device) -> None:
+    def __init__(
+        self, function: Callable[[torch.Tensor], object], device: torch.device, dtype: torch.dtype = torch.float32
+    ) -> None:
+        self._dtype = dtype
         self._function = function.to(device).eval() if isinstance(function, nn.Module) else function
         own = type(function) if isinstance(function, nn.Module) else function
         self._name = str(getattr(own, "__name__", type(function).__name__))
@@ -103,7 +107,8 @@ class FunctionFeatures(FeatureReader):
                 f"Name a layer: {choose_wording('features=', 'features:')} 'encoder'."
             )
         pixels = inputs["pixel_values"]
-        made = self._function(pixels)
+        with torch.autocast(pixels.device.type, dtype=self._dtype, enabled=self._dtype != torch.float32):
+            made = self._function(pixels)
         made = torch.from_numpy(made) if isinstance(made, np.ndarray) else made
         if not isinstance(made, torch.Tensor):
             raise OochubError(
@@ -145,8 +150,7 @@ def choose_features(
     if isinstance(features, str):
         return LayerFeatures(mode.network, features)
     assert callable(features)  # noqa: S101  the record of settings says so
-    reader = FunctionFeatures(features, device)
-    return reader if dtype == torch.float32 else _Shorter(reader, dtype)
+    return FunctionFeatures(features, device, dtype)
 
 
 def describe_features(features: object) -> object:
@@ -159,17 +163,6 @@ def describe_features(features: object) -> object:
         return features
     known = digest_module(features) if isinstance(features, nn.Module) else digest_code(features)
     return features if known is None else ["function", known]
-
-
-class _Shorter(FeatureReader):
-    """A function of features under autocast, as the network beside it."""
-
-    def __init__(self, reader: FunctionFeatures, dtype: torch.dtype) -> None:
-        self._reader, self._dtype, self.details = reader, dtype, reader.details
-
-    def __call__(self, calls: Calls, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        with torch.autocast(next(iter(inputs.values())).device.type, dtype=self._dtype):
-            return self._reader(calls, inputs)
 
 
 def _find_own_module(network: nn.Module) -> nn.Module | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from oochub import catalog
-from oochub.errors import unknown_name
+from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.input import Input
 from oochub.models.extraction import Head, find_head
 from oochub.models.model_source import ModelSource
@@ -61,6 +61,7 @@ class Mode(ABC):
         is_linear: Whether the logits are a linear function of the features, so that the head is worth keeping.
         reads: The kind of input that it needs; None takes what the data set and the model's processor say.
         is_one_pass: Whether the network is one pass of tensors, which can be compiled or exported.
+        headless: Why no layer of it is a head, as "answers in words"; "" for a mode with one.
         metadata: Fields of `oochub.records.metadata.Metadata` that it fills.
         details: What else predictions say of how the answers are made: JSON types by name.
         notes: Caveats that the report repeats.
@@ -70,6 +71,7 @@ class Mode(ABC):
     rank: ClassVar[int]
     reads: ClassVar[type[Input] | None] = None
     is_one_pass: ClassVar[bool] = True
+    headless: ClassVar[str] = ""
 
     network: nn.Module
     kind: Output
@@ -133,6 +135,11 @@ class Mode(ABC):
         Raises:
             OochubError: The network has none.
         """
+        if self.headless:
+            raise OochubError(
+                f"The mode {self.about.mode} {self.headless}, so there are no features and no head. Remove "
+                f"{choose_wording('features=True')}."
+            )
         return find_head(self.network, probe)
 
 

@@ -55,6 +55,7 @@ class Boxes(Output):
     )
     group_metrics = ("detection_accuracy",)
     beside = tuple(_BESIDE)
+    no_probability = "boxes, which have no probability per row"
     taken = (
         "columns detected_boxes, a list of lists x1, y1, x2, y2 per row, and scores, a list per row; or a file of "
         "COCO's results, or a folder of YOLO's labels"
@@ -118,16 +119,6 @@ class Boxes(Output):
         return _pack_objects(
             tuple(box for box, score in zip(*row, strict=True) if score > _THRESHOLD)
             for row in zip(boxes, scores, strict=True)
-        )
-
-    def probability(self, predictions: PredictedRows) -> NDArray[np.float64]:
-        """A row of boxes has no probability.
-
-        Raises:
-            OochubError: Always.
-        """
-        raise OochubError(
-            "These predictions are boxes, which have no probability per row. Read .prediction and .label."
         )
 
     def arrays(self, predictions: PredictedRows, allowed: NDArray[np.int64] | None = None) -> Arrays:
@@ -209,10 +200,6 @@ class Boxes(Output):
         except OochubError as error:
             columns.problems.append(str(error).removesuffix("."))
             return None
-
-    def chance(self, predictions: PredictedRows) -> float:
-        """nan: nobody knows the accuracy of guessed boxes."""
-        return math.nan
 
 
 def _read_column(name: str, values: Sequence[Any], kind: pa.DataType, ids: Sequence[str] | None = None) -> pa.Array:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.output import Answer, Arrays, ArraysOfRows, PredictedRows
+from oochub.output import Answer, Arrays, ArraysOfRows, Output, PredictedRows
 from oochub.outputs.classes import Classes
 from oochub.records.given_columns import GivenColumns
 from oochub.records.output_columns import ALSO_RIGHT, check_class_numbers, number_classes
@@ -55,6 +55,7 @@ class Choices(Classes):
     group_metrics = ("accuracy", "error_rate")
     taken = "a column prediction, the name or number of a class; -1 or an empty cell is none of them"
     rank = -1
+    no_probability = "choices, which have no probability"
 
     @classmethod
     def is_truth(cls, feature: Any) -> bool:
@@ -100,12 +101,8 @@ class Choices(Classes):
         return count_as_label(chosen, predictions.label, predictions.also_right)
 
     def probability(self, predictions: PredictedRows) -> NDArray[np.float64]:
-        """A choice has no probability.
-
-        Raises:
-            OochubError: Always.
-        """
-        raise OochubError("These predictions are choices, which have no probability. Read .prediction and .label.")
+        """See `Output.probability`: a choice has none."""
+        return Output.probability(self, predictions)
 
     def arrays(self, predictions: PredictedRows, allowed: NDArray[np.int64] | None = None) -> Arrays:
         """See `Output.arrays` and the class."""

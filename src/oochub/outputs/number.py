@@ -26,6 +26,7 @@ class Number(Output):
     group_metrics = ("mean_absolute_error",)
     taken = "a column value"
     has_classes = False
+    no_probability = "numbers, which have no probability"
 
     @classmethod
     def is_truth(cls, feature: Any) -> bool:
@@ -69,14 +70,6 @@ class Number(Output):
     def prediction(self, predictions: PredictedRows) -> NDArray[np.float64]:
         """What the model said (n,)."""
         return predictions.column("value").astype(np.float64)
-
-    def probability(self, predictions: PredictedRows) -> NDArray[np.float64]:
-        """A number has no probability.
-
-        Raises:
-            OochubError: Always.
-        """
-        raise OochubError("These predictions are numbers, which have no probability. Read .prediction and .label.")
 
     def arrays(self, predictions: PredictedRows, allowed: NDArray[np.int64] | None = None) -> Arrays:
         """See `Output.arrays` and the class."""

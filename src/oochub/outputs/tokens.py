@@ -38,6 +38,7 @@ class Tokens(Output):
     taken = "a column predicted_tokens, a list of whole numbers per row"
     beside = ("kinds",)
     has_classes = False
+    no_probability = "tokens without probabilities"
 
     @classmethod
     def is_truth(cls, feature: Any) -> bool:
@@ -88,14 +89,6 @@ class Tokens(Output):
         """The tokens that the model says (n, t), -1 where a row has ended."""
         width = predictions.label.shape[1]
         return _pad_lists(_read_lists(predictions.rows.light, "predicted_tokens"), _NONE, width)
-
-    def probability(self, predictions: PredictedRows) -> NDArray[np.float64]:
-        """There are too many tokens to keep the probability of each.
-
-        Raises:
-            OochubError: Always.
-        """
-        raise OochubError("These predictions are tokens without probabilities. Read .prediction and .label.")
 
     def arrays(self, predictions: PredictedRows, allowed: NDArray[np.int64] | None = None) -> Arrays:
         """See `Output.arrays` and the class.
@@ -193,10 +186,6 @@ class Tokens(Output):
             columns.problems.append(f"predicted_tokens must be lists of whole numbers of tokens, got {values.type}")
             return None
         return {"predicted_tokens": values.cast(pa.list_(pa.int32()))}
-
-    def chance(self, predictions: PredictedRows) -> float:
-        """There is no such number: it depends on how often each token occurs."""
-        return float("nan")
 
 
 def _decode_token(number: int, vocabulary: Sequence[str]) -> str:

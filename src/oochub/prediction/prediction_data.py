@@ -203,3 +203,14 @@ def select_rows(part: datasets.Dataset, rows: Sequence[int]) -> datasets.Dataset
     finally:
         if not is_quiet:
             enable_progress_bars()
+
+
+def list_example_ids(part: datasets.Dataset) -> list[str]:
+    """What the rows of a split are called: their `example_id`, else their number. No image is read.
+
+    >>> list_example_ids(datasets.Dataset.from_dict({"text": list("ab")}))
+    ['0', '1']
+    """
+    if "example_id" not in part.column_names:
+        return [str(row) for row in range(len(part))]
+    return [str(each) for each in part.select_columns(["example_id"]).with_format("arrow")[:]["example_id"].to_pylist()]

@@ -75,6 +75,7 @@ class ZeroShot(ModelWay):
         device: str = "auto",
     ) -> None:
         from oochub.models.dual_encoder import DualEncoder, read_templates, write_prompts
+        from oochub.models.supported_models import choose_auto_model
 
         self._names = _check_names(names)
         if threshold is not None and not (isinstance(threshold, int | float) and 0 < threshold < 1):
@@ -90,7 +91,14 @@ class ZeroShot(ModelWay):
         self._threshold, self._has_neutral = threshold, bool(beside)
         self._texts = [*write_prompts(self._names, used), *([beside] if beside else [])]
         super().__init__(model, image_processor=image_processor, device=device)
-        _check_kind(self._source)
+        try:
+            choose_auto_model(self._source, (DualEncoder.auto_model,), mode="zero_shot")
+        except OochubError as error:
+            raise OochubError(
+                f"zero_shot needs a model of images and texts, but {self._source.about('zero_shot').id} is a "
+                f"{self._source.architecture or 'model that does not say what it is'}. Use a CLIP, SigLIP, ALIGN, "
+                "AltCLIP, BLIP or Chinese-CLIP model."
+            ) from error
         self._reader = DualEncoder.text_encoder(self._source, self._inputs, make_image_rows([]), tokenizer=tokenizer)
         self._reader.tokens([text for own in self._texts for text in own])
         self._encoder: DualEncoder | None = None
@@ -108,7 +116,7 @@ class ZeroShot(ModelWay):
         assert encoder is not None  # noqa: S101
         column = join_chunks(measures.column("embedding"))
         embedding = column.flatten().to_numpy().reshape(len(column), -1)
-        similarity = embedding @ encoder.embed_texts(self._texts).cpu().numpy().T
+        similarity = embedding @ self._reader.ensembles(encoder.model, self._texts).cpu().numpy().T
         k = len(self._names)
         own = similarity[:, :k]
         if self._threshold is None:
@@ -154,16 +162,3 @@ def _check_names(names: Sequence[str] | str) -> tuple[str, ...]:
                 f"The names of contexts contain {twice[0]!r} and {name!r}, which are the same. Remove one."
             )
     return tuple(given)
-
-
-def _check_kind(source: Any) -> None:
-    from oochub.models.dual_encoder import DualEncoder
-
-    try:
-        DualEncoder.check_kind(source, mode="zero_shot")
-    except OochubError as error:
-        raise OochubError(
-            f"zero_shot needs a model of images and texts, but {source.about('zero_shot').id} is a "
-            f"{source.architecture or 'model that does not say what it is'}. Use a CLIP, SigLIP, ALIGN, AltCLIP, "
-            "BLIP or Chinese-CLIP model."
-        ) from error

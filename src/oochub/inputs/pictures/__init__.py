@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,57 +50,32 @@ def _zoom_in(picture: Image.Image, factor: float) -> Image.Image:
 
 
 @dataclass(frozen=True)
-class _WithoutBorder:
-    """Preprocesses an image whose border is cut; stands in for a Preprocessing in `read_batches`.
+class _AsSeen:
+    """Preprocesses an image whose border is cut, and its zoomed self below it, decoded once.
 
-    Attributes:
-        preprocessing: What the model does to it.
-        border: See `Input.border`.
-    """
-
-    preprocessing: Preprocessing
-    border: int
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """(height, width)."""
-        return self.preprocessing.size
-
-    def pixels(self, data: bytes, where: str) -> NDArray[np.uint8]:
-        """uint8 (height, width, 3) of one image; see `Preprocessing.pixels`."""
-        return self.preprocessing.fitted(cut_border(decode(data, where), self.border, where))
-
-
-@dataclass(frozen=True)
-class _BesideZoomed:
-    """Preprocesses an image and its zoomed self, decoded once; stands in for a Preprocessing in `read_batches`.
+    It stands in for a Preprocessing in `read_batches`.
 
     Attributes:
         preprocessing: What the model does to either.
-        factor: See `_zoom_in`.
         border: See `Input.border`.
+        zoom: See `_zoom_in`; None for the image alone.
     """
 
     preprocessing: Preprocessing
-    factor: float
     border: int = 0
+    zoom: float | None = None
 
     @property
     def size(self) -> tuple[int, int]:
-        """(2 height, width): the image above, its zoomed self below."""
+        """(height, width); (2 height, width) with the zoomed self."""
         height, width = self.preprocessing.size
-        return 2 * height, width
+        return height if self.zoom is None else 2 * height, width
 
     def pixels(self, data: bytes, where: str) -> NDArray[np.uint8]:
-        """uint8 (2 height, width, 3) of one image; see `Preprocessing.pixels`."""
+        """uint8 (height, width, 3) of one image, see `size` and `Preprocessing.pixels`."""
         picture = cut_border(decode(data, where), self.border, where)
-        both = (picture, _zoom_in(picture, self.factor))
-        return np.concatenate([self.preprocessing.fitted(each) for each in both])
-
-    def parts(self, pixels: "torch.Tensor") -> tuple["torch.Tensor", "torch.Tensor"]:
-        """A batch uint8 (b, 2 height, width, 3) as the images and their zoomed selves, (b, height, width, 3) each."""
-        height = self.preprocessing.size[0]
-        return pixels[:, :height].contiguous(), pixels[:, height:].contiguous()
+        seen = [picture] if self.zoom is None else [picture, _zoom_in(picture, self.zoom)]
+        return np.concatenate([self.preprocessing.fitted(each) for each in seen])
 
 
 class Pictures(Input):
@@ -149,11 +124,6 @@ class Pictures(Input):
         self._normalize = None if self._fused is None else Normalizer(self._fused)
 
     @classmethod
-    def column_in(cls, dataset: Any) -> str | None:
-        """See `Input.column_in`: "image"."""
-        return "image" if "image" in (dataset.column_names or ()) else None
-
-    @classmethod
     def takes(cls, processor: Any) -> bool:
         """See `Input.takes`: an image processor of transformers, a processor of images and texts, or a transform."""
         if isinstance(processor, ImageTransform):
@@ -176,7 +146,7 @@ class Pictures(Input):
         return load_image_processor(source)
 
     @classmethod
-    def of(cls, processor: Any, *, normalize: bool = True, preprocessing: str = "fused") -> "Pictures":
+    def of(cls, processor: Any, *, normalize: bool = True, preprocessing: str = "fused") -> Self:
         """See `Input.of`."""
         if not normalize:
             processor = copy.deepcopy(processor)
@@ -189,7 +159,7 @@ class Pictures(Input):
         if cache_dir is not None:
             return _Cached(cache_pixels(dataset, fused, cache_dir=cache_dir))
         present = [name for name in ("example_id", "image") if name in dataset.column_names]
-        return _Decoded(PictureRows(dataset.select_columns(present), fused))
+        return PictureRows(dataset.select_columns(present), fused)
 
     def ready(
         self, batch: Mapping[str, "torch.Tensor"], *, augment: str, generator: "torch.Generator"
@@ -223,14 +193,12 @@ class Pictures(Input):
         if self._fused is None:
             yield from super().pack_batches(part, batch_size=batch_size, zoom=zoom, broken=broken)
             return
-        fused, both = self._fused, None if zoom is None else _BesideZoomed(self._fused, zoom, self.border)
-        workers, plain_way = self.num_workers, _WithoutBorder(fused, self.border) if self.border else fused
-        read = read_batches(
-            part, both or plain_way, batch_size=batch_size, num_workers=workers, broken=broken, is_digested=True
-        )
-        for batch in read:
-            kinds = (batch.pixels,) if both is None else both.parts(batch.pixels)
-            plain, *large = ({"pixel_values": pixels} for pixels in kinds)
+        seen = self._fused if zoom is None and not self.border else _AsSeen(self._fused, self.border, zoom)
+        workers, height = self.num_workers, self._fused.size[0]
+        for batch in read_batches(
+            part, seen, batch_size=batch_size, num_workers=workers, broken=broken, is_digested=True
+        ):
+            plain, *large = ({"pixel_values": each.contiguous()} for each in batch.pixels.split(height, dim=1))
             yield InputBatch(plain, batch.columns, large[0] if large else None, batch.rows.tolist())
 
     def unpack_batch(self, batch: InputBatch, device: "torch.device") -> InputBatch:
@@ -377,12 +345,3 @@ class _Cached:
         import torch
 
         return {"pixels": torch.from_numpy(self._pixels[rows])}
-
-
-class _Decoded:
-    def __init__(self, pictures: PictureRows) -> None:
-        self._pictures = pictures
-
-    def __call__(self, rows: list[int]) -> "dict[str, torch.Tensor] | OochubError":
-        batch = self._pictures[rows]
-        return batch if isinstance(batch, OochubError) else {"pixels": batch.pixels}

@@ -1,7 +1,7 @@
 """Images with a prompt and the answers that it may have, for a model that answers in words."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from oochub.errors import OochubError
 from oochub.inputs.pictures import Pictures
@@ -77,7 +77,7 @@ class ImageQuestions(Pictures):
         return load_chat_processor(source)
 
     @classmethod
-    def of(cls, processor: Any, *, normalize: bool = True, preprocessing: str = "auto") -> "ImageQuestions":
+    def of(cls, processor: Any, *, normalize: bool = True, preprocessing: str = "auto") -> Self:
         """See `Input.of`."""
         return cls(processor, preprocessing=preprocessing)
 

@@ -259,10 +259,10 @@ def read_batches(
 
 
 class PictureRows:
-    """The images of a data set, read by row numbers: what a DataLoader of torch takes as its data set.
+    """The images of a data set, read by row numbers; an object, which reaches worker processes that are started anew.
 
-    An item is a batch, or the OochubError of an image that cannot be read: an error raised in a worker process would
-    arrive with that process's traceback as its text.
+    A batch is `pixels` uint8 (b, height, width, 3), or the OochubError of an image that cannot be read: an error raised
+    in a worker process would arrive with that process's traceback as its text.
 
     Args:
         dataset: A `datasets.Dataset` with an `image` column.
@@ -273,23 +273,23 @@ class PictureRows:
     """
 
     def __init__(self, dataset: Any, preprocessing: Fitting) -> None:
-        self.dataset, self.preprocessing = keep_encoded(dataset), preprocessing
+        self._dataset, self._preprocessing = keep_encoded(dataset), preprocessing
 
-    def __len__(self) -> int:
-        return len(self.dataset)
-
-    def __getitem__(self, rows: Sequence[int]) -> PictureBatch | OochubError:
+    def __call__(self, rows: list[int]) -> "dict[str, torch.Tensor] | OochubError":
+        """The rows of these numbers."""
         import torch
 
-        columns = self.dataset[rows]
-        together = torch.empty((len(rows), *self.preprocessing.size, 3), dtype=torch.uint8)
+        columns, split = self._dataset[rows], self._dataset.split
+        together = torch.empty((len(rows), *self._preprocessing.size, 3), dtype=torch.uint8)
         if torch.utils.data.get_worker_info() is not None:
             together.share_memory_()  # now, while it is empty: it would be copied on its way to the main process
-        pixels, pictures, split = together.numpy(), columns.pop("image"), self.dataset.split
-        for position, (picture, example) in enumerate(zip(pictures, columns.get("example_id", rows), strict=True)):
+        pixels = together.numpy()
+        for position, (picture, example) in enumerate(
+            zip(columns["image"], columns.get("example_id", rows), strict=True)
+        ):
             where = describe_picture_place(f"split {split}, " if split else "", example, picture)
             try:
-                pixels[position] = self.preprocessing.pixels(read_picture_bytes(picture, where), where)
+                pixels[position] = self._preprocessing.pixels(read_picture_bytes(picture, where), where)
             except OochubError as error:
                 return error
-        return PictureBatch(together, np.asarray(rows, np.int64), columns)
+        return {"pixels": together}

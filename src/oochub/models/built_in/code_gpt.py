@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from oochub.models.built_in_model import BuiltInModel, measure_token_rows
+from oochub.models.built_in_model import BuiltInModel
 
 
 class CodeGpt(BuiltInModel):
@@ -15,10 +15,5 @@ class CodeGpt(BuiltInModel):
     """
 
     inputs: ClassVar[tuple[str, ...]] = ("token_ids",)
-
-    @classmethod
-    def config(cls, said: Mapping[str, Any], *, processor: Any, dataset: Any) -> Any:
-        """See `BuiltInModel.config`."""
-        from transformers import GPT2Config
-
-        return GPT2Config(bos_token_id=0, eos_token_id=0, **measure_token_rows(dataset), **said)
+    config_name: ClassVar[str] = "transformers.GPT2Config"
+    sizes: ClassVar[Mapping[str, Any]] = {"bos_token_id": 0, "eos_token_id": 0}

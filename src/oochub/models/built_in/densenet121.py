@@ -1,7 +1,6 @@
 """DenseNet-121 (Huang et al. 2017) from scratch, for images or arrays of any number of bands."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from oochub.models.built_in_model import BuiltInModel
 
@@ -13,10 +12,4 @@ class Densenet121(BuiltInModel):
     """
 
     inputs: ClassVar[tuple[str, ...]] = ("pictures", "arrays")
-
-    @classmethod
-    def config(cls, said: Mapping[str, Any], *, processor: Any, dataset: Any) -> Any:
-        """See `BuiltInModel.config`."""
-        from oochub.models.densenet import DenseNetConfig
-
-        return DenseNetConfig(**said)
+    config_name: ClassVar[str] = "oochub.models.densenet.DenseNetConfig"

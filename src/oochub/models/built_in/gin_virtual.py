@@ -1,7 +1,6 @@
 """A graph isomorphism network with a virtual node, five rounds of 300 numbers a node, from scratch."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from oochub.models.built_in_model import BuiltInModel
 
@@ -14,10 +13,4 @@ class GinVirtual(BuiltInModel):
 
     inputs: ClassVar[tuple[str, ...]] = ("graphs",)
     is_default: ClassVar[bool] = True
-
-    @classmethod
-    def config(cls, said: Mapping[str, Any], *, processor: Any, dataset: Any) -> Any:
-        """See `BuiltInModel.config`."""
-        from oochub.models.gin import GinConfig
-
-        return GinConfig(**said)
+    config_name: ClassVar[str] = "oochub.models.gin.GinConfig"

@@ -13,10 +13,9 @@ class Resnet18(BuiltInModel):
     """
 
     inputs: ClassVar[tuple[str, ...]] = ("pictures", "arrays")
-
-    @classmethod
-    def config(cls, said: Mapping[str, Any], *, processor: Any, dataset: Any) -> Any:
-        """See `BuiltInModel.config`."""
-        from transformers import ResNetConfig
-
-        return ResNetConfig(hidden_sizes=[64, 128, 256, 512], depths=[2, 2, 2, 2], layer_type="basic", **said)
+    config_name: ClassVar[str] = "transformers.ResNetConfig"
+    sizes: ClassVar[Mapping[str, Any]] = {
+        "hidden_sizes": [64, 128, 256, 512],
+        "depths": [2, 2, 2, 2],
+        "layer_type": "basic",
+    }

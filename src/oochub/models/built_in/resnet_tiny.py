@@ -12,11 +12,10 @@ class ResnetTiny(BuiltInModel):
     inputs: ClassVar[tuple[str, ...]] = ("pictures", "arrays")
     is_default: ClassVar[bool] = True
     side: ClassVar[int] = 48
-
-    @classmethod
-    def config(cls, said: Mapping[str, Any], *, processor: Any, dataset: Any) -> Any:
-        """See `BuiltInModel.config`."""
-        from transformers import ResNetConfig
-
-        sizes = {"embedding_size": 32, "hidden_sizes": [32, 64, 128], "depths": [1, 1, 1]}
-        return ResNetConfig(**sizes, layer_type="basic", **said)
+    config_name: ClassVar[str] = "transformers.ResNetConfig"
+    sizes: ClassVar[Mapping[str, Any]] = {
+        "embedding_size": 32,
+        "hidden_sizes": [32, 64, 128],
+        "depths": [1, 1, 1],
+        "layer_type": "basic",
+    }

@@ -289,11 +289,3 @@ def open_chat_model(
     if not inputs.processor.has_template:
         notes = (f"the model has no chat template and reads the prompt as it is: {rendered!r:.200}",)
     return ChatModel(model.to(data.device), inputs, questions, rendered, details, notes)
-
-
-def refuse_features(mode: str) -> OochubError:
-    """The error for features of a model that answers in words."""
-    return OochubError(
-        f"The mode {mode} answers in words, so there are no features and no head. Remove "
-        f"{choose_wording('features=True')}."
-    )

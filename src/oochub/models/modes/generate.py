@@ -5,15 +5,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.input import Input
 from oochub.inputs.pictures.image_questions import ImageQuestions
-from oochub.models.chat.chat_model import CHAT_MODELS, open_chat_model, refuse_features
+from oochub.models.chat.chat_model import CHAT_MODELS, open_chat_model
 from oochub.models.chat.written_answers import AnswerMatcher, WrittenAnswers
-from oochub.models.extraction import Head
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
 from oochub.output import get_output
@@ -46,6 +44,7 @@ class GenerateMode(Mode):
     rank: ClassVar[int] = 4
     reads: ClassVar[type[Input] | None] = ImageQuestions
     is_one_pass: ClassVar[bool] = False
+    headless: ClassVar[str] = "answers in words"
     is_linear = False
 
     def __init__(
@@ -104,11 +103,3 @@ class GenerateMode(Mode):
         return [
             str(self._tokenizer.decode(row[row >= 0].tolist(), skip_special_tokens=True)).strip() for row in numbers
         ]
-
-    def head(self, probe: Mapping[str, torch.Tensor]) -> Head:
-        """See `Mode.head`.
-
-        Raises:
-            OochubError: Always: what is written has no features.
-        """
-        raise refuse_features("generate")

@@ -5,7 +5,7 @@ A causal language model is asked which token comes next at each place, and gives
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import datasets
 import torch
@@ -163,10 +163,6 @@ def _find_declared(part: datasets.Dataset) -> Mapping[str, Sequence[int]] | None
     return declared.imagenet_classes
 
 
-class _Said(NamedTuple):
-    logits: torch.Tensor
-
-
 class _NextTokens(nn.Module):  # type: ignore[misc]
     """Answers with the most probable next token: `logits` are numbers of tokens, int64 (b, t), -1 where there is none.
 
@@ -187,7 +183,7 @@ class _NextTokens(nn.Module):  # type: ignore[misc]
         self._vocabulary: int = config.vocab_size
         self._longest: int = getattr(config, "max_position_embeddings", None) or 2**31
 
-    def forward(self, *, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> _Said:
+    def forward(self, *, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> ImageClassifierOutput:
         """The answers to a batch, see `Extraction`.
 
         Raises:
@@ -208,4 +204,4 @@ class _NextTokens(nn.Module):  # type: ignore[misc]
             raise OochubError(
                 "The model produces non-finite logits. Its training diverged, or it needs a higher precision."
             )
-        return _Said(logits.argmax(-1).masked_fill(attention_mask == 0, -1))
+        return ImageClassifierOutput(logits=logits.argmax(-1).masked_fill(attention_mask == 0, -1))

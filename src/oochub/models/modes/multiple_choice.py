@@ -10,8 +10,7 @@ import torch
 from oochub.input import Input
 from oochub.inputs.pictures.image_questions import ImageQuestions
 from oochub.models.chat.answer_scores import AnswerScores
-from oochub.models.chat.chat_model import CHAT_MODELS, check_answers, open_chat_model, refuse_features
-from oochub.models.extraction import Head
+from oochub.models.chat.chat_model import CHAT_MODELS, check_answers, open_chat_model
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
 
@@ -46,6 +45,7 @@ class MultipleChoiceMode(Mode):
     rank: ClassVar[int] = 3
     reads: ClassVar[type[Input] | None] = ImageQuestions
     is_one_pass: ClassVar[bool] = False
+    headless: ClassVar[str] = "answers in words"
     is_linear = False
 
     def __init__(
@@ -81,11 +81,3 @@ class MultipleChoiceMode(Mode):
             **opened.details,
         }
         self.notes = opened.notes
-
-    def head(self, probe: Mapping[str, torch.Tensor]) -> Head:
-        """See `Mode.head`.
-
-        Raises:
-            OochubError: Always: no layer gives the likelihood of words.
-        """
-        raise refuse_features("multiple_choice")

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from torch import nn
 from transformers.modeling_outputs import ImageClassifierOutput
 
-from oochub.errors import OochubError, choose_wording
+from oochub.errors import OochubError
 from oochub.input import Input
 from oochub.models.class_map import match_classes, read_label_map
-from oochub.models.extraction import Head, check_whole_images, draw_boxes
+from oochub.models.extraction import check_whole_images, draw_boxes
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
 from oochub.models.supported_models import choose_auto_model
@@ -56,6 +56,7 @@ class PresenceMode(Mode):
         "AutoModelForInstanceSegmentation",
     )
     rank: ClassVar[int] = 2
+    headless: ClassVar[str] = "answers with the largest score of a class"
     is_linear = False
 
     def __init__(
@@ -112,17 +113,6 @@ class PresenceMode(Mode):
         scale = np.concatenate([size, size, ones], axis=1)
         pixels: NDArray[np.float32] = (outputs.reshape(len(outputs), -1, 5) * scale[:, None]).reshape(len(outputs), -1)
         return pixels
-
-    def head(self, probe: Mapping[str, torch.Tensor]) -> Head:
-        """See `Mode.head`.
-
-        Raises:
-            OochubError: Always: an answer is the largest of many scores, and no layer gives it.
-        """
-        raise OochubError(
-            "The mode presence answers with the largest score of a class, so there are no features and no head. "
-            f"Remove {choose_wording('features=True')}."
-        )
 
 
 class _Present(nn.Module):  # type: ignore[misc]

@@ -24,6 +24,7 @@ from oochub.models.dual_encoder import (
 )
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
+from oochub.models.supported_models import choose_auto_model
 from oochub.output import Output, check_fixed_classes, find_output_of_features, get_output
 from oochub.records.build_record import BuildFacts, BuildRecord, presence_class
 
@@ -73,7 +74,7 @@ class ZeroShotMode(Mode):
         negatives: Sequence[str] | str = _NEGATIVES,
         tokenizer: Any = None,
     ) -> None:
-        DualEncoder.check_kind(source, mode="zero_shot")
+        choose_auto_model(source, self.auto_models, mode="zero_shot")
         record = BuildRecord.of(data.part.info)
         used = _find_templates(record) if templates is None else read_templates(templates, what="templates")
         absent = read_templates(negatives, what="negatives")
@@ -96,9 +97,9 @@ class ZeroShotMode(Mode):
         reader = DualEncoder.text_encoder(source, inputs, data.part, tokenizer=tokenizer)
         reader.tokens(texts[0])  # one that is too long is said before weights are read
         encoder = DualEncoder.open(source, inputs, reader, device=data.device)
-        weight, bias = encoder.embed_texts(texts), encoder.bias
+        weight, bias = reader.ensembles(encoder.model, texts), encoder.bias
         if against:
-            weight, bias = weight - encoder.embed_texts(against), torch.zeros_like(bias)
+            weight, bias = weight - reader.ensembles(encoder.model, against), torch.zeros_like(bias)
         self.network = _Cosines(encoder.model, encoder.scale * weight, bias).eval()
         unexpected = encoder.unexpected
         self.about, self.training = source.about("zero_shot"), source.training

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
+from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub.errors import OochubError, choose_wording, list_causes
 from oochub.models.callable_model import digest_module
@@ -52,12 +53,6 @@ Run = Callable[[Mapping[str, NDArray[np.generic]]], Sequence[NDArray[np.float32]
 """Runs a whole batch: the logits, and the features if they were exported."""
 
 
-class RuntimeAnswer(NamedTuple):
-    """What a network in a runtime gives."""
-
-    logits: torch.Tensor
-
-
 class RuntimeNetwork(nn.Module):
     """A network that a runtime computes; batches are filled to the rows that it was exported for.
 
@@ -85,7 +80,7 @@ class RuntimeNetwork(nn.Module):
         self._shapes = {key: each.shape for key, each in example.items()}
         self.features: torch.Tensor | None = None
 
-    def forward(self, **inputs: torch.Tensor) -> RuntimeAnswer:
+    def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
         """The logits float32 (b, c) of a batch.
 
         Raises:
@@ -93,7 +88,7 @@ class RuntimeNetwork(nn.Module):
         """
         if self._unscored is not None:
             self._unscored.check_unscored(inputs)
-        return RuntimeAnswer(self.compute(**inputs))
+        return ImageClassifierOutput(logits=self.compute(**inputs))
 
     def compute(self, **inputs: torch.Tensor) -> torch.Tensor:
         """The logits of any batch, also of images that int8 was calibrated on; see `forward`."""

@@ -1,20 +1,19 @@
-"""The raw folders of WILDS changed by a seed: an error that names a file, or rows."""
+"""The raw folders of WILDS, and how their files are changed: an error that names a file, or rows."""
 
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from datasets import load_dataset
 from drawn_changes import bytes_of, cells_of, field_of, lines_of, one_of, place_of
-from fresh_cases import Change, Reader, every_day, fresh
+from fresh_cases import Change
 from fuzz_case import Format, Used
 
 import oochub
 from oochub.records.build_record import BuildRecord
 
-_SIZES: dict[str, str | int] = {
+SIZES: dict[str, str | int] = {
     "amazon": 4,
     "camelyon17": 20,
     "civilcomments": 20,
@@ -53,7 +52,7 @@ def wilds(config: str) -> Format:
     """The toy folder of a config."""
 
     def make(folder: Path) -> None:
-        oochub.get("benchmark", "wilds").of(config).render_toy_world(folder, size=_SIZES[config])
+        oochub.get("benchmark", "wilds").of(config).render_toy_world(folder, size=SIZES[config])
 
     return Format(name=f"wilds {config}", make=make, use=_use(config))
 
@@ -102,24 +101,10 @@ _FILES: dict[str, tuple[dict[str, Change], tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-def _change(config: str) -> dict[str, Change]:
+def wilds_changes(config: str) -> dict[str, Change]:
+    """What can be done to the files of a config: what their form allows, and damage."""
     own, files = _FILES[config]
-    return {**own, **own, "bytes": bytes_of(*files), "place": place_of(*files)}
+    return {**own, "bytes": bytes_of(*files), "place": place_of(*files)}
 
 
-READERS = tuple(Reader(kind=wilds(config), changes=_change(config), share=0.5) for config in _SIZES)
-
-
-@pytest.mark.campaign
-@pytest.mark.parametrize("kind, case", fresh(READERS))
-def test_wilds(campaign, kind, case):
-    campaign.run(kind, case)
-
-
-@pytest.mark.parametrize("kind, case", every_day(READERS, number=1))
-def test_wilds_every_day(campaign, kind, case):
-    campaign.run(kind, case)
-
-
-def test_every_data_set_is_changed():
-    assert {*_SIZES} == set(oochub.get("benchmark", "wilds").tried_configs)
+WILDS = {config: wilds(config) for config in SIZES}
