@@ -8,6 +8,7 @@ from torch import Tensor
 from oochub.errors import OochubError
 from oochub.process.follow import follow
 from oochub.trainers.arguments import RobustTrainingArguments
+from oochub.trainers.fine_tuning.fitting import choose_sampler
 from oochub.trainers.fine_tuning.validation import Validation
 from oochub.trainers.heads.fitted_head import FittedHead, Probe
 from oochub.trainers.heads.head_stack import HeadStack, group_by
@@ -15,7 +16,7 @@ from oochub.trainers.objective import Objective
 from oochub.trainers.recipe import name_objective
 from oochub.trainers.rows.examples import Examples
 from oochub.trainers.rows.targets import CLASSES, Task
-from oochub.trainers.samplers import EpochSampler, make_sampler
+from oochub.trainers.samplers import EpochSampler
 
 _STACKED = (
     "optim",
@@ -119,15 +120,8 @@ def _prepare_sampler(probe: Probe, train: Examples, task: Task, outputs: int) ->
         class_counts=train.counts(train.label, outputs) if task.problem_type == CLASSES else None,
         environment_counts=environments,
     )
-    return objective.sampler(train.label, train.environment, seed=args.seed) or make_sampler(
-        args.sampler,
-        label=train.label,
-        environment=train.environment,
-        batch_size=args.per_device_train_batch_size,
-        seed=args.seed,
-        power=args.sampler_power,
-        environments_per_batch=args.environments_per_batch,
-    )
+    own = objective.sampler(train.label, train.environment, seed=args.seed)
+    return own or choose_sampler(args, train, processes=1)
 
 
 def _make_validation(rows: Examples, args: RobustTrainingArguments, task: Task, outputs: int) -> Validation:

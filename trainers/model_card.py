@@ -32,6 +32,9 @@ def write_model_card(recipe: Mapping[str, Any], *, citations: Iterable[str] = ()
     tag = "text-generation" if data["problem_type"] == "next_token" else f"{kind}-classification"
     results = {name: f"{value:.4g}" for name, value in _flatten_numbers(recipe["selection"]["numbers"]).items()}
     given = [citation for citation in citations if citation]
+    versions = {"oochub": recipe["provenance"]["oochub"], **recipe["provenance"]["packages"]}
+    rule = recipe["selection"]["rule"]
+    kept = f"those of {rule}" if recipe["arguments"].get("average", "none") == "none" else rule
     lines = [
         "---",
         "library_name: transformers",
@@ -51,13 +54,12 @@ def write_model_card(recipe: Mapping[str, Any], *, citations: Iterable[str] = ()
         "## Training",
         _build_table({"objective": objective["name"], **objective["hyperparameters"], **recipe["arguments"]}),
         "",
-        f"The kept weights are {_name_kept(recipe)}.",
+        f"The kept weights are {kept}.",
         *_describe_special(recipe["arguments"]),
         "",
         *(["## Results", "On the validation split:", "", _build_table(results, head="number"), ""] if results else []),
         "## Versions",
-        ", ".join(["oochub " + recipe["provenance"]["oochub"], *_list_versions(recipe["provenance"]["packages"])])
-        + ".",
+        ", ".join(f"{package} {version}" for package, version in versions.items()) + ".",
     ]
     if given:
         lines += ["", "## Citations", *(f"```\n{citation.strip()}\n```" for citation in given)]
@@ -113,12 +115,3 @@ def _flatten_numbers(numbers: Mapping[str, Any]) -> dict[str, float]:
 
 def _build_table(values: Mapping[str, Any], *, head: str = "setting") -> str:
     return "\n".join([f"| {head} | value |", "|---|---|", *(f"| {key} | {value} |" for key, value in values.items())])
-
-
-def _list_versions(packages: Mapping[str, str]) -> list[str]:
-    return [f"{name} {version}" for name, version in packages.items()]
-
-
-def _name_kept(recipe: Mapping[str, Any]) -> str:
-    rule = recipe["selection"]["rule"]
-    return f"those of {rule}" if recipe["arguments"].get("average", "none") == "none" else rule

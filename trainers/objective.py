@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from inspect import signature
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from oochub.errors import OochubError
 from oochub.records.typed_values import check_parameters
 from oochub.trainers.batch import Batch
+from oochub.trainers.losses import example_losses
 from oochub.trainers.samplers import EpochSampler
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class CleanPass(NamedTuple):
 class Objective(nn.Module):  # type: ignore[misc]
     """A scalar loss of a batch that depends on its arguments and registered buffers only.
 
-    A subclass implements `forward` and, where it must know the training set, `prepare`. Its hyperparameters are the
+    A subclass overrides `forward` and, where it must know the training set, `prepare`. Its hyperparameters are the
     keyword arguments of its constructor, each kept as an attribute of the same name. Whatever it remembers from one
     step to the next is a registered buffer, so that its `state_dict` resumes it. In `eval()` mode it computes the same
     loss and remembers nothing.
@@ -113,7 +114,7 @@ class Objective(nn.Module):  # type: ignore[misc]
     def forward(
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
     ) -> Tensor:
-        """The loss of a batch.
+        """The loss of a batch; without an override it is the mean loss of the rows.
 
         Args:
             logits: float (n, classes).
@@ -126,9 +127,13 @@ class Objective(nn.Module):  # type: ignore[misc]
             A scalar with a gradient to `logits` and `features`.
 
         Raises:
-            OochubError: The objective needs `environment` and has None.
+            OochubError: The objective needs `environment` or `features` and has None.
         """
-        raise NotImplementedError
+        if self.needs_environments:
+            check_environment(self, environment)
+        if self.needs_features:
+            check_features(self, features)
+        return example_losses(logits, label).mean(0)
 
     def examine(self, model: Any, probe: Mapping[str, Tensor], *, label: Tensor, environment: Tensor) -> None:
         """Looks at the model and the training set before training.
@@ -220,23 +225,50 @@ def check_environment(objective: Objective, environment: Tensor | None) -> Tenso
     return environment
 
 
-def check_counts(objective: Objective, environment_counts: Any) -> Tensor:
-    """Rows of each environment as float64 (environments,).
+def check_features(objective: Objective, features: Tensor | None) -> Tensor:
+    """`features` as they were given.
 
     Raises:
-        OochubError: There are none, or no environment has a row.
+        OochubError: They are None or not one vector per row.
     """
-    if environment_counts is None:
+    if features is None or features.ndim != 2:
+        got = "none" if features is None else f"the shape {tuple(features.shape)}"
         raise OochubError(
-            f"{type(objective).__name__} must know how many training rows each environment has. Call "
-            "prepare(environment_counts=[...]) first; in a RobustTrainer set environment_column."
+            f"{type(objective).__name__} compares the features of environments, float (n, d), but got {got}. Pass "
+            "features=, the inputs of the model's last layer."
         )
-    counts = torch.as_tensor(environment_counts, dtype=torch.float64)
-    if counts.ndim != 1 or not counts.numel() or bool((counts < 0).any()) or not bool(counts.any()):
+    return features
+
+
+def check_classes(objective: Objective, label: Tensor, *, dimensions: int = 1) -> None:
+    """Raises an OochubError unless `label` is class numbers; with 2 dimensions, those of heads side by side.
+
+    >>> from oochub.trainers.objectives.erm import Erm
+    >>> check_classes(Erm(), torch.tensor([0, 2, 1]))
+    """
+    if label.ndim != dimensions or label.is_floating_point():
         raise OochubError(
-            f"environment_counts must hold the number of training rows of each environment, got {environment_counts}."
+            f"{type(objective).__name__} here needs class numbers, int64 (n,), got {label.dtype} {tuple(label.shape)}. "
+            "Use reweight_environments or group_dro for several labels and for regression."
         )
-    return counts
+
+
+def check_counts(objective: Objective, counts: Any, *, of: Literal["environment", "class"] = "environment") -> Tensor:
+    """Training rows of each environment, or of each class, as float64 (k,).
+
+    Raises:
+        OochubError: There are none, or no environment or class has a row.
+    """
+    if counts is None:
+        hint = "in a RobustTrainer set environment_column" if of == "environment" else "it serves classification only"
+        raise OochubError(
+            f"{type(objective).__name__} must know how many training rows each {of} has. Call "
+            f"prepare({of}_counts=[...]) first; {hint}."
+        )
+    rows = torch.as_tensor(counts, dtype=torch.float64)
+    if rows.ndim != 1 or not bool((rows >= 0).all()) or not bool(rows.any()):
+        raise OochubError(f"{of}_counts must hold the number of training rows of each {of}, got {counts}.")
+    return rows
 
 
 def _sum_over_processes(local: Tensor) -> Tensor:

@@ -225,6 +225,13 @@ class RobustTrainer:
         self, progress: Progress, state: dict[str, Any], averaged: tuple[AveragedWeights, dict[str, float]] | None
     ) -> None:
         names = self._train.environment_names
+        if averaged is not None:
+            selection = _describe_average(*averaged, swad=self.args.average == "swad")
+        else:
+            chooses = None if self.args.keeps_last else self._data.validation
+            selection = _describe_kept_epoch(progress, chooses, self._held_out)
+        if self._held_out is not None:
+            selection["held_out"] = to_json(self._held_out)
         content = make_recipe(
             self.model,
             self.objective,
@@ -234,11 +241,7 @@ class RobustTrainer:
             problem_type=self._task.problem_type,
             environment_column=self._column,
             environments=dict(zip(names, self._environments, strict=True)) if self._column else {},
-            selection=_describe_average(*averaged, swad=self.args.average == "swad", held_out=self._held_out)
-            if averaged
-            else _describe_kept_epoch(
-                progress, None if self.args.keeps_last else self._data.validation, self._held_out
-            ),
+            selection=selection,
         )
         with self._folder.finish(content, progress.history) as draft:
             state = save_apart(state, self._data.auxiliary, self.args.auxiliary_column, draft / AUXILIARY_HEAD)
@@ -328,23 +331,19 @@ def _check_tracker(name: str) -> None:
         raise OochubError(f"report_to={name!r} needs its package, which is not installed: pip install {name}.")
 
 
-def _describe_average(
-    kept: AveragedWeights, numbers: Mapping[str, float], *, swad: bool, held_out: HeldOut | None
-) -> dict[str, Any]:
+def _describe_average(kept: AveragedWeights, numbers: Mapping[str, float], *, swad: bool) -> dict[str, Any]:
     """What the kept weights are the average of, with their own numbers on the validation split."""
-    chosen = {"metric": "loss", "greater_is_better": False} if swad else {"metric": None, "greater_is_better": None}
-    record = {} if held_out is None else {"held_out": to_json(held_out)}
-    value = numbers["loss"] if swad else None
-    return (
-        chosen
-        | record
-        | {"rule": kept.words, "best_epoch": kept.last_epoch, "value": value, "numbers": dict(sorted(numbers.items()))}
-    )
+    return {
+        "metric": "loss" if swad else None,
+        "greater_is_better": False if swad else None,
+        "rule": kept.words,
+        "best_epoch": kept.last_epoch,
+        "value": numbers["loss"] if swad else None,
+        "numbers": dict(sorted(numbers.items())),
+    }
 
 
-def _describe_kept_epoch(
-    progress: Progress, validation: Validation | None, held_out: HeldOut | None = None
-) -> dict[str, Any]:
+def _describe_kept_epoch(progress: Progress, validation: Validation | None, held_out: HeldOut | None) -> dict[str, Any]:
     """How the kept weights were chosen, and their numbers on the rows that chose.
 
     Args:
@@ -352,11 +351,10 @@ def _describe_kept_epoch(
         validation: The validation that chose; None kept the last epoch.
         held_out: Which rows of the validation split chose; None for all of them.
     """
-    chosen: dict[str, Any] = {"metric": None, "greater_is_better": None}
-    rule = f"the last epoch, {progress.epoch}"
+    metric, greater, value = None, None, None
+    rule, best = f"the last epoch, {progress.epoch}", progress.epoch
     if validation is not None:
-        metric, greater = validation.selection
-        chosen = {"metric": metric, "greater_is_better": greater}
+        (metric, greater), value, best = validation.selection, progress.best_value, progress.best_epoch
         meaning = f", {RULES[metric]}," if metric in RULES and metric != "loss" else ""
         rows = "" if held_out is None else f"{held_out.words} of "
         competed = [record["epoch"] for record in progress.history if record["stage"] == progress.stage + 1]
@@ -364,25 +362,21 @@ def _describe_kept_epoch(
         among = "" if len(competed) == progress.epoch else among
         ends = "highest" if greater else "lowest"
         rule = (
-            f"epoch {progress.best_epoch} of {progress.epoch}, which has the {ends} {metric}{meaning}{among} on {rows}"
-            f"the validation split ({progress.best_value:.4g})"
+            f"epoch {best} of {progress.epoch}, which has the {ends} {metric}{meaning}{among} on {rows}"
+            f"the validation split ({value:.4g})"
         )
         if len(competed) == 1 < progress.epoch:
             rule = (
                 f"epoch {progress.epoch} of {progress.epoch}, the only one of the last stage: the validation split "
-                f"chose nothing (its {metric} is {progress.best_value:.4g})"
+                f"chose nothing (its {metric} is {value:.4g})"
             )
-    best = progress.epoch if validation is None else progress.best_epoch
     kept = progress.history[best - 1]
-    numbers = {name[5:]: value for name, value in sorted(kept.items()) if name.startswith("eval_")}
-    record = {} if held_out is None else {"held_out": to_json(held_out)}
-    return (
-        chosen
-        | record
-        | {
-            "rule": rule,
-            "best_epoch": best,
-            "value": None if validation is None else progress.best_value,
-            "numbers": numbers,
-        }
-    )
+    numbers = {name[5:]: number for name, number in sorted(kept.items()) if name.startswith("eval_")}
+    return {
+        "metric": metric,
+        "greater_is_better": greater,
+        "rule": rule,
+        "best_epoch": best,
+        "value": value,
+        "numbers": numbers,
+    }

@@ -13,7 +13,6 @@ from torch.nn import functional
 from oochub.errors import OochubError
 from oochub.input import Input
 from oochub.trainers.fine_tuning.auxiliary import Auxiliary, find_second_head
-from oochub.trainers.fine_tuning.schedule import forget
 from oochub.trainers.losses import token_losses
 
 
@@ -163,8 +162,11 @@ class TrainingStep:
                 parameter.copy_(values.view_as(parameter))
 
     def forget(self) -> None:
-        """Sets the optimizer's moments and step counts to zero, in place."""
-        forget(self._optimizer)
+        """Sets the optimizer's moments and step counts to zero, in place, so that references to it stay valid."""
+        for moments in self._optimizer.state.values():
+            for value in moments.values():
+                if isinstance(value, Tensor):
+                    value.zero_()
 
     @contextmanager
     def _capture_features(self) -> Iterator[dict[nn.Module, Tensor]]:

@@ -2,8 +2,38 @@
 
 import numpy as np
 
+from oochub.detector import Detector
 from oochub.errors import OochubError
+from oochub.eval_modules.detectors._hyperparameters import check_number
+from oochub.eval_modules.detectors._softmax import log_partition
 from oochub.stats.array_checks import Array
+
+
+class Shaping(Detector):
+    """s(x) = log sum_c exp(W f' + b)_c, by the head alone; a subclass makes W f' in `_project`."""
+
+    fit_needs = ("weight", "bias")
+    score_needs = ("features",)
+    fitted = ("weight float64 c d", "bias float64 c")
+    weight: Array
+    bias: Array
+
+    def __init__(self, percentile: float) -> None:
+        super().__init__()
+        self.percentile = check_number("percentile", percentile, low=0, high=100)
+
+    def _finish(self, gathered: None) -> None:
+        self.weight, self.bias = self._head
+        count_kept(self.percentile, self.weight.shape[1])
+
+    def _score(self, rows: dict[str, Array]) -> Array:
+        features = rows["features"]
+        kept = find_largest(features, count_kept(self.percentile, features.shape[1]))
+        return log_partition(self._project(features, kept) + self.bias)
+
+    def _project(self, features: Array, kept: Array) -> Array:
+        """W f' (n, c) of features (n, d), of which those of `kept` (n, d) are the largest."""
+        raise NotImplementedError
 
 
 def count_kept(percentile: float, d: int) -> int:

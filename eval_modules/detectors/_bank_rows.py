@@ -1,6 +1,6 @@
 """Training rows that a score reads again, each with some float64 numbers of its own."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -9,7 +9,8 @@ from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import fit_blocks
 from oochub.storage import tensor_file
 
-_WIDTH = 4096  # rows of a bank that are looked at together
+WIDTH = 4096
+"""Rows of a bank that are looked at together."""
 
 
 class BankRows:
@@ -35,13 +36,3 @@ class BankRows:
         """Takes in the rows of another."""
         self.features.extend(other.features)
         self.beside.extend(other.beside)
-
-
-def bank_blocks(n: int) -> Iterator[slice]:
-    """Slices that cover a bank of n rows, so that memory is that of a block.
-
-    >>> len(list(bank_blocks(10_000)))
-    3
-    """
-    for start in range(0, n, _WIDTH):
-        yield slice(start, min(start + _WIDTH, n))

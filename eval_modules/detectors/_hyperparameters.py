@@ -22,6 +22,21 @@ def check_count(name: str, value: Any, *, least: int = 1) -> int:
     return int(value)
 
 
+def check_k(k: int, rows: int) -> None:
+    """Checks a number of neighbors.
+
+    Raises:
+        OochubError: There are fewer rows; the largest allowed is given.
+
+    >>> check_k(50, 100)
+    """
+    if k > rows:
+        raise OochubError(
+            f"k is {k}, but the fit has {rows} rows: the largest k allowed is {rows}. "
+            "Set a smaller k, or fit on more rows."
+        )
+
+
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     """A hyperparameter that is one of some words.
 

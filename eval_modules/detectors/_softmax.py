@@ -1,7 +1,5 @@
 """Softmax probabilities and their log-partition in float64, exact where the largest logit is far above the rest."""
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy.special import expit
 
@@ -11,22 +9,27 @@ _SPENT = 1e-12  # of a probability, on the order of those that float64 cannot te
 _FAR = 1000.0  # a log-odds beyond which they tie; exp leaves float64 at 745
 
 
-class _Top(NamedTuple):
-    """Per row the largest logit, and the sum of exp(logit - largest) over all others."""
-
-    largest: Array
-    rest: Array
-
-
 def log_partition(logits: Array) -> Array:
     """Logarithm of sum_c exp(l_c) of each row (n,); `logits` (n, c) float64 are used up.
 
     >>> log_partition(np.log([[1.0, 3.0]])).round(6).tolist(), np.log(4).round(6).item()
     ([1.386294], 1.386294)
     """
-    top = _find_largest(logits)
-    total: Array = top.largest + np.log1p(top.rest)
+    largest, rest = _split_largest(logits)
+    total: Array = largest + np.log1p(rest)
     return total
+
+
+def softmax(logits: Array) -> Array:
+    """The softmax of each row of float64 (n, c), which is used up.
+
+    >>> softmax(np.log([[1.0, 3.0]])).round(6).tolist()
+    [[0.25, 0.75]]
+    """
+    logits -= logits.max(axis=1, keepdims=True)
+    np.exp(logits, out=logits)
+    logits /= logits.sum(axis=1, keepdims=True)
+    return logits
 
 
 def largest_probability(logits: Array) -> Array:
@@ -36,7 +39,7 @@ def largest_probability(logits: Array) -> Array:
     [0.75]
     """
     with np.errstate(divide="ignore"):  # no other class has any probability: infinite odds
-        return probability(-np.log(_find_largest(logits).rest))
+        return probability(-np.log(_split_largest(logits)[1]))
 
 
 def probability(log_odds: Array) -> Array:
@@ -53,10 +56,11 @@ def probability(log_odds: Array) -> Array:
     return probability
 
 
-def _find_largest(logits: Array) -> _Top:
+def _split_largest(logits: Array) -> tuple[Array, Array]:
+    """Per row the largest logit, and the sum of exp(logit - largest) over all others."""
     row, at = np.arange(len(logits)), logits.argmax(axis=1)
     largest = logits[row, at]
     logits -= largest[:, None]
     np.exp(logits, out=logits)
     logits[row, at] = 0.0  # exactly, not as total - 1
-    return _Top(largest, logits.sum(axis=1))
+    return largest, logits.sum(axis=1)

@@ -1,13 +1,10 @@
 """ASH-B: the energy after small activations are pruned and the rest binarized."""
 
-from oochub.detector import Detector
-from oochub.eval_modules.detectors._activations import count_kept, find_largest
-from oochub.eval_modules.detectors._hyperparameters import check_number
-from oochub.eval_modules.detectors._softmax import log_partition
+from oochub.eval_modules.detectors._activations import Shaping, count_kept
 from oochub.stats.array_checks import Array
 
 
-class AshB(Detector):
+class AshB(Shaping):
     """s(x) = log sum_c exp(W f' + b)_c, f'_j = sum_i f_i / k for the k largest f_j, else 0, k = d - round(d p / 100).
 
     Exactly k activations are kept; of equal ones those with the lower index, zeros too if fewer than k are above zero.
@@ -32,22 +29,9 @@ class AshB(Detector):
     [3.0486]
     """
 
-    fit_needs = ("weight", "bias")
-    score_needs = ("features",)
-    fitted = ("weight float64 c d", "bias float64 c")
-    weight: Array
-    bias: Array
-
     def __init__(self, *, percentile: float = 65.0) -> None:
-        super().__init__()
-        self.percentile = check_number("percentile", percentile, low=0, high=100)
+        super().__init__(percentile)
 
-    def _finish(self, gathered: None) -> None:
-        self.weight, self.bias = self._head
-        count_kept(self.percentile, self.weight.shape[1])
-
-    def _score(self, rows: dict[str, Array]) -> Array:
-        features = rows["features"]
+    def _project(self, features: Array, kept: Array) -> Array:
         k = count_kept(self.percentile, features.shape[1])
-        share = features.sum(axis=1, keepdims=True) / k
-        return log_partition(find_largest(features, k) @ self.weight.T * share + self.bias)
+        return kept @ self.weight.T * (features.sum(axis=1, keepdims=True) / k)

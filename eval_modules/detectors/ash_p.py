@@ -2,14 +2,11 @@
 
 import numpy as np
 
-from oochub.detector import Detector
-from oochub.eval_modules.detectors._activations import count_kept, find_largest
-from oochub.eval_modules.detectors._hyperparameters import check_number
-from oochub.eval_modules.detectors._softmax import log_partition
+from oochub.eval_modules.detectors._activations import Shaping
 from oochub.stats.array_checks import Array
 
 
-class AshP(Detector):
+class AshP(Shaping):
     """s(x) = log sum_c exp(W f' + b)_c, f'_j = f_j for the k largest f_j, else 0, k = d - round(d p / 100).
 
     Exactly k activations are kept; of equal ones those with the lower index. A fit takes the head; it reads no rows.
@@ -33,21 +30,8 @@ class AshP(Detector):
     [1.3133]
     """
 
-    fit_needs = ("weight", "bias")
-    score_needs = ("features",)
-    fitted = ("weight float64 c d", "bias float64 c")
-    weight: Array
-    bias: Array
-
     def __init__(self, *, percentile: float = 60.0) -> None:
-        super().__init__()
-        self.percentile = check_number("percentile", percentile, low=0, high=100)
+        super().__init__(percentile)
 
-    def _finish(self, gathered: None) -> None:
-        self.weight, self.bias = self._head
-        count_kept(self.percentile, self.weight.shape[1])
-
-    def _score(self, rows: dict[str, Array]) -> Array:
-        features = rows["features"]
-        kept = find_largest(features, count_kept(self.percentile, features.shape[1]))
-        return log_partition(np.where(kept, features, 0.0) @ self.weight.T + self.bias)
+    def _project(self, features: Array, kept: Array) -> Array:
+        return np.where(kept, features, 0.0) @ self.weight.T

@@ -2,14 +2,11 @@
 
 import numpy as np
 
-from oochub.detector import Detector
-from oochub.eval_modules.detectors._activations import compute_sharpening, count_kept, find_largest
-from oochub.eval_modules.detectors._hyperparameters import check_number
-from oochub.eval_modules.detectors._softmax import log_partition
+from oochub.eval_modules.detectors._activations import Shaping, compute_sharpening
 from oochub.stats.array_checks import Array
 
 
-class AshS(Detector):
+class AshS(Shaping):
     """s(x) = log sum_c exp(W f' + b)_c, f'_j = f_j exp(s1 / s2) for the k largest f_j, else 0.
 
     k = d - round(d p / 100); s1 is the sum of all activations and s2 that of the k largest. Among equal ones the
@@ -34,23 +31,8 @@ class AshS(Detector):
     [2.7822]
     """
 
-    fit_needs = ("weight", "bias")
-    score_needs = ("features",)
-    fitted = ("weight float64 c d", "bias float64 c")
-    weight: Array
-    bias: Array
-
     def __init__(self, *, percentile: float = 90.0) -> None:
-        super().__init__()
-        self.percentile = check_number("percentile", percentile, low=0, high=100)
+        super().__init__(percentile)
 
-    def _finish(self, gathered: None) -> None:
-        self.weight, self.bias = self._head
-        count_kept(self.percentile, self.weight.shape[1])
-
-    def _score(self, rows: dict[str, Array]) -> Array:
-        features = rows["features"]
-        kept = find_largest(features, count_kept(self.percentile, features.shape[1]))
-        return log_partition(
-            (np.where(kept, features, 0.0) * compute_sharpening(features, kept)) @ self.weight.T + self.bias
-        )
+    def _project(self, features: Array, kept: Array) -> Array:
+        return (np.where(kept, features, 0.0) * compute_sharpening(features, kept)) @ self.weight.T

@@ -37,15 +37,13 @@ class Dice(Detector):
     fit_needs = ("features", "weight", "bias")
     score_needs = ("features",)
     fitted = ("weight float64 c d", "bias float64 c")
+    gathers = RowMean
     weight: Array
     bias: Array
 
     def __init__(self, *, percentile: float = 90.0) -> None:
         super().__init__()
         self.percentile = check_number("percentile", percentile, low=0, high=100)
-
-    def _empty(self) -> RowMean:
-        return RowMean()
 
     def _finish(self, gathered: RowMean) -> None:
         weight, self.bias = self._head

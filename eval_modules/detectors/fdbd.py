@@ -35,11 +35,9 @@ class Fdbd(Detector):
     fit_needs = ("features", "weight", "bias")
     score_needs = ("features", "logits")
     fitted = ("mean float64 d", "apart float64 c c")
+    gathers = RowMean
     mean: Array
     apart: Array
-
-    def _empty(self) -> RowMean:
-        return RowMean()
 
     def _finish(self, gathered: RowMean) -> None:
         weight, _ = self._head

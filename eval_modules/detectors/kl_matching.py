@@ -6,6 +6,7 @@ import numpy as np
 
 from oochub.detector import Detector
 from oochub.eval_modules.detectors._moments import ClassSums
+from oochub.eval_modules.detectors._softmax import softmax
 from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import fit_blocks
 
@@ -46,7 +47,7 @@ class KlMatching(Detector):
         self.typical = gathered.sums.total[count > 0] / count[count > 0, None]
 
     def _score(self, rows: dict[str, Array]) -> Array:
-        p = _softmax(rows["logits"])
+        p = softmax(rows["logits"])
         entropy = np.einsum("ij,ij->i", p, np.log(np.maximum(p, _TINY)))
         cross = p @ np.log(np.maximum(self.typical, _TINY)).T
         nearest: Array = np.minimum(cross.max(axis=1) - entropy, 0.0)
@@ -63,15 +64,7 @@ class _Posteriors:
         logits = rows["logits"]
         for part in fit_blocks(*logits.shape):
             block = logits[part].astype(np.float64)
-            self.sums.update(block.argmax(axis=1), _softmax(block))
+            self.sums.update(block.argmax(axis=1), softmax(block))
 
     def merge(self, other: "_Posteriors") -> None:
         self.sums.merge(other.sums)
-
-
-def _softmax(logits: Array) -> Array:
-    """The softmax of float64 (n, c), which is used up."""
-    logits -= logits.max(axis=1, keepdims=True)
-    np.exp(logits, out=logits)
-    logits /= logits.sum(axis=1, keepdims=True)
-    return logits

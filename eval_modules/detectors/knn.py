@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from oochub.detector import Detector, SearchRecall
-from oochub.errors import OochubError
 from oochub.eval_modules.detectors._graph import Graph, check_faiss
-from oochub.eval_modules.detectors._hyperparameters import check_choice, check_count
+from oochub.eval_modules.detectors._hyperparameters import check_choice, check_count, check_k
 from oochub.eval_modules.detectors._kept_rows import KeptRows
 from oochub.eval_modules.detectors._nearest import Bank, kth_nearest
 from oochub.eval_modules.detectors._norms import unit_factors, unit_rows
@@ -74,7 +73,7 @@ class Knn(Detector):
 
     @bank.setter
     def bank(self, rows: Array) -> None:
-        self._check_k(len(rows))
+        check_k(self.k, len(rows))
         scale = np.empty(len(rows))
         for part in fit_blocks(*rows.shape):
             scale[part] = unit_factors(rows[part].astype(np.float64))
@@ -86,15 +85,8 @@ class Knn(Detector):
         return _Rows()
 
     def _finish(self, gathered: "_Rows") -> None:
-        self._check_k(len(gathered.kept))  # before they are joined
+        check_k(self.k, len(gathered.kept))  # before they are joined
         self.bank = gathered.kept.joined()
-
-    def _check_k(self, n: int) -> None:
-        if self.k > n:
-            raise OochubError(
-                f"k is {self.k}, but the fit has {n} rows: the largest k allowed is {n}. "
-                "Set a smaller k, or fit on more rows."
-            )
 
     def _score(self, rows: dict[str, Array]) -> Array:
         distance: Array = np.sqrt(kth_nearest(unit_rows(rows["features"]), self._bank, self.k, graph=self._graph))

@@ -40,6 +40,7 @@ class Mahalanobis(Detector):
     fit_needs = ("features", "label")
     score_needs = ("features",)
     fitted = ("mean float64 d", "whitener float64 d r", "whitened_means float64 k r")
+    gathers = ClassMoments
     mean: Array
     whitener: Array
     whitened_means: Array
@@ -63,9 +64,6 @@ class Mahalanobis(Detector):
             )
         self.mean = gathered.origin + shift
         self.whitened_means = (total / count - shift) @ self.whitener
-
-    def _empty(self) -> ClassMoments:
-        return ClassMoments()
 
     def _score(self, rows: dict[str, Array]) -> Array:
         whitened = whiten(rows["features"] - self.mean, self.whitener)

@@ -3,12 +3,12 @@
 import numpy as np
 
 from oochub.detector import Detector
-from oochub.errors import OochubError
-from oochub.eval_modules.detectors._bank_rows import BankRows, bank_blocks
-from oochub.eval_modules.detectors._hyperparameters import check_count
+from oochub.eval_modules.detectors._bank_rows import WIDTH, BankRows
+from oochub.eval_modules.detectors._hyperparameters import check_count, check_k
 from oochub.eval_modules.detectors._norms import unit_rows
 from oochub.eval_modules.detectors._softmax import log_partition
 from oochub.stats.array_checks import Array
+from oochub.stats.row_blocks import row_blocks
 from oochub.storage.tensor_file import release_pages
 
 
@@ -51,21 +51,14 @@ class Nnguide(Detector):
         return BankRows(_energies)
 
     def _finish(self, gathered: BankRows) -> None:
-        self._check_k(len(gathered.features))
+        check_k(self.k, len(gathered.features))
         self.bank, self.energies = gathered.features.joined(), np.array(gathered.beside.joined())[:, 0]
 
-    def _check_k(self, n: int) -> None:
-        if self.k > n:
-            raise OochubError(
-                f"k is {self.k}, but the fit has {n} rows: the largest k allowed is {n}. "
-                "Set a smaller k, or fit on more rows."
-            )
-
     def _score(self, rows: dict[str, Array]) -> Array:
-        self._check_k(len(self.bank))  # a saved bank may have changed
+        check_k(self.k, len(self.bank))  # a saved bank may have changed
         directions = unit_rows(rows["features"])
         largest = np.empty((len(directions), 0))
-        for part in bank_blocks(len(self.bank)):
+        for part in row_blocks(len(self.bank), WIDTH):
             guides = unit_rows(self.bank[part].astype(np.float64)) * self.energies[part, None]
             release_pages(self.bank)
             largest = np.hstack([largest, directions @ guides.T])

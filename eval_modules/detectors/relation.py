@@ -3,10 +3,12 @@
 import numpy as np
 
 from oochub.detector import Detector
-from oochub.eval_modules.detectors._bank_rows import BankRows, bank_blocks
+from oochub.eval_modules.detectors._bank_rows import WIDTH, BankRows
 from oochub.eval_modules.detectors._hyperparameters import check_number
 from oochub.eval_modules.detectors._norms import unit_rows
+from oochub.eval_modules.detectors._softmax import softmax
 from oochub.stats.array_checks import Array
+from oochub.stats.row_blocks import row_blocks
 from oochub.storage.tensor_file import release_pages
 
 
@@ -47,15 +49,15 @@ class Relation(Detector):
         self.cutoff = check_number("cutoff", cutoff, low=0, high=1)
 
     def _empty(self) -> BankRows:
-        return BankRows(_softmax)
+        return BankRows(softmax)
 
     def _finish(self, gathered: BankRows) -> None:
         self.bank, self.probabilities = gathered.features.joined(), gathered.beside.joined()
 
     def _score(self, rows: dict[str, Array]) -> Array:
-        directions, p = unit_rows(rows["features"]), _softmax(rows["logits"])
+        directions, p = unit_rows(rows["features"]), softmax(rows["logits"])
         score = np.zeros(len(p))
-        for part in bank_blocks(len(self.bank)):
+        for part in row_blocks(len(self.bank), WIDTH):
             relation = directions @ unit_rows(self.bank[part].astype(np.float64)).T
             relation *= p @ self.probabilities[part].T
             release_pages(self.bank)
@@ -63,10 +65,3 @@ class Relation(Detector):
             relation[relation <= self.cutoff] = 0  # those below 0 too
             score += (relation if self.power == 1 else relation**self.power).sum(axis=1)
         return score
-
-
-def _softmax(logits: Array) -> Array:
-    logits -= logits.max(axis=1, keepdims=True)
-    np.exp(logits, out=logits)
-    logits /= logits.sum(axis=1, keepdims=True)
-    return logits

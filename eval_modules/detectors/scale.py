@@ -1,13 +1,10 @@
 """SCALE: the energy after all activations are scaled up, more so where the largest are less of their sum."""
 
-from oochub.detector import Detector
-from oochub.eval_modules.detectors._activations import compute_sharpening, count_kept, find_largest
-from oochub.eval_modules.detectors._hyperparameters import check_number
-from oochub.eval_modules.detectors._softmax import log_partition
+from oochub.eval_modules.detectors._activations import Shaping, compute_sharpening
 from oochub.stats.array_checks import Array
 
 
-class Scale(Detector):
+class Scale(Shaping):
     """s(x) = log sum_c exp(W f' + b)_c, f' = f exp(s1 / s2), s1 = sum_j f_j, s2 that of the k largest f_j.
 
     k = d - round(d p / 100); no activation is dropped. A row whose k largest add up to 0 is not scaled. A fit takes the
@@ -32,21 +29,8 @@ class Scale(Detector):
     [2.7822]
     """
 
-    fit_needs = ("weight", "bias")
-    score_needs = ("features",)
-    fitted = ("weight float64 c d", "bias float64 c")
-    weight: Array
-    bias: Array
-
     def __init__(self, *, percentile: float = 85.0) -> None:
-        super().__init__()
-        self.percentile = check_number("percentile", percentile, low=0, high=100)
+        super().__init__(percentile)
 
-    def _finish(self, gathered: None) -> None:
-        self.weight, self.bias = self._head
-        count_kept(self.percentile, self.weight.shape[1])
-
-    def _score(self, rows: dict[str, Array]) -> Array:
-        features = rows["features"]
-        kept = find_largest(features, count_kept(self.percentile, features.shape[1]))
-        return log_partition((features * compute_sharpening(features, kept)) @ self.weight.T + self.bias)
+    def _project(self, features: Array, kept: Array) -> Array:
+        return (features * compute_sharpening(features, kept)) @ self.weight.T

@@ -7,7 +7,7 @@ import numpy as np
 
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_same_length, check_whole
-from oochub.stats.bootstrap import FEW_ROWS, draw_replicates, drop_no_width, replicate_interval
+from oochub.stats.bootstrap import FEW_ROWS, add_reason, draw_replicates, drop_no_width, replicate_interval
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.image_boxes import IOUS, BoxRanking, ImageBoxes, ObjectSize, RaggedRows, check_image_boxes, rank_boxes
 
@@ -146,7 +146,5 @@ def _estimate(drawn: Array, value: float, n: int, shown: int, sampling: Sampling
     unit = "images" if sampling.cluster is None else sampling.unit
     estimate = replicate_interval(drawn, float(value), n, sampling, unit=unit)
     if shown < FEW_ROWS and not np.isnan(estimate.low):
-        few = f"only {shown} images have a true box: the interval may be too narrow"
-        reason = "; ".join(filter(None, [estimate.reason, few]))
-        estimate = Estimate.from_dict({**estimate.to_dict(), "reason": reason})
+        estimate = add_reason(estimate, f"only {shown} images have a true box: the interval may be too narrow")
     return drop_no_width(estimate)

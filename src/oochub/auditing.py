@@ -79,39 +79,22 @@ def audit(
     >>> report.benchmark.name, report.slice("in_context").n, report.slice("out_of_context").n
     ('custom', 16, 16)
     """
-    how = replace(how, mode_options=prediction)
+    how = replace(how, mode_options=prediction or how.mode_options)
     with leave_as_it_was(model):
-        return audit_source(model, source, data, how, asked, found=found, probe=probe, intervals=intervals, out=out)
+        return _audit(model, source, data, how, asked, found, probe, intervals, out)
 
 
-def audit_source(
+def _audit(
     model: Any,
     source: Any,
     data: DataSettings,
     how: ModelSettings,
     asked: PredictionSettings,
-    *,
     found: ContextSettings,
     probe: ProbeSettings,
     intervals: IntervalSettings,
-    out: str | Path | None = None,
+    out: str | Path | None,
 ) -> Report:
-    """What `oochub.audit` gives, with the options as records.
-
-    Args:
-        model: See `audit`; so are the others.
-        source: Data to audit.
-        data: Configuration of the source, and which of its columns are what.
-        how: How the model answers.
-        asked: How it predicts.
-        found: How contexts are found.
-        probe: What is asked about altered images.
-        intervals: How intervals are found.
-        out: The folder.
-
-    Raises:
-        OochubError: See `audit`.
-    """
     opened = ModelSource(wrap_callable(model, how, asked))
     way = None if found.contexts is None else make_way_for_model(found, opened, how)
     altered = None if probe.probe is None else _make_probe(probe, seed=intervals.seed)

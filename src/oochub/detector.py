@@ -5,7 +5,7 @@ whose names, types and shapes must be those declared, and its numbers finite.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
@@ -221,7 +221,7 @@ class Detector:
     Arrays are numpy, float16 to float64; all arithmetic is float64 and no array is changed. What a detector does not
     need is accepted and not looked at. A row's score does not depend on the rows scored with it.
 
-    A subclass says what it needs and implements `_score` and, where it needs something, `_empty` and `_finish`.
+    A subclass says what it needs and implements `_score` and, where it needs something, `gathers` and `_finish`.
 
     Attributes:
         fit_needs: What `fit` must be given, of features, logits, label, weight and bias; empty for no fit.
@@ -230,12 +230,14 @@ class Detector:
             is an array, "scale float64" a number. "float" is float16, float32 or float64; d is the columns of the
             features and c those of the logits; any other letter is a length, the same wherever it stands. `is_fitted`
             says whether the detector can score.
+        gathers: Makes the state that gathers batches, for `_empty`.
         later: Hyperparameters that detectors saved before they came lack, and what these did.
     """
 
     fit_needs: ClassVar[tuple[str, ...]] = ()
     score_needs: tuple[str, ...] = ()
     fitted: ClassVar[tuple[str, ...]] = ()
+    gathers: ClassVar[Callable[[], FitState]] = _NoRows
     later: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self) -> None:
@@ -413,7 +415,7 @@ class Detector:
 
     def _empty(self) -> FitState:
         """The state that gathers batches; `_head` holds weight and bias, if they are needed."""
-        return _NoRows()
+        return type(self).gathers()
 
     def _finish(self, gathered: Any) -> None:
         """Sets the attributes that `fitted` names."""

@@ -9,23 +9,14 @@ from planted_pictures import PROCESSOR, planted_folder
 from transformers import ResNetConfig, ResNetForImageClassification
 
 import oochub.prediction.predict as prediction
-from oochub.cli import main
 from oochub.prediction.run_model import run_model
 
 
 @pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
+def run(run, monkeypatch, tmp_path):
     """Runs a command in an empty folder; gives its exit code and what it printed."""
     monkeypatch.chdir(tmp_path)
-
-    def command(*words):
-        monkeypatch.setattr("sys.argv", ["oochub", *words])
-        with pytest.raises(SystemExit) as end:
-            main()
-        streams = capsys.readouterr()
-        return end.value.code or 0, streams.out, streams.err
-
-    return command
+    return run
 
 
 @pytest.mark.campaign

@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 import pytest
 import reports
 
-from oochub.cli import main
 from oochub.storage import artifacts
 
 WRITTEN = {
@@ -43,19 +42,13 @@ at_least = {limit}
 
 
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
+def run(run, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     reports.read(reports.nooch_report()).save(tmp_path / "report.json")
 
     def call(*words):
-        monkeypatch.setattr("sys.argv", ["oochub", "check", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as stopped:
-            code = int(stopped.code or 0)
-        streams = capsys.readouterr()
-        return code, streams.out, " ".join(streams.err.split())
+        code, out, err = run("check", *words)
+        return code, out, " ".join(err.split())
 
     return call
 

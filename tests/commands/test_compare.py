@@ -9,24 +9,13 @@ from parsed_page import ParsedPage
 from rich.console import Console
 
 import oochub
-from oochub.cli import main
 from oochub.comparison.compare import _compare_predictions as paired_comparison
 from oochub.records.schema import to_json
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    def call(*words):
-        monkeypatch.setattr("sys.argv", ["oochub", "compare", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as stopped:
-            code = int(stopped.code or 0)
-        streams = capsys.readouterr()
-        return code, streams.out, streams.err
-
-    return call
+def run(run):
+    return lambda *words: run("compare", *words)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import pytest
 
 from oochub import catalog
 from oochub.app import _OLD_NAMES, PANELS, every_command
-from oochub.cli import main
 from oochub.commands._options import is_more
 
 COMMANDS = every_command()
@@ -16,18 +15,11 @@ GROUPS = tuple(sorted({name.partition(" ")[0] for name in catalog.names("command
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
+def run(run, monkeypatch):
     """Runs a command line of 120 columns: exit code, what it prints, and the error."""
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 120)
-
-    def call(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["oochub", *words])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return int(stopped.value.code or 0), *capsys.readouterr()
-
-    return call
+    return run
 
 
 def panels_of(text: str) -> dict[str, list[str]]:

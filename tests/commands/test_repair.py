@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from oochub.cli import main
 from oochub.storage import artifacts
 from oochub.studies.demo.example import Example, example
 
@@ -22,18 +21,8 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["oochub", "repair", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as stopped:
-            code = int(stopped.code or 0)
-        streams = capsys.readouterr()
-        return code, streams.out, streams.err
-
-    return call
+def run(run: Run) -> Run:
+    return lambda *words: run("repair", *words)
 
 
 @pytest.fixture(scope="module")
@@ -117,4 +106,9 @@ def test_rows_to_collect_are_named_and_unlabeled_images_are_ranked(run: Run, who
     assert [line["cell"] for line in lines] == [name for name in first for _ in range(12)]
     assert {line["path"] for line in lines} <= {f"deep/image{number}.png" for number in range(12)}
     page = (tmp_path / "out" / "repair.html").read_text("utf-8")
-    assert "Rows to collect" in page and "--unlabeled pool" in page and str(tmp_path) not in page
+    assert (
+        "Rows to collect" in page
+        and "What more rows should gain" in page
+        and "--unlabeled pool" in page
+        and str(tmp_path) not in page
+    )

@@ -40,6 +40,3 @@ def test_confident_rows_still_differ() -> None:
 def test_what_it_cannot_take_is_refused() -> None:
     with pytest.raises(OochubError, match="top is 6, but there are 5 classes: the largest allowed is 5"):
         Gen(top=6).score(logits=detector_rows().test["logits"])
-    for wrong in ({"gamma": 0}, {"gamma": 1.5}, {"top": 0}):
-        with pytest.raises(OochubError, match=next(iter(wrong))):
-            Gen(**wrong)

@@ -6,7 +6,7 @@ from detector_rows import detector_rows
 from scipy.special import logsumexp
 
 from oochub.errors import OochubError
-from oochub.eval_modules.detectors import _bank_rows
+from oochub.eval_modules.detectors import nnguide
 from oochub.eval_modules.detectors.nnguide import Nnguide
 
 
@@ -14,7 +14,7 @@ from oochub.eval_modules.detectors.nnguide import Nnguide
 @pytest.mark.parametrize("k", [1, 10, 300])
 def test_equals_the_definition(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of 64 of 300 rows. Planted faults seen: the k-th alone; guides without energies; the last block's."""
-    monkeypatch.setattr(_bank_rows, "_WIDTH", 64)
+    monkeypatch.setattr(nnguide, "WIDTH", 64)
     rows, expected = detector_rows(), []
     for f, z in zip(rows.test["features"], rows.test["logits"], strict=True):
         guides = [

@@ -26,9 +26,3 @@ def test_perturbed_logits_are_read_when_epsilon_is_above_zero() -> None:
     )
     with pytest.raises(OochubError, match=r"odin_logits.*predict"):
         detector.score(logits=LOGITS)
-
-
-@pytest.mark.parametrize("wrong", [{"temperature": 0}, {"epsilon": -1}, {"epsilon": np.nan}])
-def test_wrong_hyperparameters(wrong: dict[str, float]) -> None:
-    with pytest.raises(OochubError, match=next(iter(wrong))):
-        Odin(**wrong)

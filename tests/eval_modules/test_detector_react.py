@@ -57,8 +57,3 @@ def test_a_full_disk_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.TemporaryFile", full)
     with pytest.raises(OochubError, match="TMPDIR"):
         React().partial_fit(features=np.ones((3, 40)), weight=WEIGHT, bias=BIAS)
-
-
-def test_wrong_percentile() -> None:
-    with pytest.raises(OochubError, match="percentile"):
-        React(percentile=-1)

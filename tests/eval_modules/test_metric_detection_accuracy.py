@@ -14,7 +14,6 @@ from metric_subjects import subject
 
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.detection_accuracy.detection_accuracy import (
-    _DetectionAccuracyState,
     detection_accuracy,
 )
 from oochub.stats.estimation import estimate
@@ -77,16 +76,6 @@ def test_sessions_weigh_the_same_whatever_their_size():
     rows = {"boxes": [[box]] * 3 + [[]], "scores": [[0.9]] * 3 + [[]], "true_boxes": [[box]] * 4}
     assert detection_accuracy(**rows, group=["a", "a", "a", "b"]) == 0.5
     assert detection_accuracy(**rows) == 0.75
-
-
-def test_states_of_batches_are_one():
-    """Sessions that are in several batches, and in one alone."""
-    columns = subject("detection_accuracy").columns(60, 1)
-    first, second = _DetectionAccuracyState(), _DetectionAccuracyState()
-    for state, rows in ((first, slice(0, 9)), (first, slice(9, 20)), (second, slice(20, 60))):
-        state.update(**{name: column[rows] for name, column in columns.items()})
-    first.merge(second)
-    assert first.compute() == pytest.approx(_reference(columns, 0.5, 0.5), abs=1e-12)
 
 
 def test_boxes_without_an_area_match_nothing():

@@ -12,7 +12,6 @@ import pytest
 
 import oochub
 from oochub.errors import OochubError
-from oochub.eval_modules.metrics.token_accuracy.token_accuracy import _TokenAccuracyState
 from oochub.metric import TOKEN_KINDS
 from oochub.stats.estimation import estimate
 
@@ -71,17 +70,6 @@ def test_a_token_of_no_kind_does_not_count():
     """By hand: the second token has a label and no kind; it is right, and would make 1/2 of 0."""
     columns = {"label": [7, 8], "prediction": [0, 8]}
     assert METRIC(**columns, kind=["class", "masked"]) == METRIC(**columns, kind=[0, -1]) == 0
-
-
-def test_states_of_batches_are_one():
-    """Files of several lengths, so the mean of the batches would be another number."""
-    state = _TokenAccuracyState(None), _TokenAccuracyState(None)
-    rows = [tokens(seed, rows=3 + seed, length=4 + 5 * seed) for seed in range(3)]
-    for own, columns in zip((state[0], state[0], state[1]), rows, strict=True):
-        own.update(**columns)
-    state[0].merge(state[1])
-    flat = {name: np.concatenate([columns[name].ravel() for columns in rows]) for name in rows[0]}
-    assert state[0].compute() == pytest.approx(loop(**flat, kinds=None), abs=1e-12)
 
 
 def test_the_estimate_is_of_all_tokens_together():

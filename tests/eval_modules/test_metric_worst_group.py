@@ -57,21 +57,6 @@ def test_equals_the_loop(kind: str) -> None:
     assert type(worst_values["accuracy_group"]) in (int, str)
 
 
-def test_states_of_batches_are_one() -> None:
-    """Groups that are in several batches; the loss is that of all of their rows."""
-    rng = np.random.default_rng(1)
-    columns = dict(zip(("label", "prediction", "group"), rng.integers(0, 3, (3, 90)), strict=True))
-    columns["probability"] = rng.dirichlet(np.ones(3), 90)
-    first, second = _WorstGroupState(), _WorstGroupState()
-    for state, rows in ((first, slice(0, 20)), (first, slice(20, 50)), (second, slice(50, 90))):
-        state.update(**{name: column[rows] for name, column in columns.items()})
-    first.merge(second)
-    worst, costly = by_loop(**columns)
-    found = first.compute()
-    assert (found["accuracy"], found["accuracy_group"], found["accuracy_n"]) == worst
-    assert (found["nll"], found["nll_group"]) == (pytest.approx(costly[0]), costly[1])
-
-
 def test_accuracy_and_nll_may_be_of_different_groups() -> None:
     """By hand: a is wrong once in two and never sure; b is right once in one, with probability 0.1."""
     worst_values = worst_group(

@@ -8,8 +8,6 @@ import pytest
 import torch
 from objective_references import TASKS, Batch, agrees, erm, loss_of, made, row_losses, some_batch
 
-import oochub
-
 
 def largest_mean(batch: Batch, p: float) -> float:
     """NOOCH section 4.4: "the average loss of the p-percent worst-loss examples"; ceil(p n) of them (its code)."""
@@ -64,9 +62,3 @@ def test_only_the_largest_losses_have_a_gradient() -> None:
     made("cvar", p=0.1)(logits, torch.tensor(batch.label)).backward()
     worst = np.argsort(row_losses(batch.logits, batch.label))[-2:]
     assert set(logits.grad.abs().sum(1).nonzero()[:, 0].tolist()) == set(worst.tolist())
-
-
-def test_it_asks_for_no_environments_and_remembers_nothing() -> None:
-    objective = oochub.get("objective", "cvar")()
-    assert not objective.needs_environments
-    assert not objective.state_dict()

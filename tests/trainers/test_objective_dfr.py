@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from objective_references import agrees, erm, made, some_batch
 from sklearn.linear_model import LogisticRegression
 from trainings import artifacts, made_split, trainer_of, with_group_norm
 
@@ -27,10 +26,6 @@ def rows(classes: int, count: int = 120, seed: int = 0) -> tuple[np.ndarray, np.
     features[:, :classes] += 2 * np.eye(classes)[label]
     features[:, 7] += 20 * environment
     return features, label, environment
-
-
-def test_the_first_stage_has_the_loss_and_gradient_of_erm() -> None:
-    agrees(made("dfr"), erm, some_batch())
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -8,8 +8,6 @@ from objective_references import (
     Batch,
     agrees,
     environment_losses,
-    equal_batch,
-    erm,
     loss_of,
     made,
     resumes,
@@ -18,7 +16,6 @@ from objective_references import (
 )
 
 import oochub
-from oochub.errors import OochubError
 
 
 def slope(batch: Batch) -> float:
@@ -85,15 +82,6 @@ def test_the_halves_can_be_negative_and_the_square_cannot() -> None:
         )
 
 
-def test_without_a_penalty_and_with_equal_environments_it_is_erm() -> None:
-    for form in (None, "domainbed"):
-        objective = made("irm", penalty_weight=0.0, anneal_steps=0, form=form)
-        assert loss_of(objective, equal_batch()) == pytest.approx(erm(equal_batch()), rel=1e-13)
-    assert loss_of(made("irm", penalty_weight=0.0, form="nooch"), equal_batch()) == pytest.approx(
-        4 * erm(equal_batch())
-    )
-
-
 def test_the_weight_is_1_until_the_annealing_step() -> None:
     """Planted: <= in place of < moves the jump by a step; counting in eval mode too."""
     objective = made("irm", penalty_weight=50.0, anneal_steps=2)
@@ -121,11 +109,6 @@ def test_it_works_without_gradients_and_without_prepare() -> None:
     with torch.no_grad():
         found = oochub.get("objective", "irm")(anneal_steps=0, penalty_weight=3.0)(*batch.tensors())
     assert found.item() == pytest.approx(irmv1(batch, 3.0), rel=1e-12)
-
-
-def test_environments_are_asked_for() -> None:
-    with pytest.raises(OochubError, match="Pass environment="):
-        made("irm")(*some_batch().tensors()[:2])
 
 
 def test_tokens_by_their_rows() -> None:

@@ -31,7 +31,6 @@ class Bound:
 
 
 def test_without_an_error_set_loss_and_gradient_are_those_of_erm() -> None:
-    agrees(made("jtt"), erm, some_batch())
     agrees(Bound(made("jtt", mode="loss_weight", upweight=1.0)), erm, some_batch())
 
 

@@ -5,17 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from objective_references import agrees, erm, made, some_batch
 from trainings import made_split, stopped_after, trainer_of, with_group_norm
 
 import oochub
 
 LABEL = torch.tensor(np.repeat([0, 0, 1, 1], [50, 9, 20, 4]))
 ENVIRONMENT = torch.tensor(np.repeat([0, 3, 0, 3], [50, 9, 20, 4]))
-
-
-def test_loss_and_gradient_are_those_of_erm() -> None:
-    agrees(made("subsample_groups"), erm, some_batch())
 
 
 def test_the_rows_are_a_balanced_subset_that_stays() -> None:

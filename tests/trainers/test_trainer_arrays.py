@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from datasets import Array3D, ClassLabel, Dataset, Features
-from trainings import Stop, arguments, artifacts, stopped_after
+from trainings import arguments
 from transformers import PretrainedConfig, PreTrainedModel, ResNetConfig, ResNetForImageClassification
 from transformers.modeling_outputs import ImageClassifierOutput
 
@@ -85,22 +85,6 @@ def test_equals_a_bare_loop(tmp_path: Path, normalize: bool, workers: int) -> No
         torch.testing.assert_close(trained[name], weights, atol=1e-5, rtol=1e-4)
     record = json.loads((tmp_path / "run" / "arrays.json").read_text())
     assert record["shape"] == [BANDS, SIZE, SIZE] and len(record["std"]) == (BANDS if normalize else 0)
-
-
-@pytest.mark.slow
-def test_goes_on_bit_for_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    train, validation = arrays(40, 1), arrays(20, 2)
-
-    def run(name: str) -> None:
-        made(tmp_path / name, train, validation, save_steps=2, objective="group_dro").train()
-
-    run("straight")
-    with monkeypatch.context() as patch:
-        stopped_after(4, patch)
-        with pytest.raises(Stop):
-            run("run")
-    run("run")
-    assert artifacts(tmp_path / "run") == artifacts(tmp_path / "straight")
 
 
 def test_a_folder_trains_further_on_other_bands(tmp_path: Path) -> None:

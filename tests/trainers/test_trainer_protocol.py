@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from accelerate import Accelerator
 from PIL import Image
 from trainings import made_split, trainer_of, with_dropout, with_group_norm
 from transformers import AutoImageProcessor, ConvNextImageProcessorPil, ResNetConfig, ResNetForImageClassification
@@ -16,8 +17,9 @@ from oochub.errors import OochubError
 from oochub.inputs.pictures.preprocessing import Preprocessing
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import open_backbone
-from oochub.trainers.fine_tuning.schedule import Schedule, forget, make_optimizer
+from oochub.trainers.fine_tuning.schedule import Schedule, make_optimizer
 from oochub.trainers.samplers import UniformSampler
+from oochub.trainers.training_step import TrainingStep
 
 
 def parameter() -> torch.nn.Module:
@@ -58,7 +60,7 @@ def test_forgetting_is_a_new_optimizer_in_place(optim: str) -> None:
     group, state = optimizer.param_groups[0], optimizer.state
     for step in range(6):
         if step == 3:
-            forget(optimizer)
+            TrainingStep(Accelerator(cpu=True), one, optimizer).forget()
             two.load_state_dict(one.state_dict())
         for model, used in ((one, optimizer), (two, other))[: 1 if step < 3 else 2]:
             model.weight.grad = torch.tensor([[1.0 + step, -step]]).double()

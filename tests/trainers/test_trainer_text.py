@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from tokenizers.processors import TemplateProcessing
-from trainings import Stop, arguments, artifacts, stopped_after
+from trainings import arguments
 from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast, pipeline
 
 import oochub
@@ -127,20 +127,6 @@ def test_features_several_labels_and_stages(tmp_path: Path) -> None:
     result = trainer_of(tmp_path / "labels", several, model=bert(3)).train()
     config = json.loads((result.output_dir / "config.json").read_text())
     assert config["problem_type"] == "multi_label_classification"
-
-
-def test_goes_on_bit_for_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def made(name: str) -> Any:
-        model = bert(dropout=0.3)
-        return trainer_of(tmp_path / name, texts(40, 1), texts(20, 2), model=model, save_steps=2, objective="group_dro")
-
-    made("straight").train()
-    with monkeypatch.context() as patch:
-        stopped_after(5, patch)
-        with pytest.raises(Stop):
-            made("run").train()
-    made("run").train()
-    assert artifacts(tmp_path / "run") == artifacts(tmp_path / "straight")
 
 
 def test_what_is_for_pictures_is_refused(tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ def test_the_sentence_names_the_epochs_that_competed(stages, losses, best, words
         epoch=len(stages), stage=stages[-1] - 1, best_epoch=best, best_value=losses[best - 1], history=history
     )
     validation = SimpleNamespace(selection=("loss", False))
-    assert _describe_kept_epoch(progress, validation)["rule"] == words
+    assert _describe_kept_epoch(progress, validation, None)["rule"] == words
     competing = [loss for stage, loss in zip(stages, losses, strict=True) if stage == stages[-1]]
     assert min(competing) == losses[best - 1]
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from accelerate import Accelerator, skip_first_batches
+from accelerate import skip_first_batches
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
@@ -83,9 +83,10 @@ class Loop:
         check_shards(accelerator.distributed_type, objective, args)
         if accelerator.is_main_process:
             folder.begin()
+        cache_dir = None if args.cache == "none" else Path(args.cache_dir or cache_folder("pixels"))
         for examples in (data.train, data.evaluation):
             if examples is not None:
-                examples.open(self._cache_dir)
+                examples.open(cache_dir)
         self._last_stage = len(objective.shares) - 1
         prepare_arithmetic(model, args)
         optimizer = make_optimizer(model, args)
@@ -109,7 +110,7 @@ class Loop:
         if args.average != "none":
             self._average = WeightAverage(args, self._training.module.parameters())
             accelerator.register_for_checkpointing(self._average)
-        self._trackers = _Trackers(accelerator, args.settings)
+        accelerator.init_trackers("oochub", config=args.settings)
         self._tell = Callbacks(
             callbacks,
             args=args,
@@ -142,7 +143,8 @@ class Loop:
                 self._keep_average(self._average, progress)
         if self._average is None and progress.best_epoch != progress.epoch and not self._args.keeps_last:
             self._accelerator.load_state(str(self._folder.of_epoch(progress.best_epoch)))
-        self._trackers.finish()
+        for tracker in self._accelerator.trackers:  # Accelerate's `end_training` would also end the caller's processes
+            tracker.finish()
         self._tell("on_train_end", progress)
         return progress
 
@@ -164,12 +166,6 @@ class Loop:
         rows = DataLoader(data.train, size, collate_fn=_return_unchanged, drop_last=len(data.train) > size)
         renew_batch_norm(self._training.module, rows, data.train.inputs, self._accelerator.device)
         self.averaged = kept, self._measure()[0]
-
-    @property
-    def _cache_dir(self) -> Path | None:
-        if self._args.cache == "none":
-            return None
-        return Path(self._args.cache_dir or cache_folder("pixels"))
 
     def _make_loader(self, examples: Examples, batch_size: int, sampler: EpochSampler | None = None) -> Any:
         workers = 0 if self._args.cache == "uint8" else self._args.dataloader_num_workers
@@ -244,16 +240,15 @@ class Loop:
         for rows in batches:
             if isinstance(rows, OochubError):
                 raise rows
-            draws = _draw_step(
+            augmentation, training.draws, training.shared_draws = _draw_step(
                 args.seed, progress, process=accelerator.process_index, is_cpu=accelerator.device.type == "cpu"
             )
-            training.draws, training.shared_draws = draws.own, draws.shared
             training.done = (progress.global_step - progress.stage_began) / progress.stage_steps
             if progress.batches == objective.anneal_steps:
                 training.forget()
             self._tell("on_step_begin", progress)
             with accelerator.accumulate(self._model):
-                ready = inputs.ready(rows, augment=args.augment, generator=draws.augmentation)
+                ready = inputs.ready(rows, augment=args.augment, generator=augmentation)
                 batch = Batch(ready, rows["label"], rows["environment"], rows["row"])
                 loss, logits, batch = objective.take_step(objective.change(batch, training.draws), training)
             self._losses.count(loss.detach(), logits, batch.label, batch.environment)
@@ -268,20 +263,23 @@ class Loop:
                 self._tell("on_step_end", progress)
                 if self._end_stage(progress) or self._tell.stop_epoch:
                     break
-                if args.save_steps and progress.global_step % args.save_steps == 0:
-                    self._save_within_epoch(progress)
+                is_last = progress.step == len(self._batches)  # its own checkpoint follows at once
+                if args.save_steps and progress.global_step % args.save_steps == 0 and not is_last:
+                    progress.sums = accelerator.reduce(self._losses.sums.clone()).tolist()
+                    self._save(progress)
 
     def _close_epoch(self, progress: Progress) -> dict[str, float]:
         """Validates, decides whether the epoch is the best so far, writes a checkpoint; returns what the bar shows."""
-        means = self._losses.means(self._accelerator.reduce(self._losses.sums))
+        means = self._losses.means(self._accelerator.reduce(self._losses.sums), self._data.train.environment_names)
         progress.epoch, progress.step, progress.sums = progress.epoch + 1, 0, None
-        if means.objective is not None and not math.isfinite(means.objective):
+        objective = means["objective"]
+        if objective is not None and not math.isfinite(objective):
             raise OochubError(
-                f"The loss of epoch {progress.epoch} is {means.objective}: training diverged. Lower the learning "
+                f"The loss of epoch {progress.epoch} is {objective}: training diverged. Lower the learning "
                 f"rate (currently {self._args.learning_rate:g})."
             )
         self._tell("on_epoch_end", progress)
-        names, (numbers, by_environment) = self._data.train.environment_names, self._measure()
+        numbers, by_environment = self._measure()
         if self._average is not None and numbers and progress.stage == self._last_stage:
             self._average.close_epoch(progress.epoch, numbers["loss"])
         record = {
@@ -289,9 +287,7 @@ class Loop:
             "stage": progress.stage + 1,
             "global_step": progress.global_step,
             "learning_rate": self._schedule.rate,
-            "objective": means.objective,
-            "loss": means.loss,
-            "loss_by_environment": dict(zip(names, means.by_environment, strict=True)),
+            **means,
             **{f"eval_{name}": value for name, value in numbers.items()},
             **({"eval_accuracy_by_environment": by_environment} if by_environment else {}),
         }
@@ -303,8 +299,16 @@ class Loop:
         self._tell("on_log", progress, logs=shown | {"epoch": float(progress.epoch)})
         self._save(progress)
         self._tell("on_save", progress)
-        self._trackers.log(record)
+        self._log(record)
         return {key: round(value, 4) for key, value in shown.items() if key in ("loss", "eval_loss")}
+
+    def _log(self, record: Mapping[str, Any]) -> None:
+        """Tells trackers the numbers of an epoch; those of tables as "<table>/<environment>"."""
+        values = {name: value for name, value in record.items() if isinstance(value, float)}
+        for table, of in record.items():
+            if isinstance(of, Mapping):
+                values |= {f"{table}/{name}": value for name, value in of.items() if value is not None}
+        self._accelerator.log(values, step=record["global_step"])
 
     def _measure(self) -> tuple[dict[str, float], dict[str, float] | None]:
         """The numbers of the validation split, and its accuracy by environment; none without such a split."""
@@ -329,11 +333,6 @@ class Loop:
         else:
             progress.bad_epochs += 1
 
-    def _save_within_epoch(self, progress: Progress) -> None:
-        if progress.step < len(self._batches):  # else the epoch's own checkpoint follows at once
-            progress.sums = self._accelerator.reduce(self._losses.sums.clone()).tolist()
-            self._save(progress)
-
     def _save(self, progress: Progress) -> None:
         with self._folder.writing():
             self._accelerator.save_state(str(self._folder.draft_of(progress)))
@@ -347,14 +346,6 @@ def _return_unchanged(batch: Any) -> Any:
     return batch
 
 
-class _MeanLosses(NamedTuple):
-    """Means of an epoch, None without a row: the objective over batches, the loss over rows and by environment."""
-
-    objective: float | None
-    loss: float | None
-    by_environment: list[float | None]
-
-
 class _EpochLosses:
     """Sums and counts of the objective and of the rows' losses by environment.
 
@@ -365,8 +356,8 @@ class _EpochLosses:
 
     >>> losses = _EpochLosses(2, torch.device("cpu"))
     >>> losses.count(torch.tensor(0.5), torch.zeros(2, 2), torch.tensor([0, 1]), torch.tensor([0, 0]))
-    >>> means = losses.means(losses.sums)
-    >>> means.objective, round(means.loss, 4), means.by_environment[1]
+    >>> means = losses.means(losses.sums, ["road", "grass"])
+    >>> means["objective"], round(means["loss"], 4), means["loss_by_environment"]["grass"]
     (0.5, 0.6931, None)
     """
 
@@ -382,30 +373,27 @@ class _EpochLosses:
             self.sums[:, 0] += torch.stack([objective.float(), torch.ones_like(objective, dtype=torch.float32)])
             self.sums.index_add_(1, environment + 1, torch.stack([losses, torch.ones_like(losses)]))
 
-    def means(self, sums: Tensor) -> _MeanLosses:
-        """The means of `sums`, which are `self.sums` added up over all processes."""
+    def means(self, sums: Tensor, names: Sequence[str]) -> dict[str, Any]:
+        """The means of `sums`, `self.sums` over all processes, as a record has them; None without a row.
+
+        The objective is a mean over batches, the loss over rows and over those of each environment, by its name.
+        """
         (total, *by_environment), (batches, *counts) = sums.tolist()
         means = [each / count if count else None for each, count in zip(by_environment, counts, strict=True)]
         rows = sum(counts)
-        return _MeanLosses(total / batches if batches else None, sum(by_environment) / rows if rows else None, means)
+        return {
+            "objective": total / batches if batches else None,
+            "loss": sum(by_environment) / rows if rows else None,
+            "loss_by_environment": dict(zip(names, means, strict=True)),
+        }
 
 
-class _StepDraws(NamedTuple):
-    """The generators of one step.
+def _draw_step(
+    seed: int, progress: Progress, *, process: int, is_cpu: bool
+) -> tuple[torch.Generator, np.random.Generator, np.random.Generator]:
+    """The generators of a step: for the augmentation, for the objective in this process, and in all processes alike.
 
-    Attributes:
-        augmentation: Generator for the augmentation of the inputs.
-        own: Generator for the objective, in this process.
-        shared: Generator for the objective, the same in all processes.
-    """
-
-    augmentation: torch.Generator
-    own: np.random.Generator
-    shared: np.random.Generator
-
-
-def _draw_step(seed: int, progress: Progress, *, process: int, is_cpu: bool) -> _StepDraws:
-    """Makes the generators of a step, and seeds torch's own, which dropout draws from.
+    It also seeds torch's own, which dropout draws from.
 
     Args:
         seed: Random seed of the run.
@@ -414,7 +402,7 @@ def _draw_step(seed: int, progress: Progress, *, process: int, is_cpu: bool) -> 
         is_cpu: Whether the model runs on the CPU.
 
     >>> first, again = (_draw_step(0, Progress(step=3), process=0, is_cpu=True) for _ in range(2))
-    >>> first.own.random() == again.own.random(), first.own.random() == first.shared.random()
+    >>> first[1].random() == again[1].random(), first[1].random() == first[2].random()
     (True, False)
     """
     place = [seed, progress.epoch, progress.step]
@@ -422,33 +410,4 @@ def _draw_step(seed: int, progress: Progress, *, process: int, is_cpu: bool) -> 
     drawn = int(own.generate_state(1)[0])
     # torch.manual_seed asks every kind of device, which takes a fifth of a millisecond
     (torch.default_generator if is_cpu else torch).manual_seed(drawn)
-    return _StepDraws(torch.Generator().manual_seed(drawn), np.random.default_rng(own), np.random.default_rng(place))
-
-
-class _Trackers:
-    """The trackers of an Accelerator (`report_to`).
-
-    They get the settings once, and of each epoch every number by its name in the history; of tables by environment each
-    number as "<table>/<environment>", "loss_by_environment/snow".
-
-    Args:
-        accelerator: Accelerator of the run.
-        settings: Settings of the run.
-    """
-
-    def __init__(self, accelerator: Accelerator, settings: Mapping[str, Any]) -> None:
-        self._accelerator = accelerator
-        accelerator.init_trackers("oochub", config=dict(settings))
-
-    def log(self, record: Mapping[str, Any]) -> None:
-        """Tells them the record of an epoch."""
-        values = {name: value for name, value in record.items() if isinstance(value, float)}
-        for table, of in record.items():
-            if isinstance(of, Mapping):
-                values |= {f"{table}/{name}": value for name, value in of.items() if value is not None}
-        self._accelerator.log(values, step=record["global_step"])
-
-    def finish(self) -> None:
-        """Closes them; `end_training` of Accelerate would also end the process group of the caller."""
-        for tracker in self._accelerator.trackers:
-            tracker.finish()
+    return torch.Generator().manual_seed(drawn), np.random.default_rng(own), np.random.default_rng(place)

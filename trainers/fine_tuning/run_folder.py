@@ -157,14 +157,17 @@ class RunFolder:
 
         A weight that two names share is stored once, and read back for both: Accelerate's line on it is left out.
         """
+        log = logging.getLogger("accelerate.utils.other")
+        log.addFilter(_is_other_line)
         try:
-            with _hide_lines("Removed shared tensor", log="accelerate.utils.other"):
-                yield
+            yield
         except (OSError, RuntimeError, SafetensorError) as error:  # torch.save raises RuntimeError on a full disk
             raise OochubError(
                 f"Cannot write to {self.path}: {str(error).splitlines()[0]}. Free disk space and run the same "
                 "command again; it resumes from the last complete checkpoint."
             ) from error
+        finally:
+            log.removeFilter(_is_other_line)
 
     def commit(self, progress: Progress) -> None:
         """Makes a written draft the last checkpoint and removes all others but the best."""
@@ -285,24 +288,5 @@ def _flatten(value: Any, prefix: str = "") -> dict[str, Any]:
     }
 
 
-@contextmanager
-def _hide_lines(words: str, *, log: str) -> Iterator[None]:
-    """Leaves out the lines with some words, while the block runs; other lines are said.
-
-    Args:
-        words: Words that a line to hide holds.
-        log: The name of the logger.
-
-    >>> with _hide_lines("shared tensor", log="accelerate"):
-    ...     logging.getLogger("accelerate").warning("Removed shared tensor")
-    """
-
-    def is_other(record: logging.LogRecord) -> bool:
-        return words not in record.getMessage()
-
-    logger = logging.getLogger(log)
-    logger.addFilter(is_other)
-    try:
-        yield
-    finally:
-        logger.removeFilter(is_other)
+def _is_other_line(record: logging.LogRecord) -> bool:
+    return "Removed shared tensor" not in record.getMessage()

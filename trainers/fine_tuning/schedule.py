@@ -27,23 +27,6 @@ def make_optimizer(model: Any, args: RobustTrainingArguments) -> torch.optim.Opt
     return kind(model.parameters(), **shared)
 
 
-def forget(optimizer: Any) -> None:
-    """Sets the moments and step counts of an optimizer to zero in place, so references to it stay valid.
-
-    >>> layer = torch.nn.Linear(1, 1)
-    >>> optimizer = torch.optim.SGD(layer.parameters(), lr=0.1, momentum=0.9)
-    >>> layer(torch.ones(1, 1)).sum().backward()
-    >>> optimizer.step()
-    >>> forget(optimizer)
-    >>> optimizer.state[layer.weight]["momentum_buffer"].item()
-    0.0
-    """
-    for moments in optimizer.state.values():
-        for value in moments.values():
-            if isinstance(value, torch.Tensor):
-                value.zero_()
-
-
 class Schedule:
     """The learning rate over the steps of a stage; saved and loaded with a checkpoint.
 

@@ -5,10 +5,9 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from oochub.errors import OochubError
 from oochub.trainers.batch import gather_rows
 from oochub.trainers.losses import example_losses
-from oochub.trainers.objective import Objective
+from oochub.trainers.objective import check_features
 from oochub.trainers.objectives._penalized import Penalized, mean_over_present
 
 Kind = Literal["coral", "mmd"]
@@ -77,21 +76,6 @@ def mean_distance(features: Tensor, group: Tensor, groups: int, *, kind: Kind, l
         k = kept.sum()
         # sum over pairs of |a_i - a_j|^2 = k sum_i |a_i|^2 - |sum_i a_i|^2
         return 2 * (k * inner.trace() - inner.sum()) / (k * (k - 1)).clamp(min=1)
-
-
-def check_features(objective: Objective, features: Tensor | None) -> Tensor:
-    """`features` as they were given.
-
-    Raises:
-        OochubError: They are None or not one vector per row.
-    """
-    if features is None or features.ndim != 2:
-        got = "none" if features is None else f"the shape {tuple(features.shape)}"
-        raise OochubError(
-            f"{type(objective).__name__} compares the features of environments, float (n, d), but got {got}. Pass "
-            "features=, the inputs of the model's last layer."
-        )
-    return features
 
 
 def _compute_coral(features: Tensor, average: Tensor, count: Tensor) -> Tensor:

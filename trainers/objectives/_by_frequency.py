@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from oochub.records.typed_values import NotNegative
-from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective
 from oochub.trainers.samplers import EpochSampler, WeightedSampler, compute_power_weights
 
@@ -26,12 +25,6 @@ class Resampled(Objective):
     def __init__(self, *, alpha: NotNegative = 1.0) -> None:
         super().__init__()
         self.keep(alpha=alpha)
-
-    def forward(
-        self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
-    ) -> Tensor:
-        """The mean loss; see `Objective.forward`."""
-        return example_losses(logits, label).mean(0)
 
     def _seed_draws(self, kind: Tensor, seed: int) -> EpochSampler:
         return WeightedSampler(compute_power_weights(kind, self.alpha), seed=seed)

@@ -9,7 +9,8 @@ from torch.nn import functional
 from oochub.records.typed_values import NotNegative
 from oochub.trainers.batch import gather_rows
 from oochub.trainers.losses import example_losses
-from oochub.trainers.objectives._alignment import Kind, check_features, mean_distance
+from oochub.trainers.objective import check_features
+from oochub.trainers.objectives._alignment import Kind, mean_distance
 from oochub.trainers.objectives._penalized import Penalized, mean_over_present, position_in_environment
 
 

@@ -12,9 +12,7 @@ from oochub.errors import OochubError, OochubWarning
 from oochub.records.typed_values import Bounds, Positive
 from oochub.trainers.fine_tuning.fitting import find_head_layers
 from oochub.trainers.heads.balanced_refits import fit_balanced_heads
-from oochub.trainers.losses import example_losses
-from oochub.trainers.objective import CleanPass, Objective, check_environment
-from oochub.trainers.objectives._alignment import check_features
+from oochub.trainers.objective import CleanPass, Objective
 from oochub.trainers.samplers import number_groups
 from oochub.trainers.training_step import TrainingStep
 
@@ -105,11 +103,3 @@ class Dfr(Objective):
             OochubWarning,
             stacklevel=2,
         )
-
-    def forward(
-        self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
-    ) -> Tensor:
-        """The mean loss of the first stage; see `Objective.forward`."""
-        check_environment(self, environment)
-        check_features(self, features)
-        return example_losses(logits, label).mean()

@@ -2,9 +2,6 @@
 
 from typing import ClassVar
 
-from torch import Tensor
-
-from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective
 
 
@@ -23,9 +20,3 @@ class Erm(Objective):
     """
 
     side_by_side: ClassVar[frozenset[str] | None] = frozenset()
-
-    def forward(
-        self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
-    ) -> Tensor:
-        """The mean loss; `environment` and `features` are not used. See `Objective.forward`."""
-        return example_losses(logits, label).mean(0)

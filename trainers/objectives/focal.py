@@ -9,11 +9,7 @@ from torch import Tensor
 from oochub.errors import OochubError
 from oochub.records.typed_values import NotNegative
 from oochub.trainers.losses import example_losses
-from oochub.trainers.objective import Objective
-from oochub.trainers.objectives._objective_checks import (
-    check_class_counts,
-    check_classes,
-)
+from oochub.trainers.objective import Objective, check_classes, check_counts
 
 
 class Focal(Objective):
@@ -59,7 +55,7 @@ class Focal(Objective):
     def prepare(self, *, class_counts: Any = None, environment_counts: Any = None) -> None:
         """In the form "nooch", sets the weights of the classes; see `Objective.prepare`."""
         if self.form:
-            counts = check_class_counts(self, class_counts)
+            counts = check_counts(self, class_counts, of="class")
             self.weights = (1 - counts / counts.sum()).to(self.weights)
 
     def forward(
@@ -69,7 +65,7 @@ class Focal(Objective):
         self._check(label, dimensions=logits.ndim - 1)
         if self.form:
             if not self.weights.numel():
-                check_class_counts(self, None)
+                check_counts(self, None, of="class")
             return (self.weights.gather(0, label) * self._focus(example_losses(logits, label))).mean(0)
         if not label.is_floating_point():
             return self._focus(example_losses(logits, label)).mean(0)

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from oochub.trainers.losses import example_losses
+from oochub.trainers.objective import check_classes, check_counts
 from oochub.trainers.objectives._by_frequency import Weighted
-from oochub.trainers.objectives._objective_checks import check_class_counts, check_classes
 
 
 class Reweight(Weighted):
@@ -51,7 +51,7 @@ class Reweight(Weighted):
 
     def prepare(self, *, class_counts: Any = None, environment_counts: Any = None) -> None:
         """Sets the weights of the classes; see `Objective.prepare`."""
-        self._weigh(check_class_counts(self, class_counts))
+        self._weigh(check_counts(self, class_counts, of="class"))
 
     def forward(
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
@@ -59,5 +59,5 @@ class Reweight(Weighted):
         """The loss of a batch; `environment` and `features` are not used. See `Objective.forward`."""
         check_classes(self, label, dimensions=logits.ndim - 1)
         if not self.weights.numel():
-            check_class_counts(self, None)
+            check_counts(self, None, of="class")
         return (self.weights.gather(0, label) * example_losses(logits, label)).mean(0)

@@ -5,8 +5,7 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor
 
-from oochub.trainers.losses import example_losses
-from oochub.trainers.objective import Objective, check_environment
+from oochub.trainers.objective import Objective
 from oochub.trainers.samplers import EpochSampler, UniformSampler, draw_balanced_rows, number_groups
 
 
@@ -43,10 +42,3 @@ class SubsampleGroups(Objective):
         return UniformSampler(
             draw_balanced_rows(number_groups(label, environment), np.random.default_rng([seed])), seed=seed
         )
-
-    def forward(
-        self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
-    ) -> Tensor:
-        """The mean loss; see `Objective.forward`."""
-        check_environment(self, environment)
-        return example_losses(logits, label).mean(0)

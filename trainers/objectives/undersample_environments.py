@@ -4,7 +4,6 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from oochub.trainers.objective import check_environment
 from oochub.trainers.objectives._by_frequency import Resampled
 from oochub.trainers.samplers import EpochSampler
 
@@ -39,9 +38,3 @@ class UndersampleEnvironments(Resampled):
     def sampler(self, label: Tensor, environment: Tensor, *, seed: int) -> EpochSampler | None:
         """Draws by environment; see `Objective.sampler`."""
         return self._seed_draws(environment, seed)
-
-    def forward(
-        self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
-    ) -> Tensor:
-        """The mean loss; see `Objective.forward`."""
-        return super().forward(logits, label, check_environment(self, environment), features)

@@ -236,12 +236,6 @@ class W2d(Objective):
         training.update(loss)
         return Step(loss, logits, batch)
 
-    def forward(
-        self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
-    ) -> Tensor:
-        """The mean loss; see `Objective.forward`."""
-        return example_losses(logits, label).mean()
-
     def _select_hardest(self, batch: Batch, training: TrainingStep) -> Tensor:
         assert isinstance(batch.label, Tensor)  # noqa: S101  nothing mixes here
         training.module.train(self.form == "authors")

@@ -22,7 +22,7 @@ from oochub.errors import OochubError
 from oochub.eval_modules.metrics._group_counts import GroupCounts
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_group
-from oochub.stats.bootstrap import bootstrap
+from oochub.stats.bootstrap import add_reason, bootstrap
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.group_intervals import quantile_interval
 
@@ -75,10 +75,7 @@ def _estimate_interval(columns: dict[str, Array], sampling: Sampling, percentile
     else:
         interval = bootstrap(lambda value: float(np.percentile(value, percentile)), {"value": accuracies}, chosen)
         if min(percentile, 100 - percentile) / 100 * len(accuracies) < _FEW_BEYOND:
-            few = f"only {len(accuracies)} groups: the interval may be too narrow"
-            interval = Estimate.from_dict(
-                {**interval.to_dict(), "reason": "; ".join(filter(None, (interval.reason, few)))}
-            )
+            interval = add_reason(interval, f"only {len(accuracies)} groups: the interval may be too narrow")
     return Estimate.from_dict({**interval.to_dict(), "n": n})
 
 

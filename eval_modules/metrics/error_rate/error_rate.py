@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from oochub.eval_modules.metrics.accuracy.accuracy import _correct
 from oochub.metric import MeanState, MetricFacts, MetricShell
-from oochub.stats.array_checks import Array, check_answer, check_label, check_same_length
+from oochub.stats.array_checks import Array
 from oochub.stats.mean_interval import RowNumbers
 
 
@@ -40,10 +41,7 @@ def error_rate(label: Any, prediction: Any) -> float:
 
 
 def _mark_wrong(label: Any, prediction: Any) -> Array:
-    label, prediction = check_label(label), check_answer(prediction)
-    check_same_length(label=label, prediction=prediction)
-    rows: Array = label != prediction
-    return rows
+    return ~_correct(label, prediction)
 
 
 class _ErrorRateState(MeanState):

@@ -19,6 +19,7 @@ from oochub.commands._options import (
 from oochub.settings.context_settings import ContextSettings
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.evaluation_settings import IntervalSettings
+from oochub.settings.keywords import take_records
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.probe_settings import ProbeSettings
@@ -46,22 +47,15 @@ def audit(
     predictions = out / _FILES["predictions"]
     before = _read_times(predictions, out / _FILES["report"])
     check_models(model, how=how, device=asked.device)
-    from oochub.auditing import audit_source
+    from oochub.auditing import audit as audit_model
     from oochub.records.schema import to_json
     from oochub.report.verdict import verdict
 
     without_weight_bars()
     made = open_model_file(model, how, asked)
-    report = audit_source(
-        made.model,
-        source,
-        data,
-        made.how,
-        made.asked,
-        found=contexts,
-        probe=probe,
-        intervals=intervals,
-        out=out,
+    records = {"found": contexts, "probe": probe, "intervals": intervals}
+    report = take_records(audit_model)(
+        made.model, source, data=data, how=made.how, asked=made.asked, out=out, **records
     )
     after = _read_times(predictions, out / _FILES["report"])
     if before[0] is not None and before[0] == after[0] and (probe.probe is None or before == after):

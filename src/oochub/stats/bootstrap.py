@@ -78,8 +78,16 @@ def note_few_rows(estimate: Estimate, unit: str = "rows", *, at_least: int = FEW
     """
     if estimate.n >= at_least or math.isnan(estimate.low):
         return estimate
-    few = f"only {estimate.n} {unit}: the interval may be too narrow"
-    reasons = dict.fromkeys([*((estimate.reason or "").split("; ") if estimate.reason else []), few])
+    return add_reason(estimate, f"only {estimate.n} {unit}: the interval may be too narrow")
+
+
+def add_reason(estimate: Estimate, reason: str) -> Estimate:
+    """The estimate with one more reason, if it does not have it yet.
+
+    >>> add_reason(Estimate(0.5, n=3, method="none", reason="one cluster"), "few rows").reason
+    'one cluster; few rows'
+    """
+    reasons = dict.fromkeys([*((estimate.reason or "").split("; ") if estimate.reason else []), reason])
     return Estimate.from_dict({**estimate.to_dict(), "reason": "; ".join(reasons)})
 
 
