@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from accessibility import AXE, axe_faults, broken_pictures, faint_texts
 from browsed import CLASSES, browsed_predictions, open_rows, wait_for, write_browsed
-from browser import CHROMIUM, Browser
 from found_rows import predictions_of, rows
 from hostile_names import NAMES
 
@@ -18,14 +17,6 @@ from oochub.evaluation.selection_rule import RowRule
 from oochub.prediction.predictions import Predictions
 
 _MORE_VIEWS = ((1280, "dark"), (420, "light"), (320, "light"))
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    opened = Browser(tmp_path_factory.mktemp("profile"))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture(scope="module")

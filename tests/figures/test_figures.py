@@ -19,7 +19,6 @@ from oochub.report import theme
 
 mpl.use("Agg")
 N, C = 60, 7
-OF_SCENES = ("contexts_over_alpha", "tau_curves", "tau_loss", "alpha_beta_share", "alpha_beta_loss")
 # their tests have this rule of their own
 COUNTS = {"contexts_over_alpha", "alpha_beta_share", "tau_curves", "score_distributions"}
 COUNTS |= declared_in_tests(
@@ -28,12 +27,6 @@ COUNTS |= declared_in_tests(
 """Figures that count the rows that they draw, and estimate nothing."""
 OF_PICTURES = {"gallery", "percentile_pictures", "disagreement_pictures", "misclassified_pictures", "saliency"}
 SIDES = ("positive", "negative")
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    mpl.pyplot.close("all")
 
 
 def scenes(seed=0, **changes):

@@ -17,12 +17,6 @@ mpl.use("Agg")
 PICTURES = ("percentile_pictures", "disagreement_pictures")
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    pyplot.close("all")
-
-
 def drawn(name, sets, **options):
     given = {"datasets": datasets_of([scored.predictions for scored in sets])} | options
     return oochub.get("figure", name)(sets, **given)

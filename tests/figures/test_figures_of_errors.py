@@ -25,12 +25,6 @@ TEST = [("bulldog", "sand"), ("bulldog", "sand"), ("corgi", "snow"), ("labrador"
 ANSWERS, SIZES = ["corgi", "corgi", "bulldog", "labrador", "labrador"], [2.0, 4.0, 3.0, 5.0, 3.0]  # of the logit
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    pyplot.close("all")
-
-
 def color_of(split, row):
     return (40 + 30 * row, 200 if split == "train" else 20, 90)
 
