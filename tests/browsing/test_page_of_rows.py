@@ -283,14 +283,6 @@ def test_long_names_fit_the_page(browser, tmp_path):
     _look_for_markup(browser, write_browsed(tmp_path, _hostile(["x" * 900, "<b>" + "y" * 900, "z"])), ["", "#ids=xxx"])
 
 
-@pytest.mark.campaign
-@pytest.mark.parametrize("name", NAMES)
-def test_each_hostile_name_is_text_on_the_page(browser, tmp_path, name):
-    """One at a time, so that none hides another; as the model, the first class, a split, ids and texts."""
-    folder = write_browsed(tmp_path, _hostile([name, "plain"], 24))
-    _look_for_markup(browser, folder, ["", f"#label={name}", f"#ids={name}", f"#{name}={name}"])
-
-
 @pytest.mark.slow
 def test_the_ids_of_a_hostile_selection_are_lines_that_can_be_read(browser, tmp_path):
     """An id with a line break or a tab is left out and said; one that begins as a comment is not one."""

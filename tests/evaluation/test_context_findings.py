@@ -192,17 +192,6 @@ def test_what_people_said_stands_beside_the_finding():
     assert {each.name: each.check for each in found.contexts} == {"grass": None, "sand": check}
 
 
-def test_a_report_keeps_its_findings(tmp_path):
-    report = oochub.evaluate(predictions_of(rows()), resamples=100)
-    again = oochub.Report.load(report.save(tmp_path / "report.json"))
-    assert again.contexts == report.contexts
-    assert (
-        "Contexts associated with each class" in report.to_markdown()
-        and "Contexts associated with each class" in report.to_html()
-    )
-    assert report["context/grass"] == again.contexts.contexts[0].gap
-
-
 def test_wrong_labels_give_the_gap_bounds():
     """With one label in ten wrong of either kind the gap is 0.8 of the true one.
 
