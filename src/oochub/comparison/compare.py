@@ -321,7 +321,7 @@ def _slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], pair: Pair) 
     side = find_side(rows, pair[0])
     numbers: dict[str, ComparedNumber] = {}
     if isinstance(side, GroupsOfRows):
-        numbers[pair[0].benchmark.primary_metric] = compute_side_number(rows, side, pair)
+        numbers[pair[0].benchmark.primary_metric] = compute_side_number(rows, pair)
     else:
         for name, metric in metrics.items():
             if is_computed(name, rows.role):

@@ -420,7 +420,7 @@ def _rank(rows: RowSet, name: str, metric: Callable[..., Any], models: Sequence[
     for i, j in follow(pairs, desc=f"Testing {name}", unit="pair", delay=2, disable=None):
         pair, own = (models[i], models[j]), (values[i], values[j])
         if isinstance(side, GroupsOfRows):
-            found = {name: compute_side_number(rows, side, pair, own)}
+            found = {name: compute_side_number(rows, pair, own)}
         else:
             found = compute_numbers(name, metric, members, pair, own)
         for key, number in found.items():
