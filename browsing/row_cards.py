@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub import catalog
@@ -178,16 +177,13 @@ def read_row_texts(evaluated: EvaluationRows, order: NDArray[np.int64]) -> Itera
             answers = [output.answer(evaluated.columns, row, predictions.class_names) for row in rows.tolist()]
             part["label"] = [_shorten(each.label) for each in answers]
             part["answered"] = [_shorten(each.predicted) for each in answers]
-        records = [dict(zip(stored, values, strict=True)) for values in _transpose(columns, rows)] if stored else []
+        values = [column.take(rows).to_pylist() for column in columns.values()]
+        records = [dict(zip(stored, row, strict=True)) for row in zip(*values, strict=True)]
         lines = [output.line(evaluated.columns, row, ()) for row in rows.tolist()] if in_words else []
         part["text"] = [_find_text(records, lines, place) for place in range(len(rows))]
         part["wrote"] = [_shorten(record.get(output.text_column)) for record in records]
         part["source"] = [_shorten(find_attribution(record)) for record in records]
         yield {name: texts for name, texts in part.items() if any(texts)}
-
-
-def _transpose(columns: Mapping[str, pa.ChunkedArray], rows: NDArray[np.int64]) -> Iterator[tuple[object, ...]]:
-    return zip(*(column.take(rows).to_pylist() for column in columns.values()), strict=True)
 
 
 def _find_text(records: Sequence[Mapping[str, object]], lines: Sequence[str | None], place: int) -> str:

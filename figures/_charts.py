@@ -114,8 +114,7 @@ def draw_plane(ax: "Axes", chart: PlaneChart) -> None:
     ax.set_ylim(chart.y.low, chart.y.high)
     ax.set_xlabel(chart.x.title)
     ax.set_ylabel(chart.y.title)
-    ax.grid(color=GRID)
-    hide_frame(ax)
+    hide_frame(ax, grid="both")
 
 
 def _draw_trace(ax: "Axes", trace: Trace) -> None:

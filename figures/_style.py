@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,8 +46,12 @@ def make_axes(ax: "Axes | None", width: float, height: float) -> "Axes":
     return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
 
 
-def hide_frame(ax: "Axes", *, keep: Sequence[str] = ("bottom", "left")) -> None:
-    """Leaves the spines named, in the secondary ink, and no tick marks."""
+def hide_frame(
+    ax: "Axes", *, keep: Sequence[str] = ("bottom", "left"), grid: Literal["x", "y", "both"] | None = None
+) -> None:
+    """Leaves the spines named, in the secondary ink, and no tick marks; draws the lines of a grid along `grid`."""
+    if grid is not None:
+        ax.grid(axis=grid, color=GRID)
     for name, spine in ax.spines.items():
         spine.set_visible(name in keep)
         spine.set_color(INK2)

@@ -6,7 +6,7 @@ import numpy as np
 
 from oochub.errors import OochubError
 from oochub.evaluation.scenes import Scenes
-from oochub.figures._style import GRID, INK2, draw_title, hide_frame, make_axes
+from oochub.figures._style import INK2, draw_title, hide_frame, make_axes
 from oochub.report import theme
 
 if TYPE_CHECKING:
@@ -63,6 +63,5 @@ def contexts_over_alpha(scenes: Scenes, *, ax: "Axes | None" = None) -> "Axes":
     draw_title(ax, "Tasks by their number of contexts")
     ax.set_ylabel(f"tasks, of {len(scenes.names)}")
     ax.legend(frameon=False, title="tasks by contexts, at least", alignment="left")
-    ax.grid(color=GRID)
-    hide_frame(ax)
+    hide_frame(ax, grid="both")
     return ax

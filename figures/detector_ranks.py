@@ -9,7 +9,7 @@ from oochub.detection.detector_scores import ScoredSet
 from oochub.detection.image_sets import choose_detector, choose_inside_part, choose_outside_part
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.figures._detector_comparison import rank_comparison
-from oochub.figures._style import COLORS, GRID, INK, INK2, draw_legend, hide_frame, make_axes, name_detector
+from oochub.figures._style import COLORS, INK, INK2, draw_legend, hide_frame, make_axes, name_detector
 from oochub.report import format_numbers, wording
 
 if TYPE_CHECKING:
@@ -103,8 +103,7 @@ def detector_ranks(
     ax.set_ylabel(f"% of these rows, in each of {bins} bins")
     ax.set_xlim(0, 100)
     ax.set_ylim(bottom=0)
-    ax.grid(axis="y", color=GRID)
-    hide_frame(ax)
+    hide_frame(ax, grid="y")
     draw_legend(ax, ncols=2, handlelength=3)
     return ax
 

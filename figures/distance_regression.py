@@ -22,7 +22,6 @@ from oochub.detection.image_sets import (
 from oochub.errors import OochubError, unknown_name
 from oochub.figures._style import (
     COLORS,
-    GRID,
     INK,
     INK2,
     MARKERS,
@@ -220,8 +219,7 @@ def distance_regression(
     ax.set_xlabel(f"{nearest_words}\nbands and brackets: 95% intervals")
     title = f"{name_detector(fits[0].detector)}, {subsets} subsets a set"
     ax.set_title(title, loc="left", color=INK, fontsize="medium")
-    ax.grid(color=GRID)
-    hide_frame(ax)
+    hide_frame(ax, grid="both")
     draw_legend(ax, loc="upper left", bbox_to_anchor=(0, -0.18), handlelength=3.5)
     return ax
 

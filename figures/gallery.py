@@ -104,7 +104,10 @@ def gallery(
         )
         pictures[row["kind"]].append(picture)
     criterion = only or str(about.config).partition("_")[0]
-    legend = {"object": wording.words(thing), "context": f"context: {_format_contexts(contexts)}"}
+    legend = {
+        "object": wording.words(thing),
+        "context": f"context: {wording.join_names([*map(wording.words, contexts)], 'or')}",
+    }
     return draw_picture_grid(
         ax,
         [(_format_heading(kind, criterion, thing, contexts, only=only), of_kind) for kind, of_kind in pictures.items()],
@@ -209,10 +212,6 @@ def _format_heading(kind: str, criterion: str, thing: str, contexts: Sequence[st
     else:
         return title
     return f"{title}: {meaning}" + (f"; easy by {_OTHER[only]}" if only else "")
-
-
-def _format_contexts(contexts: Sequence[str]) -> str:
-    return wording.join_names([wording.words(context) for context in contexts], "or")
 
 
 def _note(chosen: Any, compared: bool) -> str:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Literal
 
 from oochub.errors import OochubError, unknown_name
 from oochub.figures._pairs import SIDES, Side
-from oochub.figures._style import GRID, INK, INK2, OUT, hide_frame, label_points, make_axes
+from oochub.figures._style import INK, INK2, OUT, hide_frame, label_points, make_axes
 from oochub.report import theme, wording
 from oochub.stats.proportion import wilson
 
@@ -86,8 +86,7 @@ def hard_against_all(
         f"mean loss on all {side}s, nats ↓{left_out}\n95% interval of the share above: {ends}% (n = {len(known)})"
     )
     ax.set_ylabel(f"mean loss on those hard by {_CRITERIA[criterion]}, nats ↓")
-    ax.grid(color=GRID)
-    hide_frame(ax)
+    hide_frame(ax, grid="both")
     farthest = known[known["above"] > 0].head(_NAMED)
     label_points(
         ax, known[["loss_all", "loss_hard"]].to_numpy(float), [wording.words(task) for task in farthest["task"]]

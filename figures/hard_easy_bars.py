@@ -10,7 +10,7 @@ import pandas as pd
 
 from oochub.errors import OochubError, unknown_name
 from oochub.figures._charts import label_metric, title_sides
-from oochub.figures._style import GRID, INK, INK2, OUT, draw_legend, draw_title, hide_frame, make_axes
+from oochub.figures._style import INK, INK2, OUT, draw_legend, draw_title, hide_frame, make_axes
 from oochub.records.report_records import Role
 from oochub.report import format_numbers, theme, wording
 from oochub.report.report import Report
@@ -185,8 +185,7 @@ def hard_easy_bars(reports: Sequence[Report], *, metric: str = "auc", ax: "Axes 
     draw_legend(ax, ncols=2)
     draw_title(ax, f"{wording.name(described.title)} by method", legend_rows=len(roles) // 2)
     ax.axvline(base, color=INK2, linewidth=1)
-    ax.grid(axis="x", color=GRID)
-    hide_frame(ax, keep=("bottom",))
+    hide_frame(ax, grid="x", keep=("bottom",))
     return ax
 
 

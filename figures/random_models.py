@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError, unknown_name
-from oochub.figures._style import GRID, INK, INK2, OUT, draw_legend, hide_frame, make_axes, name_detector
+from oochub.figures._style import INK, INK2, OUT, draw_legend, hide_frame, make_axes, name_detector
 from oochub.report import format_numbers, wording
 
 if TYPE_CHECKING:
@@ -98,8 +98,7 @@ def random_models(
         f"{undefined} of {values.size} numbers are undefined and left out" if undefined else "",
     ]
     ax.set_xlabel("\n".join(filter(None, notes)))
-    ax.grid(axis="x", color=GRID)
-    hide_frame(ax)
+    hide_frame(ax, grid="x")
     draw_legend(ax, ncols=3, fontsize="small")
     return ax
 

@@ -9,7 +9,6 @@ from oochub.detection.detector_scores import ScoredSet
 from oochub.detection.image_sets import choose_detector, split_scored_sets
 from oochub.errors import OochubError, unknown_name
 from oochub.figures._style import (
-    GRID,
     INK,
     assign_line_styles,
     draw_legend,
@@ -100,8 +99,7 @@ def score_distributions(
     ax.set_ylabel(f"% of the rows, in each of {len(edges) - 1} bins")
     ax.set_xlim(edges[0], edges[-1])
     ax.set_ylim(bottom=0)
-    ax.grid(axis="y", color=GRID)
-    hide_frame(ax)
+    hide_frame(ax, grid="y")
     draw_legend(
         ax, handlelength=3.5, loc="upper center", bbox_to_anchor=(0.5, -0.21 if cut else -0.15), fontsize="small"
     )

@@ -6,7 +6,7 @@ import numpy as np
 
 from oochub.evaluation.scenes import Scenes
 from oochub.figures._pairs import list_thresholds, sort_by_similarity
-from oochub.figures._style import GRID, LINES, draw_legend, draw_title, hide_frame, make_axes
+from oochub.figures._style import LINES, draw_legend, draw_title, hide_frame, make_axes
 from oochub.report import format_numbers
 
 if TYPE_CHECKING:
@@ -55,6 +55,5 @@ def tau_curves(scenes: Scenes, *, ax: "Axes | None" = None) -> "Axes":
     ax.set_ylabel("τ-hard, % of the side")
     draw_legend(ax)
     draw_title(ax, "What τ calls hard", legend_rows=2)
-    ax.grid(color=GRID)
-    hide_frame(ax)
+    hide_frame(ax, grid="both")
     return ax

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from oochub.evaluation.scenes import Scenes
 from oochub.figures._pairs import list_thresholds, sort_by_similarity
-from oochub.figures._style import GRID, LINES, draw_legend, draw_title, hide_frame, make_axes
+from oochub.figures._style import LINES, draw_legend, draw_title, hide_frame, make_axes
 from oochub.report import format_numbers
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ def tau_loss(predicted_scenes: Scenes, *, fewest: int = 20, ax: "Axes | None" = 
     ax.set_ylabel("mean loss, nats ↓")
     draw_legend(ax)
     draw_title(ax, "Mean loss of what τ calls hard", legend_rows=2)
-    ax.grid(color=GRID)
-    hide_frame(ax)
+    hide_frame(ax, grid="both")
     return ax
 
 

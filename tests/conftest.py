@@ -18,6 +18,7 @@ import pytest
 from filelock import FileLock
 
 if TYPE_CHECKING:
+    from browser import Browser
     from loopback_hub import LoopbackHub
     from typed_commands import Ended
 
@@ -200,6 +201,18 @@ def real_classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from real_classifier import real_classifier
 
     return real_classifier(tmp_path_factory.mktemp("models") / "efficientnet_lite0")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Browser"]:
+    """A real browser."""
+    from browser import CHROMIUM, Browser
+
+    if not CHROMIUM.exists():
+        pytest.skip(f"no browser at {CHROMIUM}")
+    opened = Browser(tmp_path_factory.mktemp("profile"))
+    yield opened
+    opened.close()
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from PIL import Image
 import oochub
 from oochub.browsing.browse import browse
 from oochub.builders.toy_worlds.toy_pictures import toy_pictures
-from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
 from oochub.settings.data_settings import DataSettings
@@ -275,22 +274,13 @@ def test_a_report_of_several_files_has_the_rows_of_all(tmp_path):
     assert _by_id(about, columns, parts, "split") == splits
 
 
-def test_the_command_says_what_fits_and_what_it_wrote(tmp_path, capsys, monkeypatch):
+def test_the_command_says_what_fits_and_what_it_wrote(tmp_path, run, monkeypatch):
     """As a user types it."""
     write_browsed(tmp_path, browsed_predictions(60, images=False))
     monkeypatch.chdir(tmp_path)
-
-    def run(*words):
-        monkeypatch.setattr("sys.argv", ["oochub", "report", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return ended.value.code, captured.out + captured.err
-
-    assert run("report.json", "--browse", "rows")[0] in (0, None)
-    code, words = run("report.json", "--predictions", "predictions.parquet")
-    assert code == 2 and "--browse" in words
-    code, words = run("report.json", "report.json", "--browse", "rows")
-    assert code == 2 and "one report" in words
-    code, words = run("report.json", "--browse", "report.json")
-    assert code == 2
+    assert run("report", "report.json", "--browse", "rows").code == 0
+    code, _, err = run("report", "report.json", "--predictions", "predictions.parquet")
+    assert code == 2 and "--browse" in err
+    code, _, err = run("report", "report.json", "report.json", "--browse", "rows")
+    assert code == 2 and "one report" in err
+    assert run("report", "report.json", "--browse", "report.json").code == 2

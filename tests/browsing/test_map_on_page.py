@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from accessibility import AXE, axe_faults, faint_texts
 from browsed import open_rows, wait_for, write_browsed
-from browser import CHROMIUM, Browser
 from hostile_names import NAMES
 from mapped import bad_places, mapped_predictions
 
@@ -16,15 +15,6 @@ from oochub.browsing.page_map import make_row_map
 from oochub.data.declaration import find_declaration
 from oochub.evaluation.row_selection import find_half
 from oochub.prediction.predictions import Predictions
-
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    opened = Browser(tmp_path_factory.mktemp("profile"))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 from browsed import CLASSES, PLACES, At, browsed_predictions, write_browsed
-from browser import CHROMIUM, Browser
 from scipy import special
 
 from oochub.prediction.predictions import Predictions
@@ -15,15 +14,6 @@ from oochub.stats.estimate import Sampling
 from oochub.stats.estimation import difference
 from oochub.stats.mean_interval import Answers, mean_estimate
 from oochub.stats.proportion import wilson
-
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    opened = Browser(tmp_path_factory.mktemp("profile"))
-    yield opened
-    opened.close()
 
 
 def _draw_filters(rng):

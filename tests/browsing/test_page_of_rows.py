@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from accessibility import AXE, axe_faults, broken_pictures, faint_texts
 from browsed import CLASSES, browsed_predictions, open_rows, wait_for, write_browsed
-from browser import CHROMIUM, Browser
 from found_rows import predictions_of, rows
 from hostile_names import NAMES
 
@@ -18,14 +17,6 @@ from oochub.evaluation.selection_rule import RowRule
 from oochub.prediction.predictions import Predictions
 
 _MORE_VIEWS = ((1280, "dark"), (420, "light"), (320, "light"))
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    opened = Browser(tmp_path_factory.mktemp("profile"))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -290,14 +281,6 @@ def test_hostile_names_are_text_on_the_page(browser, tmp_path):
 def test_long_names_fit_the_page(browser, tmp_path):
     """Names of 900 letters without a place to break."""
     _look_for_markup(browser, write_browsed(tmp_path, _hostile(["x" * 900, "<b>" + "y" * 900, "z"])), ["", "#ids=xxx"])
-
-
-@pytest.mark.campaign
-@pytest.mark.parametrize("name", NAMES)
-def test_each_hostile_name_is_text_on_the_page(browser, tmp_path, name):
-    """One at a time, so that none hides another; as the model, the first class, a split, ids and texts."""
-    folder = write_browsed(tmp_path, _hostile([name, "plain"], 24))
-    _look_for_markup(browser, folder, ["", f"#label={name}", f"#ids={name}", f"#{name}={name}"])
 
 
 @pytest.mark.slow

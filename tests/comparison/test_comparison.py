@@ -256,29 +256,12 @@ def test_a_wide_table_is_printed_in_parts():
     assert shown(comparison(reports_of(VALUES))).count("Task") == 1
 
 
-@pytest.fixture
-def run(monkeypatch, capsys):
-    from oochub.cli import main
-
-    def call(*words):
-        monkeypatch.setattr("sys.argv", ["oochub", "compare", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as stopped:
-            code = int(stopped.code or 0)
-        streams = capsys.readouterr()
-        return code, streams.out, streams.err
-
-    return call
-
-
 @pytest.mark.slow
 def test_the_command_line(run, tmp_path):
     paths = [report_given.save(tmp_path / f"{i}.json") for i, report_given in enumerate(reports_of(VALUES))]
     outputs = {name: tmp_path / f"table.{name}" for name in ("markdown", "latex", "csv")}
     options = [word for name, path in outputs.items() for word in (f"--{name}", path)]
-    code, out, err = run(*paths, *options, "--reported")
+    code, out, err = run("compare", *paths, *options, "--reported")
     assert code == 0 and "72.0 (2.0)" in out and out.strip().endswith("table.csv"), err
     result = comparison(paths, reported=True)
     texts = {"markdown": result.to_markdown(), "latex": result.to_latex(), "csv": result.to_csv()}
@@ -287,13 +270,13 @@ def test_the_command_line(run, tmp_path):
     for name in ("markdown", "latex"):  # with the mark of ours below
         mark = written[name].removeprefix(texts[name])
         assert mark != written[name] and "Written by oochub, SHA-256 of the rest" in mark and mark.count("\n") <= 2
-    code, out, _ = run(*paths, "--metric", "ece", "--metric", "nll", "--slice", "hard", "--json")
+    code, out, _ = run("compare", *paths, "--metric", "ece", "--metric", "nll", "--slice", "hard", "--json")
     content = json.loads(out)["numbers"]
     assert code == 0 and {(report_given["metric"], report_given["slice"]) for report_given in content} == {
         (m, "out_of_context") for m in ("ece", "nll")
     }
-    code, out, err = run(paths[0], paths[0])
+    code, out, err = run("compare", paths[0], paths[0])
     assert code == 2 and "0.json are both erm on nooch/ce_car with seed 0" in err and not out
-    code, _, err = run(paths[0], "--latex", paths[1] / "x.tex")
+    code, _, err = run("compare", paths[0], "--latex", paths[1] / "x.tex")
     assert code == 2 and "is a file, not a folder" in err
-    assert run()[0] == 2 and run("/no/report.json")[0] == 2
+    assert run("compare")[0] == 2 and run("compare", "/no/report.json")[0] == 2

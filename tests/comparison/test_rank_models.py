@@ -13,7 +13,6 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 import oochub
-from oochub.cli import main
 from oochub.errors import OochubError
 
 SIZES = (0.6, 0.7, 1.4, 1.5, 0.1)
@@ -130,7 +129,7 @@ def test_how_many_there_may_be():
         oochub.compare(*few, models(rows=40, sizes=(1.0,))[0])
 
 
-def test_the_command_has_every_form(tmp_path, capsys, monkeypatch):
+def test_the_command_has_every_form(tmp_path, run):
     """Names that are shared are told apart by the files. Planted fault: the first file for all."""
     paths = []
     for k, part in enumerate(models(sizes=(0.3, 1.4, 1.5))):
@@ -142,11 +141,9 @@ def test_the_command_has_every_form(tmp_path, capsys, monkeypatch):
     outputs = {name: str(tmp_path / f"out.{end}") for name, end in (("html", "html"), ("csv", "csv"), ("latex", "tex"))}
     words = ["compare", *paths, "--metric", "accuracy", "--json"]
     words += [word for name, path in outputs.items() for word in (f"--{name}", path)]
-    monkeypatch.setattr("sys.argv", ["oochub", *words])
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert end.value.code == 0
-    content = json.loads(capsys.readouterr().out)["comparison"]
+    code, said, err = run(*words)
+    assert code == 0, err
+    content = json.loads(said)["comparison"]
     assert content["names"] == ["run-0", "run-1", "run-2"]
     page = ParsedPage((tmp_path / "out.html").read_text())
     assert "run-0" in page.words and "3 models on custom/default" in page.words and page.headings.count(1) == 1

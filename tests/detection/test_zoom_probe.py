@@ -1,6 +1,5 @@
 """The zoom probe against a case worked by hand, loops over images, and DeLong; what it refuses."""
 
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -9,12 +8,9 @@ import pytest
 from detection_reports import HEAD, made
 
 import oochub
-from oochub.cli import main
 from oochub.prediction.predictions import Predictions
 from oochub.records.schema import to_json
 from oochub.stats.delong import paired_delong
-
-_CLASSES = 3
 
 
 def _set(config, logits, label, zoom_logits=None):
@@ -162,15 +158,12 @@ def test_what_lacks_is_said():
         oochub.evaluate([without, second], detectors=[cosine], probes=["zoom"])
 
 
-def test_by_command(tmp_path, capsys):
+def test_by_command(tmp_path, run):
     files = [one.save(tmp_path / f"{k}.parquet") for k, one in enumerate(_sets())]
     words = ["evaluate", *files, "--detector", "msp", "--detector", "energy", "--probe", "zoom"]
-    sys.argv = ["oochub", *map(str, words), "--out", str(tmp_path / "r.json")]
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    shown = capsys.readouterr()
-    assert stopped.value.code == 0, shown.err
-    assert "Zoom, inside / ood" in shown.out and "After a zoom of 1.2" in shown.out
+    code, shown, err = run(*words, "--out", tmp_path / "r.json")
+    assert code == 0, err
+    assert "Zoom, inside / ood" in shown and "After a zoom of 1.2" in shown
     report = oochub.Report.load(tmp_path / "r.json")
     assert [row["detector"] for row in to_json(report)["probes"]] == ["msp", "energy"]
     assert "--detector msp --detector energy --probe zoom" in to_json(report)["provenance"]["command"]

@@ -257,13 +257,6 @@ def test_no_link_is_dead(site: Path, pages: dict[Path, _Page]) -> None:
     assert len(pages) > 200 and checked > 5000
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory):
-    opened = Browser(tmp_path_factory.mktemp("profile"))
-    yield opened
-    opened.close()
-
-
 @needs_mkdocs
 @needs_browser
 @pytest.mark.parametrize(

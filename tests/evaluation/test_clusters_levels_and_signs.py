@@ -8,7 +8,6 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from found_rows import predictions_of, rows
 from scipy import stats
 
 import oochub
@@ -17,11 +16,9 @@ from oochub.eval_modules.metrics.detection_accuracy.detection_accuracy import de
 from oochub.eval_modules.metrics.worst_group.worst_group import worst_group
 from oochub.records.build_record import BuildFacts
 from oochub.report.group_findings import group_drops
-from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import estimate
-from oochub.stats.group_intervals import worst_group_interval
-from oochub.stats.mean_interval import mean_estimate
-from oochub.stats.stratified_gap import stratified_gap, unpaired_shares
+from oochub.stats.stratified_gap import unpaired_shares
 
 evaluation = import_module("oochub.evaluation.evaluate")
 TIMES = 4
@@ -82,30 +79,6 @@ def test_detections_of_sites_count_each_site_once():
     error = means.std(ddof=1) / np.sqrt(40)
     assert number == pytest.approx(means.mean())
     assert number.high - number.low == pytest.approx(2 * 1.96 * error, rel=0.15)
-
-
-def test_found_contexts_know_what_rows_share(by_user):
-    """Planted faults: the cluster dropped from the gap, from the accuracies of a class, from both."""
-    made = rows(n=400)
-    often = {name: np.repeat(np.array(column, dtype=object), TIMES).tolist() for name, column in made.items()}
-    often["label"], often["answer"] = (np.repeat(made[name], TIMES) for name in ("label", "answer"))
-    user = np.repeat(np.arange(400), TIMES)
-    predictions = predictions_of(often, columns={"user": user})
-    contexts = {each.name: each for each in oochub.evaluate(predictions, resamples=100).contexts.contexts}
-    kept = np.array(
-        [not chosen and held is not None for chosen, held in zip(often["chosen_on"], often["contexts"], strict=True)]
-    )
-    has = np.array([held is not None and 0 in held for held in often["contexts"]])
-    right, label = often["answer"] == often["label"], often["label"]
-    tested = kept & (label < 2)  # grass is usual for cows, unusual for camels
-    against = np.where(label == 0, ~has, has)
-    expected = stratified_gap(right[tested], against[tested], label[tested], cluster=user[tested])
-    found = contexts["grass"]
-    assert found.gap.to_dict() == expected.estimate.to_dict() and found.p_value == pytest.approx(expected.p_value)
-    for number, mask in ((found.classes[0].accuracy_with, has), (found.classes[0].accuracy_without, ~has)):
-        mask = kept & (label == 0) & mask
-        wanted = mean_estimate(right[mask] * 1.0, Sampling(cluster=user[mask]))
-        assert number.to_dict() == wanted.to_dict() and "clusters" in number.method
 
 
 def test_groups_are_compared_with_their_class_by_whole_clusters(by_user):
@@ -191,13 +164,3 @@ def test_the_worst_group_of_the_second_model_comes_first():
     assert change.difference.high == pytest.approx(0.3 + np.hypot(0.05, 0.1))
     uneven = measure_worst_difference(Estimate(0.4, low=0.4, high=0.4, n=50, method="x"), better).difference
     assert (uneven.low, uneven.high) == pytest.approx((0.6 - 0.4, 0.75 - 0.4))
-
-
-@pytest.mark.parametrize("n", [8, 60])
-def test_losses_of_groups_have_students_interval_of_all_groups_together(n):
-    """Reference: scipy's t at 1 - 0.05 / 4. Planted faults: the normal law's 1.96; 0.05 for each group."""
-    losses = np.random.default_rng(n).exponential(1, (4, n))
-    found = worst_group_interval(losses.ravel(), np.repeat(np.arange(4), n), worst="largest")
-    ends = [stats.t.interval(1 - 0.05 / 4, n - 1, loc=of.mean(), scale=of.std(ddof=1) / np.sqrt(n)) for of in losses]
-    assert found == pytest.approx(losses.mean(axis=1).max())
-    assert (found.low, found.high) == pytest.approx(tuple(np.max(ends, axis=0)))

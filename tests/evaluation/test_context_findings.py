@@ -14,7 +14,6 @@ from found_rows import CLASSES, COUNTS, NAMES, SIGNS, predictions_of, rows
 
 import oochub
 from oochub.evaluation.context_findings import _explain_untold
-from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import ContextCheck
 from oochub.report.verdict import verdict
 
@@ -191,22 +190,6 @@ def test_what_people_said_stands_beside_the_finding():
     check = ContextCheck(wrong_with=1, checked_with=20, wrong_without=0, checked_without=20)
     found = oochub.evaluate(predictions_of(rows(), checks={"sand": check}), resamples=100).contexts
     assert {each.name: each.check for each in found.contexts} == {"grass": None, "sand": check}
-
-
-def test_rows_without_found_contexts_have_no_findings():
-    bare = Predictions.from_arrays(logits=np.eye(3), label=[0, 1, 2], class_names=CLASSES)
-    assert oochub.evaluate(bare, resamples=100).contexts is None
-
-
-def test_a_report_keeps_its_findings(tmp_path):
-    report = oochub.evaluate(predictions_of(rows()), resamples=100)
-    again = oochub.Report.load(report.save(tmp_path / "report.json"))
-    assert again.contexts == report.contexts
-    assert (
-        "Contexts associated with each class" in report.to_markdown()
-        and "Contexts associated with each class" in report.to_html()
-    )
-    assert report["context/grass"] == again.contexts.contexts[0].gap
 
 
 def test_wrong_labels_give_the_gap_bounds():

@@ -1,6 +1,10 @@
-"""Every number of a report takes its clusters: nine copies of each row, named as clusters, tell no more than one."""
+"""Every number of a report takes its clusters, and the seed and the number of resamples that its user gave.
+
+Nine copies of each row, named as clusters, tell no more than one.
+"""
 
 import dataclasses
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
@@ -20,6 +24,7 @@ from oochub.records.report_records import ConfidenceBin
 from oochub.stats.estimate import Estimate
 
 COPIES = 9
+DRAWN = re.compile(r"(\d+) resamples$|(\d+) resamples, ")
 LEAST = 0.7  # of the width of single rows; an interval that forgets the clusters has 1/3 of it
 COLUMNS = ("hard rows", {"challenge"}), ("groups", {"group"}), ("usual contexts", {"challenge", "group"})
 WORDS = {"choices", "classes"}  # kinds whose usual contexts are known
@@ -29,12 +34,13 @@ _READERS = [
 ]
 
 
-def numbers(part: Any, name: str = "") -> Iterator[tuple[str, float, float]]:
-    """Every number with an interval, by its path in the report: its name, low and high."""
+def numbers(part: Any, name: str = "") -> Iterator[tuple[str, Estimate]]:
+    """Every number with an interval, by its path in the report."""
     if isinstance(part, Estimate):
-        yield name, part.low, part.high
+        yield name, part
     elif isinstance(part, ConfidenceBin):
-        yield f"{name}.accuracy", part.accuracy_low, part.accuracy_high
+        ends = {"low": part.accuracy_low, "high": part.accuracy_high}
+        yield f"{name}.accuracy", Estimate(part.accuracy, n=part.n, method="", **ends)
     elif dataclasses.is_dataclass(part):
         for field in dataclasses.fields(part):
             yield from numbers(getattr(part, field.name), f"{name}.{field.name}")
@@ -68,13 +74,12 @@ def by_user(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def narrow(single: Any, clustered: Any) -> list[str]:
     """The numbers whose interval is that of the copies."""
-    widths = {name: (low, high) for name, low, high in numbers(single)}
-    found = {name: (low, high) for name, low, high in numbers(clustered)}
+    widths, found = ({name: each.high - each.low for name, each in numbers(part)} for part in (single, clustered))
     assert found.keys() == widths.keys()
-    assert any(high > low for low, high in widths.values())
+    assert any(wide > 0 for wide in widths.values())
     failed = []
-    for name, (low, high) in found.items():
-        own, wide = high - low, widths[name][1] - widths[name][0]
+    for name, own in found.items():
+        wide = widths[name]
         if own < LEAST * wide:
             failed.append(f"{name}: {own:.4f} of {wide:.4f}")
     return failed
@@ -137,6 +142,52 @@ def test_comparisons_take_clusters(monkeypatch):
     second = first.with_table(first.table.set_column(place, "logits", pa.array(list(logits.astype(np.float32)))))
     pairs = [(copied(first, copies), copied(second, copies)) for copies in (1, COPIES)]
     assert not narrow(*(paired_comparison(*pair, resamples=300) for pair in pairs))
+
+
+def _drawn(part: Any) -> dict[str, Estimate]:
+    """Every number that was found by resamples, by its path in the report."""
+    return {name: each for name, each in numbers(part) if DRAWN.search(each.method) and each.high > each.low}
+
+
+def hold(make: Any, *, least: int) -> None:
+    """Holds the numbers of `make(resamples, seed)` against what was asked for; shares of few rows may be equal once."""
+    first, again, more = (_drawn(make(*each)) for each in ((130, 1), (130, 1), (170, 1)))
+    others = [_drawn(make(130, seed)) for seed in (2, 3, 4, 5)]
+    assert len(first) >= least and all(each.keys() == first.keys() for each in (again, more, *others))
+    for name, estimate in first.items():
+        assert "130 resamples" in estimate.method and "170 resamples" in more[name].method, name
+        ends = (estimate.low, estimate.high)
+        assert ends == (again[name].low, again[name].high), name
+        is_perfect = estimate.value == 1 and "unseen rows" in estimate.method  # every resample is perfect too
+        assert is_perfect or any(ends != (other[name].low, other[name].high) for other in others), name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_reports_take_both(kind):
+    """Planted faults: the seed, or the resamples, dropped on the way to a slice or a group."""
+    predictions = predictions_of(Declared("own", None, (None, None), kind, 4, frozenset({"challenge", "group"})))
+    least = {"labels": 3, "classes": 1}.get(kind, 0)  # those of a number draw nothing
+    hold(lambda resamples, seed: oochub.evaluate(predictions, resamples=resamples, seed=seed), least=least)
+
+
+def test_numbers_of_detection_take_both():
+    """Planted faults: either dropped for a pair of sets, the differences of detectors, or the zoom probe."""
+    parts = [_scored(config) for config in ("inside", "outside")]
+    hold(
+        lambda resamples, seed: oochub.evaluate(
+            parts, detectors=["max_logit", "msp"], probes=["zoom"], resamples=resamples, seed=seed
+        ),
+        least=6,
+    )
+
+
+def test_comparisons_take_both():
+    """Planted faults: either dropped for a pair."""
+    first = predictions_of(Declared("own", None, (None, None), "number", 4, frozenset({"challenge", "group"})))
+    value = np.asarray(first.column("value")) + np.random.default_rng(0).normal(size=len(first)).astype(np.float32)
+    place = first.table.column_names.index("value")
+    second = first.with_table(first.table.set_column(place, "value", pa.array(value.astype(np.float32))))
+    hold(lambda resamples, seed: oochub.compare(first, second, resamples=resamples, seed=seed), least=2)
 
 
 def _scored(config: str) -> Predictions:

@@ -1,7 +1,5 @@
 """Detectors through `oochub.evaluate`: both goals against scikit-learn, sets never pooled, what lacks is said."""
 
-import sys
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,7 +7,6 @@ from safetensors.numpy import save_file
 from sklearn.metrics import roc_auc_score
 
 import oochub
-from oochub.cli import main
 from oochub.prediction.predictions import Predictions
 from oochub.records.schema import from_json, to_json
 
@@ -109,19 +106,13 @@ def test_what_lacks_is_said(sets):
 
 
 @pytest.mark.slow
-def test_by_command(sets, tmp_path, capsys):
-    def run(*words):
-        sys.argv = ["oochub", "evaluate", *map(str, words)]
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return stopped.value.code, capsys.readouterr()
-
-    words = [sets["inside"], sets["far_ood"], "--reference", sets["train"], "--out", tmp_path / "r.json"]
-    code, shown = run(*words, "--detector", "msp", "--detector", "vim", "--pair", "inside:far_ood")
-    assert code == 0 and "inside / far_ood" in shown.out, shown.err
+def test_by_command(sets, tmp_path, run):
+    words = ["evaluate", sets["inside"], sets["far_ood"], "--reference", sets["train"], "--out", tmp_path / "r.json"]
+    code, shown, err = run(*words, "--detector", "msp", "--detector", "vim", "--pair", "inside:far_ood")
+    assert code == 0 and "inside / far_ood" in shown, err
     assert [row["detector"] for row in to_json(oochub.Report.load(tmp_path / "r.json"))["detection"]] == ["msp", "vim"]
-    code, shown = run(*words, "--detector", "msp", "--pair", "inside")
-    assert code == 2 and "IN:OUT" in shown.err
+    code, _, err = run(*words, "--detector", "msp", "--pair", "inside")
+    assert code == 2 and "IN:OUT" in err
 
 
 def test_what_an_index_found_stands_in_the_report_and_its_words(sets, monkeypatch):

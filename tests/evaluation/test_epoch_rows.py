@@ -8,7 +8,6 @@ import pytest
 from sklearn.metrics import accuracy_score, log_loss
 
 import oochub
-from oochub.cli import main
 from oochub.comparison.compare import _compare_predictions as paired_comparison
 from oochub.errors import OochubError
 from oochub.records.metadata import Training
@@ -118,14 +117,11 @@ def test_a_sweep_selects_on_the_rows_that_chose(trained):
     assert every.id != half.id and every.id == Run(**fixed, fixed={}, model="resnet-tiny").id
 
 
-def test_hold_out_where_no_row_of_the_report_chooses(tmp_path, capsys, monkeypatch):
+def test_hold_out_where_no_row_of_the_report_chooses(tmp_path, run):
     """NOOCH's rows in context are of test: said before any data are looked for."""
     with pytest.raises(
         OochubError, match=r"The report of nooch/ce_car covers test and none of those rows: remove hold"
     ):
         oochub.train("nooch/ce_car", tmp_path / "run", data_dir=str(tmp_path / "nowhere"), hold_out=True)
-    words = ["oochub", "train", "nooch/ce_car", "--data-dir", str(tmp_path), "--out", str(tmp_path / "run")]
-    monkeypatch.setattr("sys.argv", [*words, "--hold-out"])
-    with pytest.raises(SystemExit):
-        main()
-    assert "--hold-out is for data whose report includes the rows that choose" in capsys.readouterr().err
+    _, _, err = run("train", "nooch/ce_car", "--data-dir", tmp_path, "--out", tmp_path / "run", "--hold-out")
+    assert "--hold-out is for data whose report includes the rows that choose" in err

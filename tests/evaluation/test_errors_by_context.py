@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter
-from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -145,17 +144,6 @@ def test_without_contexts_or_what_training_showed_there_is_nothing():
     ):
         report = oochub.evaluate(made, resamples=100)
         assert report.errors is None and "errors" not in to_json(report) and "error_share" not in report
-
-
-def test_rows_that_share_a_cluster_are_resampled_together(monkeypatch):
-    """Every row four times: the interval is twice as wide. Planted fault: Wilson's of single rows."""
-    label, context, answer = (np.repeat(each, 4).tolist() for each in made_up())
-    made = predicted(label, context, answer, facts={"group_counts": COUNTS}, user=np.repeat(np.arange(600), 4).tolist())
-    single = oochub.evaluate(made).errors.share
-    declared = evaluation.find_declaration
-    monkeypatch.setattr(evaluation, "find_declaration", lambda part: replace(declared(part), cluster="user"))
-    share = oochub.evaluate(made).errors.share
-    assert share.value == single.value and share.high - share.low > 1.7 * (single.high - single.low)
 
 
 def test_matrices_beyond_the_limit_are_left_out_and_the_share_stays(tmp_path):

@@ -11,7 +11,6 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 import oochub
 from oochub.prediction.predictions import Predictions, count_rows
 from oochub.records.build_record import BuildFacts
-from oochub.records.report_records import Slice
 from oochub.records.schema import from_json, to_json
 from oochub.report.report import Report
 
@@ -173,48 +172,11 @@ def test_rows_of_a_slice_have_a_name(predictions, report):
     assert changed.slice("validation").examples == report.slice("validation").examples
 
 
-EMPTY = Slice(name="", role="all", title="", split="test", n=0, n_positive=None, metrics={})
-
-
-def test_gap_resamples_by_cluster():
-    """Every row four times, named as clusters: the gap's interval is that of the single rows, not half of it."""
-    import dataclasses
-
-    from oochub.evaluation.evaluation_rows import EvaluationRows
-    from oochub.evaluation.slices import RowSet, measure_gap
-
-    nooch = dataclasses.replace(oochub.get("benchmark", "nooch"), cluster="of")
-    predictions = oochub.Predictions.from_arrays(logits=np.zeros((1600, 2)), label=np.zeros(1600, int))
-    rng = np.random.default_rng(0)
-    n = 400
-    columns = {"label": rng.integers(0, 2, n), "of": np.arange(n)}
-    columns["score"] = columns["label"] + rng.normal(size=n)
-    masks = {"in": np.arange(n) < 250, "out": np.arange(n) >= 250}
-    fourfold = {name: np.repeat(array, 4) for name, array in columns.items()}
-    wide = {side: np.repeat(mask, 4) for side, mask in masks.items()}
-
-    def gap(arrays, sides):
-        evaluated = EvaluationRows(predictions=predictions, benchmark=nooch, columns=arrays, known=sides["in"])
-        sets = {role: RowSet(role, role, role, "test", mask) for role, mask in sides.items()}
-        no_metrics = {role: dataclasses.replace(EMPTY, role=role) for role in sides}
-        return measure_gap(sets, no_metrics, evaluated).estimate
-
-    single, clustered = gap(columns, masks), gap(fourfold, wide)
-    assert clustered == pytest.approx(single)
-    widths = [estimate.high - estimate.low for estimate in (single, clustered)]
-    assert widths[1] / widths[0] == pytest.approx(1, abs=0.1)
-
-
 def test_gap_is_out_minus_in_with_an_interval(report):
     gap = report["gap"]
     assert gap == pytest.approx(report["out_of_context/auc"] - report["in_context/auc"], abs=1e-12)
     assert gap.low < gap < gap.high < 0
     assert to_json(report)["gap"]["n_out_smallest"] == min(report["hard_positive/nll"].n, report["hard_negative/nll"].n)
-
-
-def test_no_effect_gives_an_interval_that_covers_zero():
-    gap = oochub.evaluate(nooch_predictions(effect=0.0))["gap"]
-    assert gap.low < 0 < gap.high
 
 
 def test_groups_and_contexts_are_named(report):

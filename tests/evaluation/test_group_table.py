@@ -6,7 +6,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import oochub
-from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.evaluation.evaluate import make_evaluation
 from oochub.evaluation.group_table import tabulate_groups
@@ -76,26 +75,19 @@ def test_without_groups_there_is_nothing_to_write():
         _tabulate(made)
 
 
-def _run(monkeypatch, *words):
-    monkeypatch.setattr("sys.argv", ["oochub", *map(str, words)])
-    with pytest.raises(SystemExit) as end:
-        main()
-    return end.value.code or 0
-
-
-def test_the_command_writes_them(monkeypatch, tmp_path, capsys):
+def test_the_command_writes_them(run, tmp_path):
     """Beside the report; predictions are not replaced; an error comes before anything is written."""
     file, out, groups = tmp_path / "p.parquet", tmp_path / "r.json", tmp_path / "groups.parquet"
     _make(5).save(file)
-    assert _run(monkeypatch, "evaluate", file, "--out", out, "--groups", groups) == 0
+    code, said, _ = run("evaluate", file, "--out", out, "--groups", groups)
+    assert code == 0 and str(groups) in said
     table = pq.read_table(groups)
     assert table.num_rows == 10 and pc.sum(table["n"]).as_py() == 600
-    assert str(groups) in capsys.readouterr().out
-    assert _run(monkeypatch, "evaluate", file, "--out", out, "--groups", groups) == 0  # a second run
-    assert _run(monkeypatch, "evaluate", file, "--groups", file) == 2
-    assert "not a table of groups" in capsys.readouterr().err
+    assert run("evaluate", file, "--out", out, "--groups", groups).code == 0  # a second run
+    code, _, err = run("evaluate", file, "--groups", file)
+    assert code == 2 and "not a table of groups" in err
     plain, other = tmp_path / "plain.parquet", tmp_path / "other.json"
     Predictions.from_arrays(logits=[[1.0, 0.0]] * 4, label=[0, 0, 1, 1]).save(plain)
-    assert _run(monkeypatch, "evaluate", plain, "--out", other, "--groups", groups) == 2 and not other.exists()
-    assert _run(monkeypatch, "evaluate", file, "--task", "ce_car", "--groups", groups) == 2
-    assert "remove --task" in capsys.readouterr().err
+    assert run("evaluate", plain, "--out", other, "--groups", groups).code == 2 and not other.exists()
+    code, _, err = run("evaluate", file, "--task", "ce_car", "--groups", groups)
+    assert code == 2 and "remove --task" in err

@@ -12,7 +12,7 @@ from test_evaluation import nooch_predictions
 import oochub
 from oochub.comparison import common_examples
 from oochub.comparison.compare import _compare_predictions as paired_comparison
-from oochub.comparison.model_difference import measure_percentile_difference, measure_worst_difference
+from oochub.comparison.model_difference import list_percentile, measure_worst_difference
 from oochub.prediction.predictions import Predictions
 from oochub.records.schema import to_json
 from oochub.records.sides import PercentileOfGroups
@@ -20,6 +20,7 @@ from oochub.stats.delong import paired_delong
 from oochub.stats.estimation import difference
 from oochub.stats.group_intervals import worst_group_interval
 from oochub.stats.p_values import holm
+from oochub.stats.paired_values import compare_values
 from oochub.stats.proportion import paired_shares
 
 
@@ -224,7 +225,8 @@ def test_a_percentile_of_groups_is_paired_by_group():
     user = [f"user {k % 40}" for k in range(800)]
     first, second = _own(1, n=800, group=user, right=0.7), _own(2, n=800, group=user)
     pair, side = common_examples.pair_rows(first, second, resamples=300, seed=4), PercentileOfGroups(split="test")
-    found = measure_percentile_difference(side, oochub.get("metric", "accuracy"), pair, np.arange(800)).difference
+    accuracy = oochub.get("metric", "accuracy")
+    found = compare_values(*(list_percentile(side, accuracy, each, np.arange(800)) for each in pair)).difference
     names = sorted({*user})
     means = [
         np.array([np.mean((part.prediction == part.label)[np.array(user) == name]) for name in names])

@@ -1,4 +1,4 @@
-"""Comparisons of two detectors against placement values by loops, permutations, simulated truth and Table 4."""
+"""Comparisons of two detectors against DeLong's, permutations, simulated truth and Table 4."""
 
 import math
 
@@ -14,6 +14,7 @@ from oochub.figures._detector_comparison import (
     gain_from_incorrect,
     rank_comparison,
 )
+from oochub.stats.delong import paired_delong
 
 TABLE_4 = {  # C1, C2, C3 in percent; a = 0.7613, nI = 11,935, nO = 31,807
     "MSP": ((86.9, 54.7, 86.4), (79.21, 86.76)),
@@ -46,28 +47,16 @@ def sides(arguments: dict[str, np.ndarray]) -> dict[str, tuple[np.ndarray, np.nd
     }
 
 
-def by_placements(
-    ahead: np.ndarray, behind: np.ndarray, score: np.ndarray, baseline: np.ndarray
-) -> tuple[float, float]:
-    """Difference and p value as DeLong et al. 1988 define them, from a table of all pairs."""
-    placed = []
-    for item in (score, baseline):
-        pairs = np.array([[(a > b) + (a == b) / 2 for b in item[behind].tolist()] for a in item[ahead].tolist()])
-        placed.append((pairs.mean(), pairs.mean(axis=1), pairs.mean(axis=0)))
-    (first, wins, losses), (second, other_wins, other_losses) = placed
-    variance = np.var(wins - other_wins, ddof=1) / ahead.sum() + np.var(losses - other_losses, ddof=1) / behind.sum()
-    return first - second, 2 * stats.norm.sf(abs(first - second) / math.sqrt(variance))
-
-
-def test_differences_equal_placement_values() -> None:
+def test_differences_are_those_of_delong() -> None:
     """Planted faults: variances added as if unpaired; the baseline minus the detector."""
     for seed in range(3):
         arguments = columns(70, seed, gain=0.3)
         result = compare_auroc(**arguments)
         assert list(result) == list(sides(arguments))
         for name, (ahead, behind) in sides(arguments).items():
-            difference, p_value = by_placements(ahead, behind, arguments["score"], arguments["baseline"])
-            assert result[name].difference.value == pytest.approx(difference, abs=1e-12)
+            rows = ahead | behind
+            change, p_value = paired_delong(ahead[rows], arguments["score"][rows], arguments["baseline"][rows])
+            assert result[name].difference.value == pytest.approx(float(change), abs=1e-12)
             assert result[name].p_value == pytest.approx(p_value, rel=1e-9)
             assert result[name].difference.n == (ahead | behind).sum()
             metric = oochub.get("metric", name if name.startswith("auroc") else "ood_breakdown")
@@ -148,7 +137,7 @@ def test_shift_is_the_difference_of_mean_ranks() -> None:
         shift = result.shift[name]
         assert shift.difference.value == pytest.approx(moved[own].mean(), abs=1e-10)
         assert shift.difference.low < shift.difference.value < shift.difference.high
-        _, p_value = by_placements(own, ~own, arguments["score"], arguments["baseline"])
+        _, p_value = paired_delong(own, arguments["score"], arguments["baseline"])
         assert shift.p_value == pytest.approx(p_value, rel=1e-9)
     assert result.shift["incorrect"].difference.low > 0 > result.shift["ood"].difference.high
     assert sum(float(result.shift[name].difference) * own.sum() for name, own in rows.items()) == pytest.approx(0)

@@ -19,7 +19,6 @@ from oochub.report import theme
 
 mpl.use("Agg")
 N, C = 60, 7
-OF_SCENES = ("contexts_over_alpha", "tau_curves", "tau_loss", "alpha_beta_share", "alpha_beta_loss")
 # their tests have this rule of their own
 COUNTS = {"contexts_over_alpha", "alpha_beta_share", "tau_curves", "score_distributions"}
 COUNTS |= declared_in_tests(
@@ -28,12 +27,6 @@ COUNTS |= declared_in_tests(
 """Figures that count the rows that they draw, and estimate nothing."""
 OF_PICTURES = {"gallery", "percentile_pictures", "disagreement_pictures", "misclassified_pictures", "saliency"}
 SIDES = ("positive", "negative")
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    mpl.pyplot.close("all")
 
 
 def scenes(seed=0, **changes):
@@ -278,11 +271,6 @@ def test_every_figure_draws_on_given_axes_and_leaves_the_style_alone(name):
     assert right.has_data() and not left.has_data() and mpl.pyplot.get_fignums() == [figure.number]
     assert dict(mpl.rcParams) == before
     assert function(*arguments) not in (left, right)
-    parameters = inspect.signature(function).parameters
-    assert parameters["ax"].default is None
-    assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in list(parameters.values())[1:])
-    for word in ("Args:", "Returns:", "Raises:", "Source:", ">>>"):
-        assert word in function.__doc__
     drawn = function(*arguments)
     assert drawn.get_title(loc="left"), f"figures/{name}.py: a title says what it shows (_style.draw_title)"
     if drawn.get_legend() is not None:
@@ -296,6 +284,16 @@ def test_every_figure_draws_on_given_axes_and_leaves_the_style_alone(name):
         assert re.search("95% |standard deviation", text), (
             f"figures/{name}.py: a caption says what the intervals are; without any its test has COUNTS_ONLY"
         )
+
+
+@pytest.mark.parametrize("name", sorted(set(oochub.names("figure")) - {"gallery"}))  # which takes two things
+def test_every_figure_says_what_it_takes_and_gives(name):
+    function = oochub.get("figure", name)
+    parameters = inspect.signature(function).parameters
+    assert parameters["ax"].default is None
+    assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in list(parameters.values())[1:])
+    for word in ("Args:", "Returns:", "Raises:", "Source:", ">>>"):
+        assert word in function.__doc__
 
 
 def test_every_figure_has_its_picture():

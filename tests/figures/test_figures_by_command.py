@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 
 import matplotlib as mpl
 import numpy as np
@@ -78,15 +77,6 @@ def test_figures_of_a_data_set(run, coco, tmp_path):
     out = tmp_path / "contexts.png"
     code, shown, err = run("report", "nooch/all", "--data-dir", coco, "--plot", f"contexts_over_alpha={out}")
     assert code == 0 and shown.split() == [str(out)] and out.is_file(), err
-
-
-def test_the_plots_of_one_report_are_known():
-    report = reports.read(reports.nooch_report())
-    assert {"gap", "slices", "groups", "reliability", "detection"} <= set(oochub.names("figure"))
-    with pytest.raises(OochubError, match=r"No figure named 'relaibility'\. Did you mean 'reliability'"):
-        report.plot("relaibility")
-    with pytest.raises(OochubError, match="tau_curves needs scenes, not one report"):
-        report.plot("tau_curves")
 
 
 @pytest.mark.slow
@@ -177,12 +167,6 @@ def test_wrong_turns(run, files, tmp_path, words, message):
     code, shown, err = run("report", *filled)
     assert code == 2 and message in err and "Traceback" not in err and not shown, (code, err)
     assert not list(tmp_path.iterdir())
-
-
-def test_without_matplotlib(run, files, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    code, _, err = run("report", files / "erm.json", "--plot", f"gap={tmp_path}/x.png")
-    assert code == 2 and 'pip install "oochub[plots]"' in err
 
 
 @pytest.mark.parametrize(

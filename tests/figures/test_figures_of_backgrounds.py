@@ -14,12 +14,6 @@ from oochub.stats.estimate import Estimate
 mpl.use("Agg")
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    mpl.pyplot.close("all")
-
-
 def test_shares_and_intervals_are_those_of_the_report():
     """Fault planted: the rows in another order than their names."""
     report = reports.read(probed_report())

@@ -21,12 +21,6 @@ mpl.use("Agg")
 EVEN = dict.fromkeys(CLASSES, 40)
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    mpl.pyplot.close("all")
-
-
 def report_of(made, **facts):
     return oochub.evaluate(predictions_of(made, **facts), resamples=100)
 

@@ -21,12 +21,6 @@ mpl.use("Agg")
 IN, OUT, INK = (theme.LIGHT[name] for name in ("inn", "out", "ink"))
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    pyplot.close("all")
-
-
 def figure(name, *arguments, **options):
     return oochub.get("figure", name)(*arguments, **options)
 

@@ -1,7 +1,5 @@
 """Which images the figures of detection show, against loops over the scores; what stands above each."""
 
-import inspect
-
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -15,12 +13,6 @@ from oochub.detection.image_sets import find_nearest_inside
 
 mpl.use("Agg")
 PICTURES = ("percentile_pictures", "disagreement_pictures")
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    pyplot.close("all")
 
 
 def drawn(name, sets, **options):
@@ -113,11 +105,6 @@ def test_pictures_fill_given_axes_and_cover_nothing(name):
     sets = scored_sets()
     assert drawn(name, sets, ax=right) is right and right.child_axes and not left.child_axes
     assert pyplot.get_fignums() == [figure.number] and dict(mpl.rcParams) == before
-    function = oochub.get("figure", name)
-    parameters = list(inspect.signature(function).parameters.values())
-    assert parameters[0].name == "scored_sets" and all(other.kind is other.KEYWORD_ONLY for other in parameters[1:])
-    for word in ("Args:", "Returns:", "Raises:", "Source:", ">>>"):
-        assert word in function.__doc__
     ax = drawn(name, sets)
     ax.figure.draw_without_rendering()
     boxes = [inset.get_window_extent() for inset in ax.child_axes]

@@ -26,12 +26,6 @@ TITLES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    mpl.pyplot.close("all")
-
-
 def made(method="erm", task="car", seed=0, shift=0.0):
     report = reports.nooch_report()
     report["model"] |= {"objective": method, "seeds": [seed], "id": f"runs/{method}-{task}-{seed}"}

@@ -26,12 +26,6 @@ from oochub.records.build_record import BuildRecord
 mpl.use("Agg")
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    pyplot.close("all")
-
-
 def predictions_of(columns, model="runs/erm", **metadata):
     content = {"benchmark": "nooch", "config": "ce_car", "version": "1.0.0", "class_names": ["no_car", "car"]}
     content |= {"facts": {"object": "car", "contexts": ["road"]}, "model": {"id": model}}

@@ -430,7 +430,7 @@ def names_contexts(c: Counts) -> bool:
 @rule(
     r"No example is marked as in or out of context, so "
     r"(?:there is nothing to compare\. Contexts that are usual for one class and unusual for another would mark them\."
-    r"|<n:W> examples are not compared by context\. Contexts that are usual for a class mark them\.)"
+    r"|<n:W> (?:examples are|example is) not compared by context\. Contexts that are usual for a class mark them\.)"
 )
 def _(c: Counts, n: str | None = None) -> str:
     if c.challenge is not None or not names_contexts(c):
@@ -994,7 +994,7 @@ def _(c: Counts, **said: str) -> str:
 
 
 @rule(
-    r"This dataset does not define a context, so its <n:W> examples are not compared by context\. "
+    r"This dataset does not define a context, so its <n:W> (?:examples are|example is) not compared by context\. "
     r"You can add a context column\."
 )
 def _(c: Counts, n: str) -> str:

@@ -161,6 +161,13 @@ def _other_rows(checked, tmp_path, model):
     return CheckedEntry.of(sent_entry(tmp_path / "other", predictions=made, model=model, date="2026-01-01"))
 
 
+def _send_both(tmp_path, one, other):
+    return [
+        CheckedEntry.of(sent_entry(tmp_path / "results", predictions=each, model=name))
+        for each, name in ((one, "one"), (other, "other"))
+    ]
+
+
 def _is_undecided(board):
     return all(not row.is_comparable and row.rank is None and row.reason for row in board.rows) and not board.lines
 
@@ -203,10 +210,7 @@ def test_swapped_groups_are_other_rows(tmp_path):
     sea, land = (np.flatnonzero(group == name)[0] for name in ("sea", "land"))
     group[[sea, land]] = group[[land, sea]]
     swapped = made_predictions(1.5, seed=1, group=group)
-    both = [
-        CheckedEntry.of(sent_entry(tmp_path / "results", predictions=each, model=name))
-        for each, name in ((made, "one"), (swapped, "other"))
-    ]
+    both = _send_both(tmp_path, made, swapped)
     assert not any(each.reason for each in both)
     (board,) = Board.all_of(both)
     assert _is_undecided(board)
@@ -215,10 +219,7 @@ def test_swapped_groups_are_other_rows(tmp_path):
 def test_the_order_of_the_rows_is_no_other_rows(tmp_path):
     made = made_predictions(1.5, seed=1)
     turned = made.take(np.arange(len(made))[::-1])
-    both = [
-        CheckedEntry.of(sent_entry(tmp_path / "results", predictions=each, model=name))
-        for each, name in ((made, "one"), (turned, "other"))
-    ]
+    both = _send_both(tmp_path, made, turned)
     (board,) = Board.all_of(both)
     assert not any(row.reason for row in board.rows) and not board.undecided
     assert pack_values(both[0].values) == pack_values(both[1].values)  # planted fault seen: in the order of the file

@@ -63,35 +63,28 @@ def test_an_edit_is_seen_whose_size_and_time_of_writing_are_as_before(sent):
     assert CheckedEntry.of(sent).reason != ""
 
 
-def test_a_file_more_is_seen(sent, opened):
-    CheckedEntry.of(sent)
-    (sent / "more.txt").write_text("more")
-    CheckedEntry.of(sent)
-    assert len(opened) == 4
+def _link_folder(sent, _):
+    (sent.parent / "elsewhere").mkdir()
+    (sent / "beside").symlink_to(sent.parent / "elsewhere", target_is_directory=True)
 
 
-def test_files_that_were_just_written_are_read_again(sent, opened, monkeypatch):
-    """A second change might have the same time. Planted fault seen: no look at the time."""
-    monkeypatch.setattr(kept_entry, "_FRESH", 60.0)
-    for _ in range(2):
+@pytest.mark.parametrize(
+    ("before", "between"),
+    [
+        (None, lambda sent, _: (sent / "more.txt").write_text("more")),
+        (lambda _, patch: patch.setattr(kept_entry, "_FRESH", 60.0), None),  # a second change might have the same time
+        (_link_folder, None),  # its files lie elsewhere
+        (None, lambda _, patch: patch.setattr(kept_entry, "_describe_code", lambda: ["another"])),
+    ],
+    ids=["a file more", "just written", "a linked folder", "other code"],
+)
+def test_what_may_have_changed_is_read_again(before, between, sent, opened, monkeypatch):
+    """Planted fault seen: no look at the time."""
+    for change in (before, between):
+        if change is not None:
+            change(sent, monkeypatch)
         CheckedEntry.of(sent)
-    assert len(opened) == 4 and not list(cache_folder("checks").glob("*.mark"))
-
-
-def test_a_folder_that_is_a_link_is_read_again(sent, opened, tmp_path):
-    """Its files lie elsewhere."""
-    (tmp_path / "elsewhere").mkdir()
-    (sent / "beside").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
-    for _ in range(2):
-        CheckedEntry.of(sent)
     assert len(opened) == 4
-
-
-def test_other_code_reads_and_checks_again(sent, opened, monkeypatch):
-    CheckedEntry.of(sent)
-    monkeypatch.setattr(kept_entry, "_describe_code", lambda: ["another"])
-    CheckedEntry.of(sent)
-    assert len(opened) == 4 and len(list(cache_folder("checks").glob("*.json"))) == 2
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"digest": 3}', '{"digest": "a", "place": 3, "own": ""}'])

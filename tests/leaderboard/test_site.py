@@ -36,17 +36,6 @@ def _copy(results, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_site_is_the_same_each_time(results, tmp_path):
-    """Also where a check of before is taken, and over a site of before."""
-    copy, out = _copy(results, tmp_path), tmp_path / "site"
-    Site.write(copy, out)
-    first = {path.relative_to(out): path.read_bytes() for path in out.rglob("[!.]*") if path.is_file()}
-    Site.write(copy, out)
-    assert {path.relative_to(out): path.read_bytes() for path in out.rglob("[!.]*") if path.is_file()} == first
-    assert len(first) == 4 + 1 + 6
-
-
-@pytest.mark.slow
 def test_every_link_leads_to_a_file_of_the_site(results, tmp_path):
     out = Site.write(results, tmp_path / "site").folder
     pages = list(out.rglob("*.html"))
@@ -62,16 +51,6 @@ def test_every_link_leads_to_a_file_of_the_site(results, tmp_path):
             elif not link.startswith("https:"):
                 assert (page.parent / link).resolve().is_file(), (page, link)
         assert not re.search(r"<[^>]+\s(style|on[a-z]+)=", page.read_text("utf-8"))
-
-
-@pytest.mark.slow
-def test_names_are_text(results, tmp_path):
-    """Planted fault seen: `| safe` behind the model's name."""
-    out = Site.write(results, tmp_path / "site").folder
-    for page in out.rglob("*.html"):
-        text = page.read_text("utf-8")
-        assert "<img src=x" not in text and "long" * 100 not in text
-    assert HOSTILE in _text(out / "boards" / "board_toy-one.html")
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from urllib.parse import unquote
 
 import numpy as np
 import pytest
-from browser import CHROMIUM, Browser
 from leaderboard_entries import draw_entries, sent_entry
 
 from oochub.leaderboard.board import Board
@@ -15,7 +14,6 @@ from oochub.leaderboard.check_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_pages import make_board_page
 from oochub.leaderboard.site import Site
 
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
 HOSTILE = '<img src="https://evil.example/x.png" onerror=alert(1)>'
 SENT = (
     (1.0, {"model": "low", "selection": "hard", "supervision": "groups"}),
@@ -29,13 +27,8 @@ SENT = (
 )
 SHOWN = """[...document.querySelectorAll("#open tr.row")].filter(row => !row.hidden).map(row =>
     [row.querySelector("th a").textContent, row.cells[0].textContent])"""
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    opened = Browser(tmp_path_factory.mktemp("profile"))
-    yield opened
-    opened.close()
+BARS = """[...document.querySelectorAll("#open tr.row:not([hidden]) .pl rect")].map(bar =>
+    [Number(bar.getAttribute("x")), Number(bar.getAttribute("width"))])"""
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +130,7 @@ def test_a_board_is_sorted_filtered_and_ranked_as_counted(browser, tmp_path):
         _choose(browser, "ver", "verified" in asked)
         shown = dict(browser.evaluate(SHOWN))
         assert list(shown) == [name for name, row in rows.items() if holds(row)]
-        ranked = {rows[name].name for name in shown if rows[name].rank is not None}
+        ranked, places = {rows[name].name for name in shown if rows[name].rank is not None}, []
         for name, said in shown.items():
             if rows[name].rank is None:
                 assert said == "\u2013"
@@ -145,6 +138,8 @@ def test_a_board_is_sorted_filtered_and_ranked_as_counted(browser, tmp_path):
             best = 1 + len(rows[name].behind & ranked)
             worst = len(ranked) - sum(rows[name].name in rows[other].behind for other in shown)
             assert said == (str(best) if best == worst else f"{best}\u2013{worst}"), (link, name)
+            places.append((100 * (best - 1) / len(ranked), 100 * (worst - best + 1) / len(ranked)))
+        assert np.allclose(browser.evaluate(BARS), places), link
         assert browser.evaluate("document.getElementById('status').textContent") == f"{len(shown)} of 24 entries"
         tiers = browser.evaluate("[...document.querySelectorAll('#open tr.tier a')].map(link => link.textContent)")
         assert tiers == _find_tiers([rows[name] for name in shown if rows[name].rank is not None])
@@ -171,48 +166,6 @@ def test_each_page_is_silent_and_fits(browser, site):
 
 
 @pytest.mark.slow
-def test_heads_sort(browser, board):
-    """By "out" at first; each head by its own numbers, and the other way at the second click."""
-    first = [name for name, _ in browser.evaluate(SHOWN)]
-    values = browser.evaluate("[...document.querySelectorAll('#open tr.row')].map(row => Number(row.dataset.o))")
-    assert len(first) == 7 and values == sorted(values, reverse=True)
-    for key in ("i", "g", "w", "f"):
-        down, up = _sort(browser, key), _sort(browser, key)
-        assert sorted(down) == sorted(first) and down != up
-        values = browser.evaluate(f"[...document.querySelectorAll('#open tr.row')].map(row => row.dataset.{key})")
-        known = [float(value) for value in values if value is not None]
-        assert known == sorted(known) and len(known) == 7
-        sort = f"document.querySelector('#open button[data-k={key}]').closest('th').getAttribute('aria-sort')"
-        assert browser.evaluate(sort) == "ascending"
-    assert _sort(browser, "m")[0].startswith("<img") and browser.evaluate("location.hash") == "#sort=m"
-    assert browser.evaluate("document.querySelectorAll('#open th[aria-sort]').length") == 1
-
-
-@pytest.mark.slow
-def test_filters_hide_rows_and_rank_those_that_are_shown(browser, board):
-    """Planted fault seen: ranks of all rows, which stay as they were."""
-    everything = dict(browser.evaluate(SHOWN))
-    assert everything["edited"] == everything["oracle"] == "\u2013"
-    _choose(browser, "rule", "hard")
-    shown = dict(browser.evaluate(SHOWN))
-    assert shown == {"high": "1", "low": "2"} and everything["low"] != "2"
-    assert browser.evaluate("document.getElementById('status').textContent") == "2 of 8 entries"
-    _choose(browser, "sup", "groups")
-    assert browser.evaluate(SHOWN) == [["low", "1"]]
-    _choose(browser, "rule", "oracle")
-    assert "Nothing matches" in browser.evaluate("document.getElementById('status').textContent")
-    _choose(browser, "rule", "")
-    _choose(browser, "sup", "")
-    _choose(browser, "ver", True)
-    assert "edited" not in dict(browser.evaluate(SHOWN)) and len(browser.evaluate(SHOWN)) == 6
-    _choose(browser, "ver", False)
-    _choose(browser, "q", "HIGH")
-    assert browser.evaluate(SHOWN) == [["high", "1"]]
-    _choose(browser, "q", "")
-    assert dict(browser.evaluate(SHOWN)) == everything
-
-
-@pytest.mark.slow
 def test_the_address_keeps_the_choice(browser, board):
     """A choice that is none, and text that is no address, stop nothing. Planted fault seen: without the `try`."""
     board("#rule=hard&verified&sort=i-")
@@ -221,13 +174,6 @@ def test_the_address_keeps_the_choice(browser, board):
     board("#rule=%ZZ&sup=nope&sort=__proto__&q=%3Cimg&verified=0")
     assert [name for name, _ in browser.evaluate(SHOWN)] == [HOSTILE]
     assert browser.said() == []
-
-
-@pytest.mark.slow
-def test_names_are_text(browser, board):
-    """As in the file of the page (test_site.py), and no image is made of them."""
-    assert HOSTILE in dict(browser.evaluate(SHOWN))
-    assert browser.evaluate("document.images.length") == 0 and browser.said() == []
 
 
 @pytest.mark.slow
@@ -275,35 +221,6 @@ def test_the_index_leads_to_the_boards(browser, site):
     assert browser.evaluate("document.getElementById('status').textContent") == "1 of 1 boards"
     browser.evaluate("document.querySelector('tr.row a').click()")
     _wait(browser, "document.readyState == 'complete' && location.pathname.includes('boards')")
-
-
-@pytest.mark.slow
-def test_ranks_of_what_is_shown_are_those_of_the_rule(browser, tmp_path):
-    """By counting, for 20 sets of shown rows. Planted faults seen: a range's last place left out; worse for better."""
-    (board,) = Board.all_of(draw_entries(CheckedEntry.of(sent_entry(tmp_path / "results", 1.5)), 60))
-    page, draws = tmp_path / "board.html", np.random.default_rng(0)
-    page.write_text(make_board_page(board, source="a test"), "utf-8")
-    browser.show(page, width=1280)
-    rows = {row.entry.model: row for row in board.rows}
-    assert 0 < board.tests["open"].clear < board.tests["open"].pairs
-    for word in ["", "model", *(str(draws.integers(0, 60)) for _ in range(18))]:
-        _choose(browser, "q", word)
-        shown = dict(browser.evaluate(SHOWN))
-        assert shown and set(shown) == {name for name in rows if word in f"{name} somebody"}
-        names = {rows[model].name for model in shown}
-        for model, said in shown.items():
-            best = 1 + len(rows[model].behind & names)
-            worst = len(shown) - sum(rows[model].name in rows[other].behind for other in shown)
-            assert said == (str(best) if best == worst else f"{best}\u2013{worst}"), (word, model)
-        bar = browser.evaluate(
-            "[...document.querySelectorAll('#open tr.row:not([hidden]) .pl rect')].map(bar =>"
-            "[Number(bar.getAttribute('x')), Number(bar.getAttribute('width'))])"
-        )
-        for (x, width), said in zip(bar, shown.values(), strict=True):
-            first, last = (
-                (int(part) for part in (said.split("\u2013") * 2)[:2]) if "\u2013" in said else (int(said),) * 2
-            )
-            assert (x, width) == pytest.approx((100 * (first - 1) / len(shown), 100 * (last - first + 1) / len(shown)))
 
 
 @pytest.mark.slow

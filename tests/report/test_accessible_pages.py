@@ -5,24 +5,13 @@ On a wide screen and a phone, light and dark, and on A4 from a browser that is l
 
 import pytest
 from accessibility import AXE, axe_faults, broken_pictures, crowded_labels, faint_texts
-from browser import CHROMIUM, Browser
 from every_page import PAGES, leaderboard
 
-pytestmark = [
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}"),
-    pytest.mark.skipif(not AXE.exists(), reason=f"no axe-core at {AXE}: `make test` fetches it, from PyPI"),
-]
+pytestmark = pytest.mark.skipif(not AXE.exists(), reason=f"no axe-core at {AXE}: `make test` fetches it, from PyPI")
 VIEWS = [(media, width, scheme) for media, width in (("screen", 1280), ("screen", 420), ("print", 688))
          for scheme in ("light", "dark")]  # fmt: skip
 """688 px are A4 without its margins."""
 _FEW = [("screen", 1280, "light"), ("screen", 420, "dark"), ("print", 688, "light")]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    opened = Browser(tmp_path_factory.mktemp("profile"))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +52,7 @@ def test_everybody_can_read_the_page(browser, page, views):
         assert broken_pictures(browser) == 0, view
         faint, seen = faint_texts(browser)
         assert seen > 10 and faint == [], view
+        assert browser.requests() <= {"file", "data"}, view
 
 
 def test_the_net_would_tell(browser, tmp_path):

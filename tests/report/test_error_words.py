@@ -58,23 +58,6 @@ def test_the_numbers_are_in_the_sentence(report):
     assert "a class whose usual background it is" in _write_finding(usual).text
 
 
-def test_every_form_says_it_with_the_share_of_each_context(report):
-    finding = _write_finding(report)
-    forms = reports.rendered(report)
-    forms["page"] = ParsedPage(forms["page"]).words
-    for name in ("terminal", "markdown", "page"):
-        text = " ".join(forms[name].replace("\\", "").replace("*", "").split())
-        assert "Where the errors go" in text and finding.headline in text and finding.rest in text, name
-        for each in report.errors.contexts:
-            interval = f"{100 * each.share.low:.1f} to {100 * each.share.high:.1f}"
-            assert re.search(rf"{each.context}.*{100 * each.share:.1f}", text) and interval in text, (
-                name,
-                each.context,
-            )
-    assert f"errors,share,{report.errors.share.value}" in forms["frame"]
-    assert all(f"errors {each.context},share,{each.share.value}" in forms["frame"] for each in report.errors.contexts)
-
-
 def test_the_matrix_on_the_page_is_the_confusion_of_each_context(report):
     """Planted fault seen: rows divided by all rows of the context, where it holds two classes."""
     classes, rows = _list_confusion_rows(report)

@@ -198,16 +198,11 @@ def test_only_a_column_that_is_needed_is_asked_for(metric, tmp_path, monkeypatch
     _check_renderings(_evaluate(_predictions("classes", **further), [metric]), tmp_path)
 
 
-def test_the_command_line_prints_what_there_is(tmp_path, complete, monkeypatch, capsys):
-    from oochub.cli import main
-
+def test_the_command_line_prints_what_there_is(tmp_path, complete, run):
     path, out = complete["classes"].save(tmp_path / "p.parquet"), tmp_path / "r.json"
     outputs = [f"--{form}={tmp_path / 'out'}.{form}" for form in ("html", "markdown", "latex")]
     for words in (["evaluate", path, "--metric", "nll", "--out", out], ["report", out], ["report", out, *outputs]):
-        monkeypatch.setattr("sys.argv", ["oochub", *map(str, words)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        shown = capsys.readouterr()
-        assert stopped.value.code == 0, shown.err
-        assert "NLL nats ↓" in shown.out or outputs[0] in words
+        code, said, err = run(*words)
+        assert code == 0, err
+        assert "NLL nats ↓" in said or outputs[0] in words
     assert all((tmp_path / f"out.{form}").stat().st_size for form in ("html", "markdown", "latex"))

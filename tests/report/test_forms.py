@@ -174,14 +174,6 @@ def test_frame_holds_every_number_at_full_precision(report):
     assert frame["value"].dtype == np.float64
 
 
-def test_undefined_is_n_a_with_its_reason():
-    report = reports.nooch_report()
-    assert "n/a<br>one class only" in to_markdown(report)
-    frame = to_frame(report).set_index(["slice", "metric"])
-    assert math.isnan(frame.loc["hard_positive", "auc"]["value"])
-    assert frame.loc["hard_positive", "auc"]["reason"] == "one class only"
-
-
 def test_a_report_without_groups_has_no_group_table(report):
     report["groups"] = None
     assert "| Group |" not in to_markdown(report)

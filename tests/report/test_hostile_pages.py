@@ -9,8 +9,6 @@ from dataclasses import replace
 import every_page
 import numpy as np
 import pytest
-from browser import CHROMIUM, Browser
-from every_page import PAGES
 from hostile_names import NAMES
 
 import oochub
@@ -21,8 +19,6 @@ from oochub.leaderboard.site import Site
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts
 from oochub.reviewing.review_page import RIGHT_OR_WRONG, Card, Question, Shown, make_review_page
-
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
 
 _LONG = "<b>" + "y" * 1_990
 N = 240
@@ -105,13 +101,6 @@ MADE = {
 }
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    opened = Browser(tmp_path_factory.mktemp("profile"))
-    yield opened
-    opened.close()
-
-
 def _look(browser, path):
     browser.events.clear()
     browser.show(path, width=1280)
@@ -174,15 +163,6 @@ def test_hostile_names_stay_in_the_frame_of_a_notebook(browser, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_each_hostile_model_is_text_in_a_browser(browser, tmp_path, name):
-    """One at a time, so that none hides another."""
-    path = tmp_path / "page.html"
-    path.write_text(_own(name), encoding="utf-8")
-    _look(browser, path)
-
-
-@pytest.mark.slow
 def test_what_is_sent_to_a_leaderboard_is_text_in_a_browser(browser, tmp_path):
     """Model, sender and all that an entry says, on the index, the board and each entry."""
     from leaderboard_entries import made_predictions, sent_entry
@@ -194,14 +174,3 @@ def test_what_is_sent_to_a_leaderboard_is_text_in_a_browser(browser, tmp_path):
     pages = sorted(site.rglob("*.html"))
     assert len(pages) >= 8
     assert "window.ran" in "".join([_look(browser, page) for page in pages])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", PAGES)
-def test_no_kind_of_page_asks_for_anything(browser, tmp_path, kind):
-    """As it is."""
-    path = tmp_path / "page.html"
-    path.write_text(PAGES[kind](), encoding="utf-8")
-    browser.events.clear()
-    browser.show(path, width=1280)
-    assert browser.requests() <= {"file", "data"}

@@ -13,7 +13,6 @@ import every_page
 import numpy as np
 import pytest
 import reports
-from browser import CHROMIUM, Browser
 from hostile_names import NAMES
 from parsed_page import ParsedPage
 
@@ -117,15 +116,6 @@ def test_show_writes_the_page_and_says_where_it_is(tmp_path, monkeypatch, capsys
         oochub.show("nooch" if False else 3)
     with pytest.raises(oochub.OochubError, match="Report not found"):
         oochub.show(tmp_path / "nowhere.json")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    if not CHROMIUM.exists():
-        pytest.skip(f"no browser at {CHROMIUM}")
-    opened = Browser(tmp_path_factory.mktemp("profile"))
-    yield opened
-    opened.close()
 
 
 SEEN = """(() => {

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 import reports
-from browser import CHROMIUM, Browser
 from detection_reports import detection_report
 from found_rows import found_report, seven_contexts
 from probed_report import probed_report
@@ -14,15 +13,6 @@ from oochub.records.build_record import ContextCheck
 from oochub.report import page
 
 render_page = reports.reading(page.render_page)
-
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    opened = Browser(tmp_path_factory.mktemp("profile"))
-    yield opened
-    opened.close()
 
 
 def _long_names(report):

@@ -18,7 +18,6 @@ plot, verdict = reports.reading(Report.plot), reports.reading(verdicts.verdict)
 
 mpl.use("Agg")
 SIDES = {"in": "in context", "out": "out of context"}
-KINDS = ["gap", "slices", "groups", "reliability"]
 
 
 @pytest.fixture(params=[reports.nooch_report, reports.spawrious_report], ids=["nooch", "spawrious"])
@@ -118,16 +117,6 @@ def test_detection_draws_and_prints_both_goals_of_every_detector():
     assert "imagenet_1k against far_ood, n = 300 (74 wrong) and 150" in texts(ax)
     assert "(higher is better)" in ax.get_xlabel()
     mpl.pyplot.close("all")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_draws_on_given_axes_and_leaves_the_style_alone(report, kind):
-    before = dict(mpl.rcParams)
-    figure, axes = mpl.pyplot.subplots(1, 2)
-    assert plot(report, kind, ax=axes[1]) is axes[1]
-    assert not axes[0].has_data()
-    assert mpl.pyplot.get_fignums() == [figure.number]
-    assert dict(mpl.rcParams) == before
 
 
 def test_messages(monkeypatch, report):

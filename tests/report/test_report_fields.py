@@ -1,22 +1,18 @@
-"""Reports with one field deleted or replaced: an error that names the field, or a report that every form shows."""
+"""Reports with one field deleted or replaced: an error that names the field."""
 
 import copy
 import json
-import random
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from reports import rendered
 
 import oochub
 from oochub.errors import OochubError
 from oochub.records.schema import to_json
 from oochub.report.report import Report
 
-ROWS, CHANGES = 80, 250
-VALUES = (None, "x", "", 3, -1, 2.5, True, [], {}, [1], ["x"], {"a": 1}, {"a": {}}, [[]], [{}], 10**30, -0.5)
-VALUES += (float("inf"), float("nan"), "\ud800")
+ROWS = 80
 DELETED = object()
 
 
@@ -58,17 +54,6 @@ def _errors():
 CONTENT = {make.__name__: to_json(make()) for make in (_sides, _detection, _errors)}
 
 
-def _places(content, place=()):
-    """The places of all fields; of a list those of the first two items."""
-    if place:
-        yield place
-    items = (
-        content.items() if isinstance(content, dict) else enumerate(content[:2] if isinstance(content, list) else ())
-    )
-    for key, item in items:
-        yield from _places(item, (*place, key))
-
-
 def _changed(content, place, value):
     changed = copy.deepcopy(content)
     parent = changed
@@ -85,33 +70,6 @@ def _read(folder, content):
     path = folder / "report.json"
     path.write_text(json.dumps(content), "utf-8")
     return Report.load(path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", list(CONTENT))
-def test_a_changed_field_is_named_or_shown(name, tmp_path):
-    """250 changes a report, seeded; all 17,440 of them are tried by hand when the records change.
-
-    Faults planted: a Count that may be negative, an infinite number, half of a character: each gave a traceback.
-    """
-    content, chance = CONTENT[name], random.Random(0)
-    places = list(_places(content))
-    refused = shown = 0
-    for _ in range(CHANGES):
-        place, value = chance.choice(places), chance.choice((DELETED, *VALUES))
-        try:
-            report = _read(tmp_path, _changed(content, place, value))
-        except OochubError as error:
-            assert "report.json" in str(error), (place, value)
-            refused += 1
-            continue
-        try:
-            assert all(rendered(report).values()), (place, value)
-        except OochubError as error:
-            assert "must be a base64 JPEG" in str(error), (place, value)
-        report.save(tmp_path / "report.json")
-        shown += 1
-    assert refused > CHANGES / 2 and shown > 10
 
 
 @pytest.mark.parametrize(

@@ -25,18 +25,6 @@ def test_a_report_is_a_few_lines_with_headline_sides_and_gap(factory):
     assert lines[4].startswith(f"gap: {content['gap']['value']:.3f} [")
 
 
-def test_a_report_in_a_notebook_has_the_gap_and_every_slice_with_its_interval():
-    """Fault planted: a row of the gap without its interval."""
-    content = reports.spawrious_report()
-    page = reports.read(content)._repr_html_()
-    cells = re.findall(r"<td[^>]*>(.*?)</td>", page)
-    assert cells[0] == "Gap, points" and "to" in cells[1] and "\u2212" in cells[1]
-    for part in content["slices"]:
-        value = part["metrics"]["accuracy"]
-        assert f">{100 * value['value']:.1f}<div" in page
-        assert f"{100 * value['low']:.1f} to {100 * value['high']:.1f}" in page
-
-
 def test_nothing_in_a_notebook_is_run_fetched_or_colored():
     """Fault planted: a cell, a head and a sentence that are not escaped."""
     evil = "<script>alert(1)</script>"

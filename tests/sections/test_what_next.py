@@ -54,6 +54,13 @@ def asked(report, known=ASKED):
     return replace(report, provenance=replace(report.provenance, asked=known))
 
 
+@pytest.mark.parametrize(("rows", "words"), [(1, "its 1 example is not"), (2, "its 2 examples are not")])
+def test_one_example_is_no_plural(rows, words):
+    """Seen before: "its 1 examples are not compared"."""
+    (step, *_), _ = steps(world(inside=(rows, 1.0), outside=(0, 1.0), challenge=None))
+    assert f"so {words} compared" in step.reason
+
+
 def steps(report):
     """The steps of a report, and what stands below them."""
     section = next(section for section in sections() if section.name == "what_next")

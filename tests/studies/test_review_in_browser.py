@@ -3,7 +3,6 @@
 import time
 
 import pytest
-from test_page_in_browser import CHROMIUM, browser  # noqa: F401  the fixture
 from test_review import some_data, two_sets
 
 from oochub.reviewing.decisions import Decision, read_decisions
@@ -13,14 +12,12 @@ from oochub.studies.imagenet_ood.review import QUESTION, pairs_page, review_queu
 from oochub.studies.spawrious.cleanliness.cleanliness_pages import ALLOWED, cleanliness_pages
 from oochub.studies.spawrious.cleanliness.cleanliness_sample import SampledImage
 
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
-
 STATES = "[...document.querySelectorAll('#cards > li')].map(card => [card.dataset.id, card.dataset.state])"
 SHOWN = "[...document.querySelectorAll('#cards > li')].filter(card => card.offsetParent).map(card => card.dataset.id)"
 
 
 @pytest.fixture
-def pair(browser, tmp_path):  # noqa: F811
+def pair(browser, tmp_path):
     """Opens the page of the five images with some decisions made before; the browser is the first of two."""
     ood, known, ood_data, known_data = two_sets()
     path = tmp_path / "review.html"

@@ -145,7 +145,7 @@ class PairedChange:
         assert self._pair is not None  # noqa: S101
         side = find_side(rows, self._pair[0])
         if isinstance(side, GroupsOfRows):
-            return compute_side_number(rows, side, self._pair).difference
+            return compute_side_number(rows, self._pair).difference
         return self._measure_rows(metric.partition(".")[0], metric, np.flatnonzero(rows.mask))
 
     def _measure_gap(self) -> Estimate | None:

@@ -232,8 +232,9 @@ def suggest_rules(report: Report, *, name: str, margin: float = 2.0) -> str:
     blocks = [block for rule in asked for block in _suggest_rule(report, rule, name=name, margin=margin)]
     if not blocks:
         raise OochubError(f"{name} has no number of {primary} to start from. Write rules by hand: docs/check.md.")
+    printable = "".join(character if character.isprintable() else "\ufffd" for character in name)
     head = [
-        f"# Rules for `oochub check`, derived from {_comment(name)} with a margin of {margin:g} points.",
+        f"# Rules for `oochub check`, derived from {printable} with a margin of {margin:g} points.",
         "# Bounds are in the metric's own unit: 0.7 is 70%. Adjust them to your release criteria.",
     ]
     worse = [
@@ -243,10 +244,6 @@ def suggest_rules(report: Report, *, name: str, margin: float = 2.0) -> str:
         "# at_most_worse = 0.02",
     ]
     return "\n\n".join(["\n".join(head), *blocks, "\n".join(worse)]) + "\n"
-
-
-def _comment(text: str) -> str:
-    return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
 def _suggest_rule(report: Report, rule: Rule, *, name: str, margin: float) -> Iterator[str]:

@@ -16,7 +16,6 @@ from oochub import catalog
 from oochub.comparison.common_examples import find_flips, pair_rows
 from oochub.comparison.comparison import Comparison, comparison
 from oochub.comparison.model_difference import (
-    OF_ROWS,
     Pair,
     compute_numbers,
     compute_side_number,
@@ -34,9 +33,9 @@ from oochub.data.declaration import (
 )
 from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.evaluation_rows import EvaluationRows, check_metric, find_epoch_rows
-from oochub.evaluation.group_statistics import read_row_values
 from oochub.evaluation.slices import RowSet, explain_missing_side, is_computed, make_row_sets, pair_sides
 from oochub.evaluation.tasks import task as task_of
+from oochub.metric import read_facts
 from oochub.prediction.predictions import Predictions
 from oochub.records.origin_records import PredictionsSource, Provenance, provenance
 from oochub.records.report_records import ComparedNumber, ComparedRows, GroupRow, Side
@@ -308,8 +307,8 @@ def _choose_metrics(evaluated: EvaluationRows, metrics: Iterable[str] | None) ->
     if metrics is not None:
         return {name: catalog.get("metric", name) for name in metrics}
     declared = {name: catalog.get("metric", name) for name in evaluated.benchmark.metrics}
-    some = {name: evaluated.columns[name][:1] for name in OF_ROWS if name in evaluated.columns}
-    means = {name: metric for name, metric in declared.items() if read_row_values(metric, some) is not None}
+    facts = {name: read_facts(metric) for name, metric in declared.items()}
+    means = {name: declared[name] for name, of in facts.items() if of is not None and of.row_numbers is not None}
     return _find_primary(evaluated) | means
 
 
@@ -322,7 +321,7 @@ def _slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], pair: Pair) 
     side = find_side(rows, pair[0])
     numbers: dict[str, ComparedNumber] = {}
     if isinstance(side, GroupsOfRows):
-        numbers[pair[0].benchmark.primary_metric] = compute_side_number(rows, side, pair)
+        numbers[pair[0].benchmark.primary_metric] = compute_side_number(rows, pair)
     else:
         for name, metric in metrics.items():
             if is_computed(name, rows.role):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from oochub.comparison.comparison_page import format_matrix, make_gap_matrix
 from oochub.comparison.comparison_table import (
     AVERAGE,
-    Cell,
     Column,
     ComparedRun,
     ComparisonTable,
@@ -319,11 +318,12 @@ def _format_heading(tables: Sequence[ComparisonTable]) -> str:
 
 
 def _format_caption(tables: Sequence[ComparisonTable], rows: str) -> str:
-    measured = [cell for table in tables for cell in _describe_measured(table)]
+    cells = (item for table in tables for item in table.cells.items())
+    measured = [cell for (row, column), cell in cells if row != AVERAGE and not column.reported]
     many = sorted({cell.seeds for cell in measured if cell.seeds > 1})
     sentences, rules = [], []
     if many:
-        sentences.append(f"mean (standard deviation, ddof 1) over {_format_range(many)} seeds")
+        sentences.append(f"mean (standard deviation, ddof 1) over {format_numbers.span(many)} seeds")
         rules.append("mean ± standard deviation")
     if any(cell.seeds == 1 for cell in measured):
         sentences.append("for a single run, its 95% interval over test images, low to high")
@@ -344,14 +344,6 @@ def _format_caption(tables: Sequence[ComparisonTable], rows: str) -> str:
         caption += " A reported average is computed from the cells; it is not the printed one."
     said = dict.fromkeys(table.reported_from for table in printed or tables)
     return " ".join([caption, *said]).rstrip()
-
-
-def _describe_measured(table: ComparisonTable) -> list[Cell]:
-    return [cell for (row, column), cell in table.cells.items() if row != AVERAGE and not column.reported]
-
-
-def _format_range(counts: Sequence[int]) -> str:
-    return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
 
 
 def _collect_notes(tables: Sequence[ComparisonTable], said: str = "Note: ") -> list[str]:

@@ -111,6 +111,10 @@ class ComparisonTable:
     reported_from: str
 
 
+_Values = Mapping[tuple[str, Column], Mapping[tuple[int, ...], Estimate]]
+"""Numbers by config and method, then by seeds."""
+
+
 class ComparedRun(NamedTuple):
     """A report of a comparison, and what it is of."""
 
@@ -154,19 +158,18 @@ def comparison_table(
     for run in runs:
         if f"{name}/{key}" in run.report:
             values.setdefault((run.config, Column(run.method)), {})[run.seeds] = run.report[f"{name}/{key}"]
-    cells = {place: _make_cell(list(of_seed.values())) for place, of_seed in values.items()}
     own = dict.fromkeys(run.config for run in runs)
     configs = list(dict.fromkeys([*(name for name in list_reported_configs(runs[0].benchmark) if name in own), *own]))
     columns = list(dict.fromkeys(Column(run.method) for run in runs))
     of_models = _find_reported_columns([run.report for run in runs], key, name, table=table) if reported else {}
     printed = {model: numbers.among(configs) for model, numbers in of_models.items()}
+    cells: dict[tuple[str, Column], Cell] = {}
     for model, theirs in printed.items():
         for (config, method), number in theirs.values.items():
             column = Column(f"{method}, {model}" if len(printed) > 1 else method, reported=True)
             cells[config, column] = Cell(mean=number.mean, sd=number.sd)
             columns += [] if column in columns else [column]
-    if len(configs) > 1:
-        cells |= {(AVERAGE, column): cell for column, cell in _average_cells(configs, columns, cells, values)}
+    cells = _fill_cells(configs, columns, values, cells)
     rows = [*configs, *([AVERAGE] if len(configs) > 1 else [])]
     title = wording.name(part.title, 60)
     side = wording.title_side(first.report.benchmark, part.role) if part.role in ("in", "out") else ""
@@ -216,14 +219,14 @@ def build_side_tables(
         if all(f"{name}/{key}" in run.report for name in names):
             place = run.config, Column(run.method)
             values.setdefault(place, {})[run.seeds] = _measure_gap(run.report, key, *names)
-    cells = {place: _make_cell(list(of_seed.values())) for place, of_seed in values.items()}
-    for place, cell in outside.cells.items():
-        if place[1].reported and place[0] != AVERAGE and place in inside.cells:
-            cells[place] = Cell(mean=cell.mean - inside.cells[place].mean)
+    printed = {
+        place: Cell(mean=cell.mean - inside.cells[place].mean)
+        for place, cell in outside.cells.items()
+        if place[1].reported and place[0] != AVERAGE and place in inside.cells
+    }
     configs = [row for row in outside.rows if row != AVERAGE]
     columns = list(dict.fromkeys([*inside.columns, *outside.columns]))
-    if len(configs) > 1:
-        cells |= {(AVERAGE, column): cell for column, cell in _average_cells(configs, columns, cells, values)}
+    cells = _fill_cells(configs, columns, values, printed)
     gaps = replace(
         outside, slice="gap", where="gap", brief="gap", columns=tuple(columns), cells=cells, bold=frozenset(), notes=()
     )
@@ -231,7 +234,7 @@ def build_side_tables(
 
 
 def tabulate_values(
-    values: Mapping[tuple[str, Column], Mapping[tuple[int, ...], Estimate]],
+    values: _Values,
     described: MetricDescription,
     *,
     benchmark: str,
@@ -247,11 +250,9 @@ def tabulate_values(
         metric: Name of the metric.
         slice: Name of the slice; "gap" has no bold cell.
     """
-    cells = {place: _make_cell(list(of_seed.values())) for place, of_seed in values.items()}
     rows, methods = list(dict.fromkeys(row for row, _ in values)), list(dict.fromkeys(column for _, column in values))
-    if len(rows) > 1:
-        cells |= {(AVERAGE, column): cell for column, cell in _average_cells(rows, methods, cells, values)}
-        rows.append(AVERAGE)
+    cells = _fill_cells(rows, methods, values, {})
+    rows += [AVERAGE] if len(rows) > 1 else []
     judged = [] if slice == "gap" else rows
     where = slice.replace("_", " ")
     return ComparisonTable(
@@ -321,6 +322,15 @@ def _check_same_rows(runs: Sequence[ComparedRun], name: str) -> None:
             )
 
 
+def _fill_cells(
+    configs: Sequence[str], columns: Sequence[Column], values: _Values, printed: Mapping[tuple[str, Column], Cell]
+) -> dict[tuple[str, Column], Cell]:
+    """The cells of what was measured and of what a paper printed; of several configs also their averages."""
+    cells = {place: _make_cell(list(of_seed.values())) for place, of_seed in values.items()} | dict(printed)
+    averages = _average_cells(configs, columns, cells, values) if len(configs) > 1 else ()
+    return cells | {(AVERAGE, column): cell for column, cell in averages}
+
+
 def _make_cell(of_seeds: Sequence[Estimate]) -> Cell:
     values = [estimate.value for estimate in of_seeds]
     reason = next((estimate.reason for estimate in of_seeds if math.isnan(estimate)), None)
@@ -337,7 +347,7 @@ def _average_cells(
     configs: Sequence[str],
     columns: Sequence[Column],
     cells: Mapping[tuple[str, Column], Cell],
-    values: Mapping[tuple[str, Column], Mapping[tuple[int, ...], Estimate]],
+    values: _Values,
 ) -> Iterator[tuple[Column, Cell]]:
     """The mean over all configs; its spread is that of the seeds' averages, where every config has the same seeds.
 

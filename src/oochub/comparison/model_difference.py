@@ -117,21 +117,8 @@ def list_worst_group(number: Estimate) -> PairedValues:
     return PairedValues(kind="intervals", values=np.empty(0), number=number, n=number.n)
 
 
-def measure_percentile_difference(side: PercentileOfGroups, metric: Metric, pair: Pair, rows: Rows) -> TestedDifference:
-    """The same of a percentile of groups, by a bootstrap of whole groups with both models' numbers.
-
-    Args:
-        side: The percentile, and the groups that it is over.
-        metric: A metric with one number.
-        pair: See `measure_difference`.
-        rows: Row numbers (n,) of the side.
-    """
-    first, second = (list_percentile(side, metric, each, rows) for each in pair)
-    return compare_values(first, second)
-
-
 def list_percentile(side: PercentileOfGroups, metric: Metric, evaluated: EvaluationRows, rows: Rows) -> PairedValues:
-    """What a model contributes to the tests of a percentile of groups.
+    """What a model contributes to the tests of a percentile of groups: resamples of whole groups.
 
     Args:
         side: The percentile, and the groups that it is over.
@@ -227,22 +214,19 @@ def list_primary_values(rows: RowSet, members: Rows, evaluated: EvaluationRows, 
     return list_paired_values(catalog.get("metric", name), evaluated, members)
 
 
-def compute_side_number(
-    rows: RowSet, side: GroupsOfRows, pair: Pair, values: tuple[Any, Any] | None = None
-) -> ComparedNumber:
+def compute_side_number(rows: RowSet, pair: Pair, values: tuple[Any, Any] | None = None) -> ComparedNumber:
     """The primary metric of a side that is a statistic over groups.
 
     Args:
         rows: The rows of the side.
-        side: The statistic.
         pair: The pair that `oochub.comparison.common_examples.pair_rows` gives.
         values: Both models' own numbers; None computes them.
     """
     metric = catalog.get("metric", pair[0].benchmark.primary_metric)
     first, second = values or (estimate_side(rows, metric, each) for each in pair)
-    if isinstance(side, PercentileOfGroups):
-        return make_number(first, second, measure_percentile_difference(side, metric, pair, np.flatnonzero(rows.mask)))
-    return make_number(first, second, measure_worst_difference(first, second))
+    members = np.flatnonzero(rows.mask)
+    tested = (list_primary_values(rows, members, *own) for own in zip(pair, (first, second), strict=True))
+    return make_number(first, second, compare_values(*tested))
 
 
 def compute_numbers(

@@ -359,11 +359,8 @@ def _build_table(report: PairedReport, metric: str, parts: Sequence[ComparedRows
         for part in having
     ]
     clear = [part.numbers[metric].is_clear for part in having]
-    if (
-        not is_groups
-        and metric == report.benchmark.primary_metric
-        and not format_numbers.is_undefined(report.gap.first)
-    ):
+    has_gap = metric == report.benchmark.primary_metric and not format_numbers.is_undefined(report.gap.first)
+    if has_gap and not is_groups:
         rows.append(("Gap between the sides", *_format_cells(report.gap, below, unit, signed=True), "", ""))
         clear.append(False)
     has_flips = any(part.only_first is not None for part in having)
@@ -382,11 +379,7 @@ def _build_table(report: PairedReport, metric: str, parts: Sequence[ComparedRows
 def _format_cells(
     number: ComparedNumber, notes: Footnotes, unit: str, *, signed: bool = False
 ) -> tuple[str, str, str, str]:
-    p_value = (
-        format_numbers.UNDEFINED
-        if format_numbers.is_undefined(number.p_value)
-        else format_numbers.p_value(number.p_value)
-    )
+    p_value = format_numbers.p_value(number.p_value)
     return (
         notes.cell(number.first, unit, signed=signed),
         notes.cell(number.second, unit, signed=signed),
@@ -396,11 +389,10 @@ def _format_cells(
 
 
 def _count_rows(part: ComparedRows) -> tuple[str, str]:
+    n = format_numbers.count(part.n)
     if part.only_first is None or part.only_second is None:
-        return format_numbers.count(part.n), ""
-    return format_numbers.count(
-        part.n
-    ), f"{format_numbers.count(part.only_first)} · {format_numbers.count(part.only_second)}"
+        return n, ""
+    return n, f"{format_numbers.count(part.only_first)} · {format_numbers.count(part.only_second)}"
 
 
 def _make_records(report: PairedReport) -> Iterator[dict[str, Any]]:
@@ -526,8 +518,8 @@ def make_paired_sections(report: PairedReport, *, images: bool, words: PairWords
     """
     first, second = title_models(report)
     sides = {side: wording.title_side(report.benchmark, side) for side in ("in", "out")}
-    shown = metrics(report)
-    groups = select_groups(report)
+    groups, metric = select_groups(report), report.benchmark.primary_metric
+    on_sides = [part for part in report.slices if part.role in ("in", "out") and metric in part.numbers]
     return {
         "headline": write_headline(report),
         "sentences": [line for line in (describe_gap(report), describe_flips(report)) if line],
@@ -536,24 +528,17 @@ def make_paired_sections(report: PairedReport, *, images: bool, words: PairWords
         "models": (first, second),
         "notes": [format_numbers.counts_in_text(note) for note in report.notes],
         "sides": sides,
-        "head": _head(report),
-        "tables": [_build_page_table(report, metric, report.slices, words) for metric in shown],
+        "head": {  # the primary metric of both models on both sides, and the two gaps
+            "metric": wording.title_metric(metric, report.metrics[metric]),
+            "unit": report.metrics[metric].unit,
+            "rows": [(part.role, part) for part in on_sides],
+        },
+        "tables": [_build_page_table(report, name, report.slices, words) for name in metrics(report)],
         "groups": _build_page_table(report, report.group_metric, groups, words) if groups else None,
         "groups_left_out": max(len(report.groups) - len(groups), 0),
         "flips": _describe_flips(report, words, images=images),
         "without_pictures": not any(flip.mistake.image for flip in report.flips) or not images,
         "reproduce": _write_commands(report),
-    }
-
-
-def _head(report: PairedReport) -> dict[str, Any]:
-    """The primary metric of both models on both sides, and the two gaps."""
-    metric = report.benchmark.primary_metric
-    rows = [(part.role, part) for part in report.slices if part.role in ("in", "out") and metric in part.numbers]
-    return {
-        "metric": wording.title_metric(metric, report.metrics[metric]),
-        "unit": report.metrics[metric].unit,
-        "rows": rows,
     }
 
 

@@ -420,7 +420,7 @@ def _rank(rows: RowSet, name: str, metric: Callable[..., Any], models: Sequence[
     for i, j in follow(pairs, desc=f"Testing {name}", unit="pair", delay=2, disable=None):
         pair, own = (models[i], models[j]), (values[i], values[j])
         if isinstance(side, GroupsOfRows):
-            found = {name: compute_side_number(rows, side, pair, own)}
+            found = {name: compute_side_number(rows, pair, own)}
         else:
             found = compute_numbers(name, metric, members, pair, own)
         for key, number in found.items():
@@ -453,6 +453,8 @@ def _make_table(
         )
         for ((i, j), number), is_clear in zip(numbers.items(), clear, strict=True)
     ]  # fmt: skip
+    width = 2 * float(special.ndtri(0.975))  # of a 95% interval, in standard errors
+    errors = [(pair.difference.high - pair.difference.low) / width for pair in tested]
     return RankingTable(
         metric=metric,
         slice=rows.name,
@@ -462,17 +464,12 @@ def _make_table(
         n=int(rows.mask.sum()),
         models=tuple(ordered),
         pairs=tuple(tested),
-        smallest=smallest_found([_measure_error(each.difference) for each in tested], tests=len(tested)),
+        smallest=smallest_found(errors, tests=len(tested)),
     )
 
 
 def _sort_key(number: Estimate, sign: int) -> float:
     return float("inf") if np.isnan(number.value) else -sign * number.value
-
-
-def _measure_error(difference: Estimate) -> float:
-    """The standard error that a 95% interval stands for; nan without one."""
-    return (difference.high - difference.low) / (2 * float(special.ndtri(0.975)))
 
 
 def _name_models(opened: Sequence[Predictions], given: Sequence[Predictions | Path]) -> tuple[str, ...]:

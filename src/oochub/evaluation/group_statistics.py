@@ -18,8 +18,8 @@ from oochub.stats.estimate import Estimate
 from oochub.stats.group_intervals import quantile_interval, worst_group_interval
 
 
-def weigh_metric(metric: str, columns: Mapping[str, Array], weights: Array) -> Array:
-    """A metric of weighted rows.
+def make_weighted_form(metric: str, columns: Mapping[str, Array]) -> Callable[[Array], Array]:
+    """A metric of weighted rows as a function of the weights; scores are sorted once.
 
         auc: sum_ij w_i w_j ([score_i > score_j] + 1/2 [score_i = score_j]) / (W+ W-),  i positive, j negative
         accuracy, error_rate, nll: sum_i w_i v_i / sum_i w_i
@@ -27,22 +27,13 @@ def weigh_metric(metric: str, columns: Mapping[str, Array], weights: Array) -> A
     Args:
         metric: Name of the metric, one of `list_weighted_names()`.
         columns: `label` and `score`; `label` and `prediction`; or `loss` in nats; each (n,).
-        weights: Nonnegative (k, n), a row for each weighting.
 
     Returns:
-        float64 (k,), unit, range and direction of the metric; nan where a class, or every row, weighs nothing.
+        Takes nonnegative weights, float64 (k, n), a row for each weighting; gives float64 (k,), unit, range and
+        direction of the metric, nan where a class, or every row, weighs nothing.
 
     Raises:
         OochubError: Another metric.
-
-    >>> weigh_metric("accuracy", {"label": np.array([0, 1]), "prediction": np.array([0, 0])}, np.array([[3, 1]]))
-    array([0.75])
-    """
-    return make_weighted_form(metric, columns)(np.asarray(weights, dtype=np.float64))
-
-
-def make_weighted_form(metric: str, columns: Mapping[str, Array]) -> Callable[[Array], Array]:
-    """`weigh_metric` of columns that stay, as a function of the weights alone; scores are sorted once.
 
     >>> form = make_weighted_form("nll", {"loss": np.array([1.0, 2.0])})
     >>> form(np.array([[1.0, 1.0], [0.0, 2.0]]))

@@ -267,7 +267,8 @@ def _resample_gap(
         else RowCells(side, code, np.ones(len(code), np.int64))
         for side, code, sampling in zip(sides, codes, samplings, strict=True)
     ]
-    forms = [make_weighted_form(_choose_form(metric, each.columns), each.columns) for each in units]
+    # The value of a cell is any number, so that its weighted form is that of a loss.
+    forms = [make_weighted_form("nll" if set(each.columns) == {"loss"} else metric, each.columns) for each in units]
     strata = [each.stratum for each in units]
     own = _compute_differences(
         forms, _compute_weights(strata, within, [each.rows[None].astype(np.float64) for each in units])
@@ -291,11 +292,6 @@ def _prepare_side(metric: str, side: dict[str, Array], code: Array) -> tuple[dic
     values = read_row_values(metric, side)
     assert values is not None  # noqa: S101 every metric with a weighted form is the AUC or a mean
     return {"loss": values}, code, "loss"
-
-
-def _choose_form(metric: str, columns: Mapping[str, Array]) -> str:
-    """The weighted form of cells whose `loss` is any value; else that of the metric."""
-    return "nll" if set(columns) == {"loss"} else metric
 
 
 def _compute_weights(codes: Sequence[Array], within: Array, counts: Sequence[Array]) -> list[Array]:

@@ -180,13 +180,9 @@ def _draw_places(rank: RankRange | None, entries: int) -> Markup:
 def _find_tiers(rows: Sequence[BoardRow]) -> set[str]:
     """The names of the entries that begin a tier: each above it is clearly better than it and than each below."""
     ranked = [row for row in rows if row.rank is not None]
-    ahead = [_count_leading(row, ranked) for row in ranked]
+    # How many entries from the first on are clearly better than each, without a gap.
+    ahead = [next(place for place, other in enumerate(ranked) if other.name not in row.behind) for row in ranked]
     return {row.name for place, row in enumerate(ranked) if place and min(ahead[place:]) >= place}
-
-
-def _count_leading(row: BoardRow, ranked: Sequence[BoardRow]) -> int:
-    """How many entries from the first on are clearly better than one, without a gap."""
-    return next(place for place, other in enumerate(ranked) if other.name not in row.behind)
 
 
 def _describe_tests(board: Board, track: Track, unit: str) -> list[str]:

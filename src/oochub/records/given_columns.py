@@ -86,7 +86,9 @@ class GivenColumns:
         missing = [each for each in wanted if each not in self.table.column_names]
         others = [other for other in self.table.column_names if other not in wanted]
         if strange:
-            self.problems.append(f"no class is meant by the {_describe_columns(strange, wanted)}")
+            self.problems.append(
+                f"no class is meant by the column{'s' if len(strange) > 1 else ''} {_find_near(strange, wanted)}"
+            )
         if missing:
             self.problems.append(f"{len(wanted)} classes, of which these have no column: {_find_near(missing, others)}")
         if strange or missing:
@@ -180,10 +182,6 @@ def _is_number(value: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return True
-
-
-def _describe_columns(names: Sequence[str], allowed: Sequence[str]) -> str:
-    return f"column{'s' if len(names) > 1 else ''} {_find_near(names, allowed)}"
 
 
 def _find_near(names: Sequence[str], allowed: Sequence[str]) -> str:

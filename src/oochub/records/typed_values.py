@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from numbers import Integral, Real
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from oochub.errors import OochubError, did_you_mean, unknown_name
 
@@ -261,40 +261,53 @@ def make_reader(kind: Any, strict: bool) -> Reader:
     """What reads values of a type; worked out once for each type."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return _limited_reader(arguments[0], arguments[1], strict)
+        return _make_bounded_reader(arguments[0], arguments[1], strict)
     if origin in (Union, types.UnionType):
-        return _union_reader(arguments, strict)
+        return _make_union_reader(arguments, strict)
     if origin in (tuple, Sequence):
-        return _list_reader(kind, arguments, strict)
+        return _make_list_reader(kind, arguments, strict)
     if origin is Mapping:
-        return _mapping_reader(arguments[0], arguments[1], strict)
+        return _make_mapping_reader(arguments[0], arguments[1], strict)
+    if origin is Literal:
+        return _make_choice_reader(kind)
     if is_dataclass(kind):
-        return _record_reader(kind, strict)
+        return _make_record_reader(kind, strict)
     if kind in (int, float):
-        return _number_reader(kind, strict)
+        return _make_number_reader(kind, strict)
     if kind in READERS:
         return READERS[kind]
-    is_checked = origin is Literal or kind in WORDS or (not strict and isinstance(kind, type) and kind is not Any)
-    return _plain_reader(kind) if is_checked else lambda value, place: value
+    is_checked = kind in WORDS or (not strict and isinstance(kind, type) and kind is not Any)
+    return _make_type_reader(kind) if is_checked else lambda value, place: value
 
 
-def _plain_reader(kind: Any) -> Reader:
-    allowed = get_args(kind)
-    kinds = {type(one) for one in allowed} or {kind}
+def _make_choice_reader(kind: Any) -> Reader:
+    """Reads one of the values of a Literal."""
+    choices = get_args(kind)
+    types_of_choices = {type(choice) for choice in choices}
 
     def read(value: object, place: Place) -> object:
-        if kind is bool and type(value).__name__ in ("bool_", "bool"):  # of NumPy
-            return bool(value)
-        if type(value) in kinds and (not allowed or value in allowed):
-            return value
-        if not allowed and isinstance(value, kind):
+        if type(value) in types_of_choices and value in choices:
             return value
         raise Mismatch(place, kind, value)
 
     return read
 
 
-def _number_reader(kind: Any, strict: bool) -> Reader:
+def _make_type_reader(kind: Any) -> Reader:
+    """Reads a value of a plain type that is not a number."""
+
+    def read(value: object, place: Place) -> object:
+        if kind is bool and type(value).__name__ in ("bool_", "bool"):  # of NumPy
+            return bool(value)
+        if isinstance(value, kind):
+            return value
+        raise Mismatch(place, kind, value)
+
+    return read
+
+
+def _make_number_reader(kind: Any, strict: bool) -> Reader:
+    """Reads a finite number, NumPy's as Python's; null is nan where JSON holds a float."""
     family = Integral if kind is int else Real
     may_be_nan = kind is float and not strict
 
@@ -303,15 +316,16 @@ def _number_reader(kind: Any, strict: bool) -> Reader:
             return value
         if value is None and may_be_nan:
             return math.nan
-        if isinstance(value, family) and not isinstance(value, bool):
-            if is_finite(value) or (may_be_nan and value != value):
-                return kind(value)
+        is_number = isinstance(value, family) and not isinstance(value, bool)
+        if is_number and (is_finite(value) or (may_be_nan and value != value)):
+            return kind(value)
         raise Mismatch(place, kind, value)
 
     return read
 
 
-def _list_reader(kind: object, arguments: tuple[object, ...], strict: bool) -> Reader:
+def _make_list_reader(kind: object, arguments: tuple[object, ...], strict: bool) -> Reader:
+    """Reads a list as a tuple: of any length and one type, or of as many items as the type names."""
     is_any_length = get_origin(kind) is Sequence or arguments[-1] is Ellipsis
     readers = [make_reader(inner, strict) for inner in arguments if inner is not Ellipsis]
 
@@ -319,13 +333,14 @@ def _list_reader(kind: object, arguments: tuple[object, ...], strict: bool) -> R
         items = value.tolist() if strict and hasattr(value, "tolist") else value
         if not isinstance(items, list | tuple) or not (is_any_length or len(items) == len(readers)):
             raise Mismatch(place, kind, value)
-        inner = readers * len(items) if is_any_length else readers
-        return tuple(one(item, (place, k)) for k, (one, item) in enumerate(zip(inner, items, strict=True)))
+        of_items = zip(readers * len(items) if is_any_length else readers, items, strict=True)
+        return tuple(read_item(item, (place, k)) for k, (read_item, item) in enumerate(of_items))
 
     return read
 
 
-def _mapping_reader(key: object, item: object, strict: bool) -> Reader:
+def _make_mapping_reader(key: object, item: object, strict: bool) -> Reader:
+    """Reads values by name."""
     read_key, read_item = make_reader(key, strict), make_reader(item, strict)
 
     def read(value: object, place: Place) -> dict[object, object]:
@@ -336,19 +351,37 @@ def _mapping_reader(key: object, item: object, strict: bool) -> Reader:
     return read
 
 
-def _record_reader(kind: Any, strict: bool) -> Reader:
-    declared = {one.name: one for one in fields(kind)}
+class _ReadField(NamedTuple):
+    """A field of a record: what reads it, and how it stands among the others.
+
+    Attributes:
+        name: Name of the field.
+        read: What reads its value.
+        role: "flat" if its own fields stand among those of the record; "remainder" if it holds what no other field
+            names; "needed" if it has no default; else "".
+    """
+
+    name: str
+    read: Reader
+    role: str
+
+
+def _make_record_reader(kind: Any, strict: bool) -> Reader:
+    """Reads a record from its fields by name; an unknown field is an error if `strict`, else left out."""
+    declared = {field.name: field for field in fields(kind)}
 
     @cache
-    def list_readers() -> list[tuple[str, Reader, str]]:  # at the first value: a record may hold its own kind
-        hints = _read_hints(kind)
+    def list_fields() -> list[_ReadField]:  # at the first value: a record may hold its own kind
+        hints = get_type_hints(kind, include_extras=True)
         listed = []
-        for name, one in declared.items():
-            is_flat = name == _FLAT and hints[name] in READERS
-            is_needed = one.default is MISSING and one.default_factory is MISSING
-            rest = "remainder" if one.metadata.get("remainder") else ""
-            role = "flat" if is_flat else rest or ("needed" if is_needed else "")
-            listed.append((name, make_reader(hints[name], strict), role))
+        for name, field in declared.items():
+            if name == _FLAT and hints[name] in READERS:
+                role = "flat"
+            elif field.metadata.get("remainder"):
+                role = "remainder"
+            else:
+                role = "needed" if field.default is MISSING and field.default_factory is MISSING else ""
+            listed.append(_ReadField(name, make_reader(hints[name], strict), role))
         return listed
 
     def read(value: object, place: Place) -> object:
@@ -361,13 +394,13 @@ def _record_reader(kind: Any, strict: bool) -> Reader:
                 owner = f"field of {_name_place(place)}" if place else "field"
                 raise Mismatch((place, name), unknown_name(owner, str(name), declared))
         arguments: dict[str, object] = {}
-        for name, inner, role in list_readers():
+        for name, read_field, role in list_fields():
             if role == "flat":
-                arguments[name] = inner(value, place)
+                arguments[name] = read_field(value, place)
             elif role == "remainder":
                 arguments[name] = {key: item for key, item in value.items() if key == name or key not in declared}
             elif name in value:
-                arguments[name] = inner(value[name], (place, name))
+                arguments[name] = read_field(value[name], (place, name))
             elif role == "needed":
                 raise Mismatch((place, name))
         return kind(**arguments)
@@ -375,38 +408,37 @@ def _record_reader(kind: Any, strict: bool) -> Reader:
     return read
 
 
-def _union_reader(kinds: tuple[object, ...], strict: bool) -> Reader:
-    readers = [make_reader(kind, strict) for kind in kinds if kind is not type(None)]
+def _make_union_reader(kinds: tuple[object, ...], strict: bool) -> Reader:
+    """Reads by the first of several types that takes a value; the last one says what is wrong."""
+    *readers, last = [make_reader(kind, strict) for kind in kinds if kind is not type(None)]
     may_be_none = type(None) in kinds
 
     def read(value: object, place: Place) -> object:
         if value is None and may_be_none:
             return None
-        for inner in readers[:-1]:
+        for read_first in readers:
             try:
-                return inner(value, place)
+                return read_first(value, place)
             except (Mismatch, OochubError):
                 continue
-        return readers[-1](value, place)
+        return last(value, place)
 
     return read
 
 
-def _limited_reader(kind: Any, limit: Bounds | Length, strict: bool) -> Reader:
-    inner, rounding = make_reader(kind, strict), 0.0 if strict else _ROUNDING
+def _make_bounded_reader(kind: Any, limit: Bounds | Length, strict: bool) -> Reader:
+    """Reads a number and looks at its bounds; the length of a list or text is looked at before it is read."""
+    read_kind, rounding = make_reader(kind, strict), 0.0 if strict else _ROUNDING
 
-    def read_number(value: object, place: Place) -> object:
-        number = inner(value, place)
-        if limit.has(number, rounding):
-            return number
-        raise Mismatch(place, Annotated[kind, limit], value)
+    def read(value: object, place: Place) -> object:
+        if isinstance(limit, Length) and isinstance(value, list | str) and not limit.has(len(value)):
+            raise Mismatch(place, Annotated[kind, limit], value)
+        content = read_kind(value, place)
+        if isinstance(limit, Bounds) and not limit.has(content, rounding):
+            raise Mismatch(place, Annotated[kind, limit], value)
+        return content
 
-    def read_items(value: object, place: Place) -> object:
-        if not isinstance(value, list | str) or limit.has(len(value)):
-            return inner(value, place)
-        raise Mismatch(place, Annotated[kind, limit], value)
-
-    return read_number if isinstance(limit, Bounds) else read_items
+    return read
 
 
 def check_parameters(
@@ -514,8 +546,3 @@ def read_names(argument: str, names: Any) -> list[Any]:
         if not isinstance(name, str):
             raise OochubError(f"{argument}= takes a list of names, got a {type(name).__name__} in it, {name!r:.80}.")
     return list(dict.fromkeys(listed))
-
-
-@cache
-def _read_hints(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind, include_extras=True)

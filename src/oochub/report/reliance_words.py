@@ -33,12 +33,6 @@ class JudgedGap(NamedTuple):
     rest: str
 
 
-def find_reliance(report: "ReportRecord") -> Reliance | None:
-    """What the report found of the interaction of class and context; None without declared contexts."""
-    found: Reliance | None = next(each for each in sections() if each.name == "reliance").found(report)
-    return found
-
-
 def judge_reliance(report: "ReportRecord", case: Case) -> JudgedGap | None:
     """Says what a clear gap by declared contexts is; None for other gaps and other data.
 
@@ -51,7 +45,7 @@ def judge_reliance(report: "ReportRecord", case: Case) -> JudgedGap | None:
         report: Any report.
         case: The case that the gap alone would have.
     """
-    found = find_reliance(report)
+    found: Reliance | None = next(section for section in sections() if section.name == "reliance").found(report)
     if found is None or not found.has_sides or case in ("failed", "too_few", "detection"):
         return None
     is_worse = case in ("relies", "slight")
@@ -59,7 +53,7 @@ def judge_reliance(report: "ReportRecord", case: Case) -> JudgedGap | None:
         if not found.gap.high < 0:
             return None
         headline = "There is no clear gap, but for the same class and context this model does worse if it is unusual."
-        return JudgedGap("untold", "unclear", headline, describe_remaining(report))
+        return JudgedGap("untold", "unclear", headline, describe_remaining(found))
     if (found.gap.high < 0) if is_worse else (found.gap.low > 0):
         return JudgedGap("relies" if is_worse else "better", case, "", "")
     kind: Answer = "harder" if is_worse else "easier"
@@ -75,14 +69,11 @@ def judge_reliance(report: "ReportRecord", case: Case) -> JudgedGap | None:
     how = "worse" if is_worse else "better"
     why = "it relies on context or these are harder" if is_worse else "that is the context or these are easier"
     headline = f"This model does {how} in unusual contexts, but whether {why} for every class cannot be told."
-    return JudgedGap("untold", "unclear", headline, f"{size} {describe_wanted(report)}".strip())
+    return JudgedGap("untold", "unclear", headline, f"{size} {describe_wanted(found)}".strip())
 
 
-def describe_remaining(report: "ReportRecord") -> str:
+def describe_remaining(found: Reliance) -> str:
     """The gap that is left at the same class and context, in one sentence; why there is none otherwise."""
-    found = find_reliance(report)
-    if found is None:
-        return ""
     if not found.has_sides:
         return (
             "No context is clearly usual or unusual for a class of these rows, so no reliance on context can be told."
@@ -95,10 +86,9 @@ def describe_remaining(report: "ReportRecord") -> str:
     )
 
 
-def describe_wanted(report: "ReportRecord") -> str:
+def describe_wanted(found: Reliance) -> str:
     """Which rows would tell reliance from difficulty, in one sentence; "" if none would, or it is told already."""
-    found = find_reliance(report)
-    if found is None or not found.wanted or not found.has_sides or found.gap.high < 0 or found.gap.low > 0:
+    if not found.wanted or not found.has_sides or found.gap.high < 0 or found.gap.low > 0:
         return ""
     names = [
         f"{wording.words(label)} in {wording.words(context)}"
@@ -108,10 +98,9 @@ def describe_wanted(report: "ReportRecord") -> str:
     return f"{more} of {wording.join_names(names)} would tell."
 
 
-def describe_neither(report: "ReportRecord") -> str:
+def describe_neither(found: Reliance) -> str:
     """How many rows are of no side, in one sentence; "" if none is."""
-    found = find_reliance(report)
-    if found is None or not found.n_neither:
+    if not found.n_neither:
         return ""
     is_one = found.n_neither == 1
     rows = "1 row is" if is_one else f"{format_numbers.count(found.n_neither)} rows are"

@@ -110,7 +110,8 @@ def environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_finalize,
+        # Whatever reaches the page as text is cleaned once more; fragments of our own are Markup and pass.
+        finalize=lambda value: value if isinstance(value, Markup) else wording.clean(str(value)),
     )
     environment.globals.update(
         svg=svg,
@@ -121,11 +122,6 @@ def environment() -> jinja2.Environment:
         interval_words=describe_interval,
     )
     return environment
-
-
-def _finalize(value: Any) -> Any:
-    # Whatever reaches the page as text is cleaned once more; fragments of our own are Markup and pass.
-    return value if isinstance(value, Markup) else wording.clean(str(value))
 
 
 @functools.cache

@@ -76,9 +76,13 @@ def is_undecided(report: "ReportRecord") -> bool:
 
 
 class _Words(NamedTuple):
-    """What the sentences name: the metric, what the gap is put down to, both sides, their examples, a pair of them."""
+    """What the sentences name: the metric, what the gap is put down to, both sides, their examples, a pair of them.
+
+    The metric stands at the beginning of a sentence, and within one.
+    """
 
     metric: str
+    metric_within: str
     cause: str
     titles: dict[Side, str]
     examples: dict[Side, str]
@@ -88,8 +92,10 @@ class _Words(NamedTuple):
 
 def _name_parts(report: "ReportRecord") -> _Words:
     benchmark = report.benchmark
+    metric = wording.name(report.description(benchmark.primary_metric).title)
     return _Words(
-        wording.name(report.description(benchmark.primary_metric).title),
+        metric,
+        wording.put_in_sentence(metric),
         wording.name(benchmark.words.cause),
         {side: wording.title_side(benchmark, side) for side in _SIDES},
         {side: wording.name_side(benchmark, side, "examples") for side in _SIDES},
@@ -220,7 +226,7 @@ def _write_worst_group_lead(report: "ReportRecord") -> str:
 
 
 def _say_how_much(report: "ReportRecord", words: _Words) -> Fact:
-    gap, title, metric = report.gap, "Size of the gap", wording.put_in_sentence(words.metric)
+    gap, title = report.gap, "Size of the gap"
     if format_numbers.is_undefined(gap.estimate):
         reason = gap.estimate.reason or "the gap could not be computed"
         return Fact(title, format_numbers.UNDEFINED, f": {reason}.")
@@ -230,7 +236,7 @@ def _say_how_much(report: "ReportRecord", words: _Words) -> Fact:
         f"{words.titles['out']}"
     )
     size = f"{format_numbers.points(gap.estimate, report.unit)}{format_numbers.points_word(report.unit)}"
-    return Fact(title, size, f" of {metric} ({inner}), {where}.{_describe_pairs(gap.pairs)}")
+    return Fact(title, size, f" of {words.metric_within} ({inner}), {where}.{_describe_pairs(gap.pairs)}")
 
 
 def _describe_pairs(pairs: SidePairs | None) -> str:

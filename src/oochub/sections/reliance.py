@@ -100,9 +100,9 @@ class RelianceOrDifficulty(Section["ReportRecord"]):
             yield Passage(
                 title=self.title,
                 sentences=(
-                    describe_remaining(report),
-                    "" if is_told else describe_wanted(report),
-                    describe_neither(report),
+                    describe_remaining(found),
+                    "" if is_told else describe_wanted(found),
+                    describe_neither(found),
                 ),
                 table=_build_table(found),
                 below=_write_below(found),

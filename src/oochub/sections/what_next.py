@@ -153,15 +153,14 @@ def _name_contexts(report: "ReportRecord") -> NextStep | None:
     """Contexts that are found or named, if the data name none."""
     if report.benchmark.out_of_context.is_declared or report.is_by_contexts or not report.gap.n_in:
         return None
-    n = format_numbers.count(report.gap.n_in)
+    n, is_one = format_numbers.count(report.gap.n_in), report.gap.n_in == 1
+    examples = f"{n} example is" if is_one else f"{n} examples are"
     if report.errors is not None:
-        said = (
-            f"{UNMARKED}, so {n} examples are not compared by context. Contexts that are usual for a class mark them."
-        )
+        said = f"{UNMARKED}, so {examples} not compared by context. Contexts that are usual for a class mark them."
         return NextStep(said, _write_audit(report, "--usual", "CLASS=CONTEXT"))
-    said = f"This dataset does not define a context, so its {n} examples are not compared"
+    said = f"This dataset does not define a context, so its {examples} not compared"
     if report.background is not None:
-        said = f"This dataset names no context: the probe alone compares its {n} examples"
+        said = f"This dataset names no context: the probe alone compares its {n} example{'' if is_one else 's'}"
     if _shows_images(report):
         return NextStep(
             f"{said}. Contexts can be found in the images.", _write_audit(report, "--contexts", "properties")
