@@ -22,7 +22,7 @@ from oochub.eval_modules.metrics.auc.auc import auc
 from oochub.eval_modules.metrics.ece.ece import ece
 from oochub.eval_modules.metrics.worst_group.worst_group import worst_group
 from oochub.stats.bootstrap import bootstrap, draw_replicates
-from oochub.stats.delong import delong, delong_covariance, paired_delong
+from oochub.stats.delong import count_equal_clusters, delong, delong_covariance, paired_delong
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import difference, estimate, gap
 from oochub.stats.group_intervals import worst_group_interval
@@ -116,7 +116,7 @@ def test_delong_of_one_score_equals_the_definition(monkeypatch: pytest.MonkeyPat
 def test_ends_are_of_the_logit_with_the_freedom_of_both_classes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Student's t with Welch's degrees of freedom, by scipy, but for rows that nobody saw.
 
-    Planted: the plain A +- 1.96 se; normal quantiles.
+    Planted: the plain A +- 1.96 se; normal quantiles; the freedom of rows for that of clusters.
     """
     for name in ("least_loss", "reach_of_unseen"):
         monkeypatch.setattr(f"oochub.stats.delong.{name}", lambda loss, *_: loss)
@@ -124,10 +124,16 @@ def test_ends_are_of_the_logit_with_the_freedom_of_both_classes(monkeypatch: pyt
     wins = (score[label][:, None] > score[~label][None, :]).astype(float)
     value, parts = wins.mean(), [wins.mean(axis=axis).var(ddof=1) / n for axis, n in ((1, 12), (0, 30))]
     freedom = sum(parts) ** 2 / (parts[0] ** 2 / 11 + parts[1] ** 2 / 29)
-    half = stats.t.ppf(0.975, freedom) * math.sqrt(sum(parts)) / (value * (1 - value))
-    ends = [1 / (1 + math.exp(-(math.log(value / (1 - value)) + sign * half))) for sign in (-1, 1)]
-    result = delong(label, score)
-    assert (result.low, result.high) == pytest.approx(ends, rel=1e-9)
+    pairs = np.arange(42) // 2
+    of_pairs = float(delong_covariance(label, [score], cluster=pairs).covariance[0, 0])
+    for cluster, variance, degrees in (
+        (None, sum(parts), freedom),
+        (pairs, of_pairs, count_equal_clusters(label, pairs) - 1),
+    ):
+        half = stats.t.ppf(0.975, degrees) * math.sqrt(variance) / (value * (1 - value))
+        ends = [1 / (1 + math.exp(-(math.log(value / (1 - value)) + sign * half))) for sign in (-1, 1)]
+        result = delong(label, score, cluster=cluster)
+        assert (result.low, result.high) == pytest.approx(ends, rel=1e-9)
 
 
 def test_paired_delong_equals_the_definition() -> None:
