@@ -20,7 +20,7 @@ PYTHON = re.compile(
     rf"(?<![\w.$-])(?:{SAID_BY_OPTIONS})=|load_dataset\(|oochub\.(?:names|get|load|evaluate|predict|task)\("
 )
 OF_PYTHON_ALONE = {  # places that no command reaches, each with its reason
-    "_alignment.py": "an objective that is called by itself",
+    "objective.py": "an objective that is called by itself",
     "metric.py": "evaluate.load",
     "output_columns.py": "a dataset of one's own",
     "scenes.py": "a dataset of one's own",
