@@ -28,6 +28,17 @@ def test_the_mean_of_the_labels_has_their_variance() -> None:
     assert mean_squared_error(label, np.full(2000, label.mean())) == pytest.approx(label.var(), rel=1e-12)
 
 
+def test_interval_covers_the_truth() -> None:
+    """Of normal errors the mean square is truly 4: 300 sets of 100 rows. Planted fault: the interval of the MAE."""
+    rng = np.random.default_rng(3)
+    covered = 0
+    for seed in range(300):
+        columns = {"label": np.zeros(100), "prediction": rng.normal(0, 2, 100)}
+        number = estimate(mean_squared_error, columns, resamples=200, seed=seed)
+        covered += number.low <= 4 <= number.high
+    assert 0.89 <= covered / 300 <= 0.99
+
+
 def test_perfect_answers_have_no_interval() -> None:
     number = estimate(mean_squared_error, {"label": np.arange(10), "prediction": np.arange(10)})
     assert number == 0 and np.isnan([number.low, number.high]).all()

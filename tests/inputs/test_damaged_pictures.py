@@ -146,7 +146,7 @@ def test_both_paths_agree_who_is_broken_and_what_the_others_are(form):
             oochub.predict(_model(), _rows({name: files[name], **usual}), image_processor=_PROCESSOR, cache=False)
 
 
-def test_a_picture_of_a_folder_is_named_by_itsencoded(tmp_path):
+def test_a_picture_of_a_folder_is_named_by_its_file(tmp_path):
     """Its number alone was said."""
     for name in ("a", "b"):
         (tmp_path / "birds" / name).mkdir(parents=True)

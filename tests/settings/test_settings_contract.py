@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING
+from dataclasses import MISSING, dataclass
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -28,7 +28,7 @@ from oochub.settings import with_options as with_keywords
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.evaluation_settings import IntervalSettings
 from oochub.settings.keywords import list_records
-from oochub.settings.option import Option, Settings, get_default, list_options, type_of
+from oochub.settings.option import Option, Settings, get_default, list_options, option, type_of
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.repair_settings import RepairSettings
 from oochub.settings.report_settings import OutputSettings
@@ -230,6 +230,27 @@ def test_a_wrong_value_is_an_error_that_names_the_option(kind):
     assert covered
 
 
+def test_a_field_that_checks_nothing_is_found():
+    """Planted faults: a field of any type, and a record that does not look at its values."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Anything(Settings):
+        most: Any = option(None, help="How many.", panel="Data")
+
+    with pytest.raises(AssertionError, match="give it a type"):
+        check_field(Anything, "most")
+
+    @dataclass(frozen=True, kw_only=True)
+    class Careless(Settings):
+        most: int = option(1, help="How many.", panel="Data", least=1)
+
+        def __post_init__(self) -> None:
+            pass
+
+    with pytest.raises(pytest.fail.Exception):
+        check_field(Careless, "most")
+
+
 def wrong_words(kind: type[Settings], name: str) -> list[str]:
     """What no command may take for a field; nothing where every text is right."""
     about, kinds = list_options(kind)[name], list_kinds(type_of(kind, name))
@@ -357,7 +378,7 @@ assert_type(oochub.compare(predictions, predictions), PairedReport)
     }
     file, before = tmp_path / "user.py", len(right.splitlines())
     file.write_text(right + "\n".join(wrong), "utf-8")
-    command = [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", file]  # its cache is kept
+    command = [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", "--cache-dir", tmp_path, file]
     said = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False).stdout
     errors = dict(re.findall(r"user\.py:(\d+): error: (.*)", said))
     assert errors.keys() == {str(before + number) for number in range(1, len(wrong) + 1)}, said

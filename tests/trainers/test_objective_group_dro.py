@@ -1,5 +1,7 @@
 """GroupDRO against loops in float64 NumPy written from the formulas, in every form."""
 
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -131,9 +133,80 @@ def test_gradient_by_central_differences(form: str | None) -> None:
         assert abs(logits.grad[i, j].item() - slope) < 1e-8
 
 
+def test_without_steps_and_with_equal_environments_it_is_erm() -> None:
+    """step_size=0 leaves q uniform; with equally many rows of each environment that is the mean over all rows."""
+    rng = np.random.default_rng(3)
+    logits, label = torch.tensor(rng.normal(size=(12, 3))), torch.tensor(rng.integers(0, 3, 12))
+    environment = torch.tensor([0, 1, 2, 3] * 3)
+    loss = made([4, 4, 4, 4], step_size=0.0)(logits, label, environment)
+    assert abs(loss.item() - oochub.get("objective", "erm")()(logits, label).item()) < 1e-14
+    one = made([12], form="nooch")(logits, label, torch.zeros(12, dtype=torch.int64))
+    assert abs(one.item() - oochub.get("objective", "erm")()(logits, label).item()) < 1e-14
+
+
+def test_large_losses_do_not_overflow() -> None:
+    objective = oochub.get("objective", "group_dro")(step_size=1.0)
+    objective.prepare(environment_counts=[1, 1])
+    logits = torch.tensor([[500.0, 0.0], [0.0, 0.0]])
+    for _ in range(3):
+        loss = objective(logits, torch.tensor([1, 1]), torch.tensor([0, 1]))
+    assert loss.item() == pytest.approx(500.0)
+
+
 def test_missing_environments_are_named() -> None:
     logits, label, environment = map(torch.tensor, some_batches(1)[0])
     with pytest.raises(OochubError, match=r"prepare\(environment_counts="):
         oochub.get("objective", "group_dro")()(logits, label, environment)
     with pytest.raises(OochubError, match="number of training rows of each environment"):
         made([0, 0])
+
+
+HALVES = (slice(0, 5), slice(5, 12))  # also unequal parts make the joint batch
+
+
+def steps(weight: torch.Tensor, objective: Any, part: slice | None, world: int) -> list[Any]:
+    """Three steps of gradient descent on a linear model; gradients are averaged as DistributedDataParallel does."""
+    record: list[Any] = []
+    for x, label, environment in some_batches(3, seed=7):
+        rows = part or slice(None)
+        x, label, environment = (torch.tensor(array[rows]) for array in (x, label, environment))
+        weight.grad = None
+        loss = objective(x @ weight, label, environment)
+        loss.backward()
+        if world > 1:
+            torch.distributed.all_reduce(weight.grad)
+            weight.grad /= world
+        record += [loss.item(), weight.grad.clone()]
+        with torch.no_grad():
+            weight -= 0.5 * weight.grad
+    return [*record, objective.weights]
+
+
+def one_of_two(rank: int, folder: Path, form: str | None) -> None:
+    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
+    record = steps(torch.eye(3, dtype=torch.float64).requires_grad_(), made(step_size=0.5, form=form), HALVES[rank], 2)
+    torch.save(record, folder / f"{rank}.pt")
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.parametrize("form", [None, "nooch"])
+def test_two_processes_equal_one_on_the_joint_batch(form: str | None, tmp_path: Path) -> None:
+    """Losses, gradients and weights of three steps. Planted: means of each process alone differ by 1e-2."""
+    children = []
+    for rank in range(2):
+        child = os.fork()
+        if child == 0:  # fork is seconds faster than starting two interpreters
+            code = 1
+            try:
+                torch.set_num_threads(1)
+                one_of_two(rank, tmp_path, form)
+                code = 0
+            finally:
+                os._exit(code)
+        children.append(child)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
+    expected = steps(torch.eye(3, dtype=torch.float64).requires_grad_(), made(step_size=0.5, form=form), None, 1)
+    for rank in range(2):
+        found = torch.load(tmp_path / f"{rank}.pt", weights_only=True)
+        for ours, theirs in zip(found, expected, strict=True):
+            assert torch.allclose(torch.as_tensor(ours), torch.as_tensor(theirs), rtol=0, atol=1e-12)
