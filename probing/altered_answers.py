@@ -2,11 +2,11 @@
 
 import inspect
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import datasets
 import numpy as np
@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from PIL import Image
 
-from oochub.probing.altered_pictures import Donors, Pixels, cut_object, draw_donors, paste_object, remove_object
+from oochub.probing.altered_pictures import Donors, Mask, Pixels, cut_object, draw_donors, paste_object, remove_object
 from oochub.probing.probed_rows import PROBED, ProbedRows, SeenObject
 from oochub.process.follow import follow
 from oochub.storage.cache import digest_files, keep, make_key, read_kept
@@ -30,7 +30,24 @@ _AT_ONCE = 8  # images that are held to look at their objects
 _MOST_GROUNDS = 2**28  # bytes of backgrounds that are held
 _MOST_ASKED = 2**28  # bytes of pixels of which the model is asked at once
 
-Answer = Callable[[datasets.Dataset], NDArray[np.float32]]
+Answer = Callable[[datasets.Dataset, Sequence[int]], NDArray[np.float32]]
+"""The logits (n, c) of images, given these and the place of each image's row in the predictions."""
+
+
+class SwappedObject(NamedTuple):
+    """An object on lent backgrounds of both kinds.
+
+    Attributes:
+        place: Place of its row in the predictions.
+        mask: (h, w), True on the object.
+        lenders: Places of the rows that lend the backgrounds, k of each of `ON_LENT`.
+        images: The images, PNG, in the same order.
+    """
+
+    place: int
+    mask: Mask
+    lenders: Mapping[str, list[int]]
+    images: Mapping[str, list[bytes]]
 
 
 class AlteredAnswers:
@@ -91,10 +108,29 @@ class AlteredAnswers:
         (seen,) = self._rows.seen([numbers[place]])
         made = _alter(seen)
         for name, of in zip(ON_LENT, (same, other), strict=True):
-            ground = None if of is None else self._get_ground(numbers[of])
-            if ground is not None:
-                made[name] = paste_object(seen.pixels, seen.mask, ground)
+            pixels = None if of is None else self._paste(seen, numbers[of])
+            if pixels is not None:
+                made[name] = pixels
         return {"original": seen.pixels, **{name: made[name] for name in VARIANTS if name in made}}
+
+    def swapped(self) -> Iterator[SwappedObject]:
+        """The objects that have backgrounds of both kinds, in the order of their rows, on each that is drawn."""
+        states, donors = self._choose_states()
+        has_both = (donors.same[:, 0] >= 0) & (donors.other[:, 0] >= 0)
+        for k in [each for each in self._asked if states[each] == PROBED and has_both[each]]:
+            (seen,) = self._see([k])
+            lenders, images = dict[str, list[int]](), dict[str, list[bytes]]()
+            for name, of in zip(ON_LENT, donors, strict=True):
+                drawn = of[k].tolist()
+                pasted = {each: self._paste(seen, each) for each in dict.fromkeys(drawn)}
+                files = {each: _encode_png(pixels) for each, pixels in pasted.items() if pixels is not None}
+                lenders[name] = [int(self._rows.places[each]) for each in drawn]
+                images[name] = [files[each] for each in drawn]
+            yield SwappedObject(int(self._rows.places[k]), seen.mask, lenders, images)
+
+    def _paste(self, seen: SeenObject, lender: int) -> Pixels | None:
+        ground = self._get_ground(lender)
+        return None if ground is None else paste_object(seen.pixels, seen.mask, ground)
 
     def _choose_states(self) -> tuple[list[str], Donors]:
         """The state of each row, and who lends it backgrounds."""
@@ -128,7 +164,8 @@ class AlteredAnswers:
         probed = [k for k in numbers if states[k] == PROBED]
         found = dict[tuple[str, int, int], NDArray[np.float32]]()
         for pairs, files in self._encode_pictures(probed, donors):
-            found |= zip(pairs, answer(_make_dataset(files)), strict=True)
+            own = [int(self._rows.places[k]) for _, k, _ in pairs]
+            found |= zip(pairs, answer(_make_dataset(files), own), strict=True)
         logits: dict[str, list[Any]] = {name: [found.get((name, k, -1)) for k in numbers] for name in VARIANTS}
         places, lent = self._rows.places, dict[str, list[list[int] | None]]()
         for name, (kind, of) in zip(ON_LENT, donors._asdict().items(), strict=True):
@@ -176,9 +213,9 @@ class AlteredAnswers:
                     yield name, k, -1, pixels
                 for name, of in zip(ON_LENT, donors, strict=True):
                     for lender in dict.fromkeys(of[k][of[k] >= 0].tolist()):
-                        ground = self._get_ground(lender)
-                        if ground is not None:
-                            yield name, k, lender, paste_object(seen.pixels, seen.mask, ground)
+                        pixels = self._paste(seen, lender)
+                        if pixels is not None:
+                            yield name, k, lender, pixels
 
     def _get_ground(self, number: int) -> Pixels | None:
         if number not in self._grounds:
@@ -217,7 +254,15 @@ def _compute_key(rows: ProbedRows, drawn: Sequence[Any], key: str) -> str:
     """What the answers depend on: the model's, the rows, the areas, how lenders are drawn, and the code that alters."""
     code = digest_files(sorted(Path(inspect.getfile(remove_object)).parent.glob("*.py")))
     places = [rows.places.tolist(), rows.is_asked.tolist(), rows.is_lender.tolist()]
-    return make_key(key, places, rows.area.words, rows.area.settings(rows.with_object()), *drawn, code)
+    return make_key(
+        key,
+        places,
+        rows.area.words,
+        rows.area.settings(rows.with_object()),
+        *drawn,
+        code,
+        None if rows.fill is None else rows.fill.settings,
+    )
 
 
 def read_logits(table: pa.Table, variant: str, shape: tuple[int, ...]) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ Source: Xiao, Engstrom, Ilyas and Madry 2020, "Noise or Signal: The Role of Imag
     by GrabCut and stands alone on black; here its area is given, and gray is the color that is nobody's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,7 +66,9 @@ def paste_object(pixels: Pixels, mask: Mask, ground: Pixels) -> Pixels:
     return np.where(mask[..., None], pixels, ground)
 
 
-def remove_object(pixels: Pixels, mask: Mask) -> Pixels | None:
+def remove_object(
+    pixels: Pixels, mask: Mask, fill: Callable[[Pixels, Mask], Pixels | None] | None = None
+) -> Pixels | None:
     """The image without its object: the boxes around the object's parts are filled by tiles of background.
 
     The tile is the largest rectangle that no box touches; of one box that is the strip above, below, left or right of
@@ -76,9 +78,10 @@ def remove_object(pixels: Pixels, mask: Mask) -> Pixels | None:
     Args:
         pixels: uint8 (h, w, 3).
         mask: (h, w), True on the object. If it has more than 16 parts, one box is put around all of them.
+        fill: Fills the boxes in place of tiles, given the image and the boxes' area (h, w); see `Inpainting`.
 
     Returns:
-        uint8 (h, w, 3); None where no rectangle of background takes 5% of the image.
+        uint8 (h, w, 3); None where no rectangle of background takes 5% of the image, or where `fill` gives None.
 
     >>> remove_object(np.arange(12, dtype=np.uint8).reshape(1, 4, 3), np.array([[False, False, True, True]]))[..., 0]
     array([[0, 3, 0, 3]], dtype=uint8)
@@ -86,6 +89,11 @@ def remove_object(pixels: Pixels, mask: Mask) -> Pixels | None:
     boxes = _find_boxes(mask)
     if not boxes:
         return pixels
+    if fill is not None:
+        area = np.zeros_like(mask)
+        for box in boxes:
+            area[box.top : box.bottom, box.left : box.right] = True
+        return fill(pixels, area)
     tile = _find_largest_free(boxes, *mask.shape)
     if tile is None or (tile.bottom - tile.top) * (tile.right - tile.left) < LEAST_BACKGROUND * mask.size:
         return None

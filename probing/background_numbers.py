@@ -21,6 +21,7 @@ Values = NDArray[np.float64]
 _ROLES: Mapping[str, tuple[int, ...]] = {"mixed_same": (0, 1), "mixed_rand": (0, 2)}
 """Which of a draw's units a kind of image on lent backgrounds depends on: the row, and who lends the background."""
 _SOME_LENDERS = 40  # as of clusters
+_NO_SCORES = Estimate(math.nan, n=0, method="none", reason="the model gives no scores")
 
 
 class BackgroundNumbers(NamedTuple):
@@ -54,6 +55,7 @@ def compare_answers(
     cluster: NDArray[Any] | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
+    has_scores: bool = True,
 ) -> BackgroundNumbers:
     """The numbers of each variant against the rows as they are, and the gap of the two kinds of background.
 
@@ -67,6 +69,7 @@ def compare_answers(
         cluster: What rows (n,) share; None where they are independent.
         resamples: Number of bootstrap resamples.
         seed: Random seed for the bootstrap.
+        has_scores: Whether logits are more than the class that was chosen; else there are no log-odds.
 
     Returns:
         Changes are paired, row by row: of shares of independent rows by an adjusted Wald interval, of all else by the
@@ -112,8 +115,8 @@ def compare_answers(
             name=name,  # type: ignore[arg-type]  # of VARIANTS
             accuracy=mean(right[name], rows, roles, "shares"),
             accuracy_change=change,
-            log_odds=mean(less_original(odds, name), rows, roles),
-            logit=mean(less_original(said, name), rows, roles),
+            log_odds=mean(less_original(odds, name), rows, roles) if has_scores else None,
+            logit=mean(less_original(said, name), rows, roles) if has_scores else None,
         )
 
     first = VariantRow(name="original", accuracy=_share(right["original"], sampling(there["original"])))
@@ -122,7 +125,7 @@ def compare_answers(
     return BackgroundNumbers(
         (first, *(describe(name) for name in VARIANTS)),
         mean(gap, both, (0, 1, 2), "changes"),
-        mean(odds["mixed_same"] - odds["mixed_rand"], both, (0, 1, 2)),
+        mean(odds["mixed_same"] - odds["mixed_rand"], both, (0, 1, 2)) if has_scores else _NO_SCORES,
         float(gap[both].mean(0).std(ddof=1)) if draws > 1 and both.any() else None,
         less_original(odds, "mixed_rand"),
     )

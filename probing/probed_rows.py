@@ -14,6 +14,7 @@ from oochub.inputs.pictures.preprocessing import decode
 from oochub.inputs.pictures.stored_pictures import keep_encoded, read_picture_bytes
 from oochub.prediction.predictions import Predictions
 from oochub.probing.altered_pictures import Mask, Pixels, remove_object
+from oochub.probing.inpainting import Inpainting
 from oochub.probing.object_area import ObjectArea, RowOfObject
 
 STATES: Mapping[str, str] = {
@@ -21,6 +22,7 @@ STATES: Mapping[str, str] = {
     "no_object": "the area of the object is empty",
     "other_size": "the mask and the image differ in size",
     "no_background": "the object leaves too little background to fill it with",
+    "flagged": "the safety checker of the inpainting pipeline flagged the filled image",
 }
 """Why a row is left out."""
 PROBED = "probed"
@@ -54,6 +56,7 @@ class ProbedRows:
         is_lender: True for the rows that may lend their background (n,).
         area: Says where the object of each row is.
         without: Class number of rows that have no object, whose image is all background; None for no such class.
+        fill: Fills the place of an object; None for tiles of background, see `remove_object`.
     """
 
     splits: Mapping[str, datasets.Dataset]
@@ -63,6 +66,7 @@ class ProbedRows:
     is_lender: NDArray[np.bool_]
     area: ObjectArea
     without: int | None
+    fill: Inpainting | None = None
 
     @classmethod
     def drawn(
@@ -76,6 +80,7 @@ class ProbedRows:
         present: int | None,
         most: int,
         seed: int,
+        fill: Inpainting | None = None,
     ) -> "ProbedRows":
         """Draws at most `most` rows of a known class at random: the same ones for the same seed.
 
@@ -89,6 +94,7 @@ class ProbedRows:
             present: If a task asks for a thing, the class of rows that have it: they alone are asked about.
             most: Maximum number of rows to ask about.
             seed: Random seed for the draw.
+            fill: Fills the place of an object; None for tiles of background.
         """
         label, generator = predictions.label, np.random.default_rng([seed, 0])
         known = (predictions.split == split) & (label >= 0)
@@ -108,6 +114,7 @@ class ProbedRows:
             is_lender=np.isin(places, lenders),
             area=area,
             without=None if present is None else 1 - present,
+            fill=fill,
         )
 
     @cached_property
@@ -152,8 +159,25 @@ class ProbedRows:
                 [picture for picture, one in zip(pictures, has, strict=True) if one],
             )
         )
-        return [_resize_as_seen(picture, next(found), True) if one else _resize_as_seen(picture, None, False)
-                for picture, one in zip(pictures, has, strict=True)]  # fmt: skip
+        return [
+            self._look(picture, next(found) if one else None, one) for picture, one in zip(pictures, has, strict=True)
+        ]
+
+    def _look(self, picture: OpenedPicture, mask: Mask | None, has: bool) -> SeenObject:
+        pixels = np.asarray(picture.image)
+        nothing = np.zeros(pixels.shape[:2], bool)
+        if not has:
+            return SeenObject(PROBED, pixels, nothing, pixels)
+        if mask is None:
+            return SeenObject("no_area", pixels, nothing, None)
+        if not mask.any():
+            return SeenObject("no_object", pixels, nothing, None)
+        if mask.shape != pixels.shape[:2]:
+            return SeenObject("other_size", pixels, nothing, None)
+        ground = remove_object(pixels, mask, self.fill)
+        if ground is None:
+            return SeenObject("no_background" if self.fill is None else "flagged", pixels, mask, None)
+        return SeenObject(PROBED, pixels, mask, ground)
 
     @cached_property
     def _found(self) -> list[tuple[str, int]]:
@@ -194,18 +218,3 @@ class ProbedRows:
 
 def _sample_places(places: NDArray[np.int64], most: int, generator: np.random.Generator) -> NDArray[np.int64]:
     return np.sort(generator.permutation(places)[:most])
-
-
-def _resize_as_seen(picture: OpenedPicture, mask: Mask | None, has: bool) -> SeenObject:
-    pixels = np.asarray(picture.image)
-    nothing = np.zeros(pixels.shape[:2], bool)
-    if not has:
-        return SeenObject(PROBED, pixels, nothing, pixels)
-    if mask is None:
-        return SeenObject("no_area", pixels, nothing, None)
-    if not mask.any():
-        return SeenObject("no_object", pixels, nothing, None)
-    if mask.shape != pixels.shape[:2]:
-        return SeenObject("other_size", pixels, nothing, None)
-    ground = remove_object(pixels, mask)
-    return SeenObject("no_background" if ground is None else PROBED, pixels, mask, ground)

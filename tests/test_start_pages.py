@@ -88,6 +88,6 @@ def test_each_purpose_has_a_part_that_runs():
     """A number for a paper, an audit, a benchmark, and the first result: commands each; and Python by itself."""
     with_commands = [name for name, part in RUN.items() if any(fence.language == "bash" for fence in part)]
     commands = {name.removeprefix("README.md: ") for name in with_commands}
-    purposes = {"A first result in a minute", "A number for a paper", "Audit your model", "Publish a benchmark"}
+    purposes = {"The known truth: drawn worlds", "A number for a paper", "Audit your model", "Publish a benchmark"}
     assert purposes <= commands, commands
     assert len(RUN) > len(with_commands)

@@ -45,7 +45,10 @@ def main(images: Path, instances: Path, chosen: Path, objects: Path, labels: Pat
         name = f"{thing['image_id']}_{thing['label'].replace(' ', '_')}"
         mask.point(lambda value: 255 * (value > 127)).convert("1").save(FOLDER / "masks" / f"{name}.png", optimize=True)
         box = {side: round(thing[side] * scales[thing["image_id"]]) for side in ("left", "top", "right", "bottom")}
-        rows.append({"name": name, "photo": thing["image_id"], "label": thing["label"], **box})
+        x, y, width, height = outlines[0]["bbox"]  # of the largest object of the class
+        corners = dict(zip(("x1", "y1", "x2", "y2"), (x, y, x + width, y + height), strict=True))
+        corners = {side: round(value * scales[thing["image_id"]], 1) for side, value in corners.items()}
+        rows.append({"name": name, "photo": thing["image_id"], "label": thing["label"], **box, **corners})
     pd.DataFrame(rows).to_csv(FOLDER / "objects.tsv", sep="\t", index=False)
     photos = photos.rename(columns={"image_id": "photo"}).assign(annotations="CC BY 4.0, COCO Consortium")
     columns = ["photo", "licence_name", "licence_url", "flickr_url", "photo_page", "annotations"]

@@ -6,10 +6,11 @@ The model is opened as its predictions were made, to answer for other images.
 import base64
 import io
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import datasets
 import numpy as np
@@ -18,31 +19,40 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from oochub import catalog
+from oochub.data.challenge import ChallengeSet
 from oochub.data.declaration import find_declaration
+from oochub.data.load import open_data
 from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.evaluation_rows import EvaluationColumns
 from oochub.evaluation.mistakes import find_attribution
 from oochub.models.acceleration import DTYPES, Autocast, choose_device, fold_batch_norm
 from oochub.models.mode import PredictedData, choose_mode
 from oochub.models.model_source import ModelSource
+from oochub.prediction.prediction_data import choose_splits
 from oochub.prediction.predictions import Predictions
-from oochub.probing.altered_answers import ON_LENT, VARIANTS, AlteredAnswers, read_logits
+from oochub.probing.altered_answers import ON_LENT, VARIANTS, AlteredAnswers, Answer, read_logits
 from oochub.probing.altered_pictures import Pixels
 from oochub.probing.background_numbers import BackgroundNumbers, Values, compare_answers
+from oochub.probing.inpainting import Inpainting
 from oochub.probing.object_area import MaskFiles, ObjectArea, can_be_column, choose_area
 from oochub.probing.probed_rows import PROBED, STATES, ProbedRows
+from oochub.probing.swapped_set import take_labels_as_answers, write_swapped_set
 from oochub.records.build_record import presence_class
-from oochub.records.finding_records import BackgroundProbe, ProbedPicture, ShownRow
+from oochub.records.finding_records import BackgroundProbe, ProbedPicture, ShownRow, Variant
 from oochub.records.output_columns import ALSO_RIGHT
 from oochub.records.sides import GroupsOfRows
+from oochub.repository.write_repository import CHALLENGE_TITLE, check_links, check_replaceable
+from oochub.settings.data_settings import DataSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.probe_settings import ProbeSettings
 from oochub.stats import RESAMPLES
 from oochub.stats.logits import softmax
+from oochub.storage.files import lock_target
 
 _THUMBNAIL, _QUALITY = 176, 80  # pixels of the longer side; noise of that size is 20 kB
 _ROWS = 1000
+_PLACE = ("boxes", "width", "height")  # columns that say where the object of a row is
 BACKGROUNDS = 8
 """So many of each kind a row, unless another number is asked for: of one, chance decides several points."""
 
@@ -58,6 +68,8 @@ class Background:
         segmenter: Folder or Hub id of a semantic segmenter, see `oochub contexts --contexts segments`, or `Segments`
             itself.
         label_map: Says which classes of the segmenter are a class of the data, see there.
+        fill: Folder or Hub id of an inpainting pipeline of diffusers, which fills the place of an object; None fills
+            it with tiles of background.
         backgrounds: Number of backgrounds of each kind on which every object is put, of its own class and of others;
             none is of the row's cluster.
         rows: Maximum number of rows to alter, drawn at random.
@@ -75,6 +87,7 @@ class Background:
     boxes: str | None = None
     segmenter: Any = None
     label_map: str | Path | None = None
+    fill: Any = None
     backgrounds: int = BACKGROUNDS
     rows: int = _ROWS
     seed: int = 0
@@ -100,6 +113,8 @@ class Background:
         if isinstance(self.segmenter, str | Path):
             way = catalog.get("context", "segments")(model=self.segmenter, label_map=self.label_map)
             object.__setattr__(self, "segmenter", way)
+        if isinstance(self.fill, str | Path):
+            object.__setattr__(self, "fill", Inpainting(self.fill, seed=self.seed))
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -108,12 +123,18 @@ class Background:
         >>> Background(boxes="place", rows=20).options
         ('--probe', 'background', '--boxes', 'place', '--probe-option', 'rows=20')
         """
-        others = {"label_map": _name_file(self.label_map), "rows": self.rows if self.rows != _ROWS else None}
+        fill = None if self.fill is None else _name_file(self.fill.model)
+        others = {
+            "label_map": _name_file(self.label_map),
+            "fill": fill,
+            "rows": self.rows if self.rows != _ROWS else None,
+        }
         return ProbeSettings(
             probe="background",
             masks=_name_file(self.masks),
             boxes=self.boxes,
             segmenter=None if self.segmenter is None else self.segmenter.model,
+            fill=None if self.fill is None else _name_file(self.fill.model),
             backgrounds=self.backgrounds if self.backgrounds != BACKGROUNDS else None,
             probe_settings={name: value for name, value in others.items() if value is not None},
         ).words()
@@ -166,34 +187,11 @@ class Background:
         splits = data if isinstance(data, Mapping) else {split: data}
         part = splits[split]
         _check_answers(predictions)
-        names, facts = predictions.class_names, predictions.metadata.facts
-        thing = presence_class(names, facts)
-        asked_for = None if thing is None else facts.object or thing.name
-        area = self._area(part, data_dir=data_dir, thing=asked_for)
-        usual = _mark_usual(predictions)
-        rows = ProbedRows.drawn(
-            splits,
-            predictions,
-            area,
-            split=split,
-            usual=usual,
-            present=None if thing is None else thing.present,
-            most=self.rows,
-            seed=self.seed,
+        key = predictions.metadata.provenance.get("key")
+        drawn = self._draw(
+            splits, predictions, split=split, data_dir=data_dir, key=str(key) if key and asked.cache else None
         )
-        if not rows.is_asked.any():
-            words = "is of a known class" if asked_for is None else f"has a {asked_for}"
-            raise OochubError(f"No row of {split} {words}, so there is nothing to alter. Choose another split.")
-        area.begin(rows.with_object())
-        key, column = predictions.metadata.provenance.get("key"), find_declaration(predictions).cluster
-        cluster = None if column is None else np.unique(np.asarray(predictions.column(column)), return_inverse=True)[1]
-        answers = AlteredAnswers(
-            rows,
-            cluster=None if cluster is None else cluster[rows.places],
-            backgrounds=self.backgrounds,
-            seed=self.seed,
-            key=str(key) if key and asked.cache else None,
-        )
+        answers, area, cluster = drawn.answers, drawn.area, drawn.cluster
 
         table = answers.table(lambda: _open_model(source, part, splits, predictions, how, asked))
         states = table.column("state").to_pylist()
@@ -211,9 +209,9 @@ class Background:
         return BackgroundProbe(
             area=area.words,
             split=split,
-            lenders="all" if usual is None else "in_context",
+            lenders="all" if drawn.usual is None else "in_context",
             n_lenders=len(np.unique([*_read_lenders(probed, "same"), *_read_lenders(probed, "other")])),
-            thing=asked_for,
+            thing=drawn.thing,
             n=len(probed),
             left_out=dict(left_out),
             variants=numbers.variants,
@@ -228,24 +226,110 @@ class Background:
             options=self.options,
         )
 
+    def _draw(
+        self,
+        splits: Mapping[str, datasets.Dataset],
+        predictions: Predictions,
+        *,
+        split: str,
+        data_dir: str | None,
+        key: str | None = None,
+    ) -> "_Drawn":
+        """The rows that are altered, and what lends to them."""
+        names, facts = predictions.class_names, predictions.metadata.facts
+        thing = presence_class(names, facts)
+        asked_for = None if thing is None else facts.object or thing.name
+        area = self._area(splits[split], data_dir=data_dir, thing=asked_for)
+        usual = _mark_usual(predictions)
+        rows = ProbedRows.drawn(
+            splits,
+            predictions,
+            area,
+            split=split,
+            usual=usual,
+            present=None if thing is None else thing.present,
+            most=self.rows,
+            seed=self.seed,
+            fill=self.fill,
+        )
+        if not rows.is_asked.any():
+            words = "is of a known class" if asked_for is None else f"has a {asked_for}"
+            raise OochubError(f"No row of {split} {words}, so there is nothing to alter. Choose another split.")
+        area.begin(rows.with_object())
+        column = find_declaration(predictions).cluster
+        cluster = None if column is None else np.unique(np.asarray(predictions.column(column)), return_inverse=True)[1]
+        answers = AlteredAnswers(
+            rows,
+            cluster=None if cluster is None else cluster[rows.places],
+            backgrounds=self.backgrounds,
+            seed=self.seed,
+            key=key,
+        )
+        return _Drawn(answers, area, cluster, usual, asked_for)
+
+    def write_pairs(self, source: str, out: str | Path, settings: DataSettings | None = None) -> ChallengeSet:
+        """Writes the pairs of images that the probe compares as a challenge set: `oochub challenge --criterion swap`.
+
+        A pair is an object on a background of its class and on one of another class, the images that `run` shows a
+        model; every object has as many pairs as `backgrounds`. The mean over pairs of what a model says is the probe's.
+
+        Args:
+            source: A folder of images with labels, a benchmark, an id on the Hub: see `oochub.load`.
+            out: The folder of the repository: new, empty, or an earlier challenge set, which is replaced.
+            settings: Which columns of own data are what.
+
+        Returns:
+            The challenge set, with the columns `pair`, `object_of`, `background_of`, `challenge` and `boxes`.
+
+        Raises:
+            OochubError: See `run`; data that are such pairs already; no object with backgrounds of both kinds; a folder
+                that holds something else.
+        """
+        settings = settings or DataSettings()
+        target = check_replaceable(out, title=CHALLENGE_TITLE, what="a challenge set")
+        with lock_target(target):
+            loaded = open_data(source, settings, guess=("label",))
+            self.check(loaded.rows, data_dir=settings.data_dir)
+            check_links(loaded.splits, source, settings.options)
+            splits = choose_splits(loaded.splits, None)
+            predictions = take_labels_as_answers(splits)
+            split = find_declaration(predictions).out_of_context.split
+            drawn = self._draw(splits, predictions, split=split, data_dir=settings.data_dir)
+            fill = None if self.fill is None else self.fill.model
+            return write_swapped_set(
+                target, source, splits[split], predictions, split, drawn.answers, area=drawn.area.words, fill=fill
+            )
+
     def _compare(
         self, predictions: Predictions, probed: pa.Table, cluster: NDArray[np.int64] | None, resamples: int
     ) -> tuple[dict[str, Values], BackgroundNumbers]:
         """The logits of each variant, and the numbers against the rows as they are."""
-        classes, places = len(predictions.class_names), probed.column("place").to_numpy()
+        has_scores, places = predictions.metadata.kind == "classes", probed.column("place").to_numpy()
+        classes = len(predictions.class_names) + (not has_scores)
         shapes = {name: (self.backgrounds, classes) if name in ON_LENT else (classes,) for name in VARIANTS}
         altered = {name: read_logits(probed, name, shape) for name, shape in shapes.items()}
         own = predictions.take(places)
         numbers = compare_answers(
             own.label,
-            own.logits.astype(np.float64),
+            _read_answers(own),
             altered,
             units=_list_units(probed, self.backgrounds, cluster),
             cluster=None if cluster is None else cluster[places],
             resamples=resamples,
             seed=self.seed,
+            has_scores=has_scores,
         )
         return altered, numbers
+
+
+class _Drawn(NamedTuple):
+    """What `Background._draw` gives: `cluster` and `usual` are of all predictions, None where there are none."""
+
+    answers: AlteredAnswers
+    area: ObjectArea
+    cluster: NDArray[np.int64] | None
+    usual: NDArray[np.bool_] | None
+    thing: str | None
 
 
 def _check_answers(predictions: Predictions) -> None:
@@ -255,11 +339,23 @@ def _check_answers(predictions: Predictions) -> None:
             f"The probe needs one right class per row, but some rows have several (column {ALSO_RIGHT}). Remove "
             "--probe background."
         )
-    if predictions.metadata.kind != "classes":
+    if predictions.metadata.kind not in ("classes", "choices"):
+        advice = " For a detector, pass --mode localization." if predictions.metadata.kind == "boxes" else ""
         raise OochubError(
-            f"The probe compares logits of one class per row, but this model gives {predictions.metadata.kind}. "
-            "Remove probe= (--probe)."
+            f"The probe compares answers of one class per row, but this model gives {predictions.metadata.kind}. "
+            f"Remove probe= (--probe).{advice}"
         )
+
+
+def _read_answers(predictions: Predictions) -> Values:
+    """The logits (n, c); of choices (n, c + 1), 1 for the class that was chosen, the last for none of them."""
+    if predictions.metadata.kind == "classes":
+        return np.asarray(predictions.logits, np.float64)
+    return _mark_choices(predictions.prediction, len(predictions.class_names))
+
+
+def _mark_choices(chosen: NDArray[np.int64], classes: int) -> Values:
+    return np.eye(classes + 1)[np.where(chosen < 0, classes, chosen)]
 
 
 def _name_file(path: str | Path | None) -> str | None:
@@ -311,16 +407,17 @@ def _choose_shown(
     place, lent = probed.column("place")[row].as_py(), [probed.column(kind)[row].as_py() for kind in ("same", "other")]
     same, other = (None if of is None else of[draw] for of in lent)
     record, names = predictions.rows.row(place), predictions.class_names
-    label, answered = int(predictions.label[place]), predictions.logits[place]
+    has_scores = predictions.metadata.kind == "classes"
+    label, answered = int(predictions.label[place]), _read_answers(predictions.take(np.array([place])))[0]
     pictures = []
     for name, pixels in answers.pictures(place, same, other).items():
         own = (row, draw) if name in ON_LENT else row
-        logits: NDArray[Any] = answered if name == "original" else altered[name][own]
+        logits = answered if name == "original" else altered[name][own]
         pictures.append(
             ProbedPicture(
-                name=name,  # type: ignore[arg-type]  # of VARIANTS
-                answer=names[int(logits.argmax())],
-                probability=float(softmax(logits[None])[0, label]),
+                name=cast(Variant, name),
+                answer=predictions.output.answer_names(names)[int(logits.argmax())],
+                probability=float(softmax(logits[None])[0, label]) if has_scores else None,
                 image=_encode_jpeg(pixels),
             )
         )
@@ -347,8 +444,8 @@ def _open_model(
     predictions: Predictions,
     how: ModelSettings,
     asked: PredictionSettings,
-) -> Callable[[datasets.Dataset], NDArray[np.float32]]:
-    """The logits (n, c) of a data set's images, as a function; preprocessing is that of the predictions.
+) -> Answer:
+    """The answers to a data set's images, as a function, see `_read_answers`; preprocessing is that of predictions.
 
     Args:
         source: The model; options are those of `oochub.predict`.
@@ -371,12 +468,17 @@ def _open_model(
     data = PredictedData(part, splits, place, size, asked.cache, asked.skip_broken)
     opened = chosen(source, inputs, data, **settings)
     network = opened.network if DTYPES[asked.dtype] == torch.float32 else Autocast(opened.network, DTYPES[asked.dtype])
-    probe = {name: values.to(place) for name, values in inputs.probe().items()}
+    probe = {name: values.to(place) for name, values in inputs.probe().items()} if opened.is_one_pass else None
 
-    def answer(pictures: datasets.Dataset) -> NDArray[np.float32]:
-        with torch.inference_mode(), fold_batch_norm(opened.network, probe):
+    def answer(pictures: datasets.Dataset, rows: Sequence[int]) -> NDArray[np.float32]:
+        with torch.inference_mode(), nullcontext() if probe is None else fold_batch_norm(opened.network, probe):
             batches = inputs.batches(pictures, batch_size=size, device=place)
             logits = [network(**batch.inputs).logits.float().cpu().numpy() for batch in batches]
-        return opened.finish(np.concatenate(logits), {})
+        records = {each: predictions.rows.row(each) for each in dict.fromkeys(rows)}
+        named = [name for name in _PLACE if name in predictions.column_names]
+        made = opened.finish(np.concatenate(logits), {name: [records[each][name] for each in rows] for name in named})
+        if opened.kind.name == "classes":
+            return made
+        return _mark_choices(made[:, 0].astype(np.int64), len(opened.class_names)).astype(np.float32)
 
     return answer

@@ -97,7 +97,7 @@ def _audit(
 ) -> Report:
     opened = ModelSource(wrap_callable(model, how, asked))
     way = None if found.contexts is None else make_way_for_model(found, opened, how)
-    altered = None if probe.probe is None else _make_probe(probe, seed=intervals.seed)
+    altered = _make_probe(probe, seed=intervals.seed)
     folder = None if out is None else check_writable(out, kind=AUDIT)
     opened.check_place()
     needs_context = way is None and altered is None
@@ -142,7 +142,17 @@ def _audit(
 
 
 def _make_probe(asked: ProbeSettings, *, seed: int) -> Any:
-    """The probe with its settings, checked."""
+    """The probe with its settings, checked; None where none was named."""
+    if asked.probe is None:
+        if any(asked.given().values()):
+            raise OochubError(
+                choose_wording(
+                    "probe_settings= belong to a probe: name it with probe=.",
+                    "--masks, --boxes, --segmenter, --backgrounds, --fill and --probe-option need --probe background: "
+                    "name it.",
+                )
+            )
+        return None
     kind = catalog.get("probe", str(asked.probe))
     settings = {"seed": seed, **asked.of_probe}
     check_parameters(kind, settings, kind=f"option of the probe {asked.probe}")

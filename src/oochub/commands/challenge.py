@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from oochub.commands._options import MORE, AsJson, Source, check_pairs, out_console, print_result, writes
+from oochub.commands._options import MORE, AsJson, Source, check_pairs, out_console, print_result, shown, writes
 from oochub.errors import OochubError
 from oochub.settings.data_settings import DataSettings
+from oochub.settings.probe_settings import ProbeSettings
 from oochub.storage.artifacts import REPOSITORY
 
 PANEL = "Data"
@@ -51,12 +52,28 @@ _Parameters = Annotated[
 _HardRows = Annotated[
     int | None, typer.Option(rich_help_panel=MORE, help="gist: number of hard examples, instead of --tau.", min=0)
 ]
+_Swap = Annotated[
+    ProbeSettings,
+    shown(
+        only=("masks", "boxes", "segmenter", "backgrounds", "fill"),
+        masks="swap: folder of masks (EXAMPLE_ID.png, white on the object), raw COCO, or a column.",
+    ),
+]
+_SWAP = "swap"
+_Criterion = Annotated[
+    str,
+    typer.Option(
+        help="Criterion; see `oochub list criterion`. swap puts every object on other backgrounds, as "
+        "`oochub audit --probe background` does."
+    ),
+]
 
 
 def challenge(
     source: Source,
     data: DataSettings,
-    criterion: Annotated[str, typer.Option(help="Criterion; see `oochub list criterion`.")],
+    criterion: _Criterion,
+    swap: _Swap,
     out: Annotated[
         Path,
         typer.Option(
@@ -90,35 +107,29 @@ def challenge(
     as_json: AsJson = False,
 ) -> None:
     """Create a challenge set from any dataset; a criterion decides which examples are out of context."""
-    from oochub.records.typed_values import parse_options
+    from oochub import catalog
+    from oochub.records.typed_values import check_parameters, parse_options
     from oochub.repository.write_repository import write_challenge_repository
 
-    arguments: dict[str, Any] = dict(
-        label=label,
-        context=context,
-        value=value,
-        at=at,
-        allowed=_parse_members(allowed) if allowed else None,
-        inside=inside or None,
-        present=present,
-        context_areas=context_areas.split(",") if context_areas else None,
-        beta=beta,
-        similarity=similarity,
-        tau=_parse_thresholds(tau) if tau else None,
-        hard_positives=hard_positives,
-        hard_negatives=hard_negatives,
-    )
+    arguments: dict[str, Any] = dict(label=label, context=context, value=value, at=at, present=present, beta=beta)
+    arguments |= dict(similarity=similarity, hard_positives=hard_positives, hard_negatives=hard_negatives)
+    arguments |= dict(allowed=_parse_members(allowed) if allowed else None, inside=inside or None)
+    arguments |= dict(context_areas=context_areas.split(",") if context_areas else None)
+    arguments |= dict(tau=_parse_thresholds(tau) if tau else None)
     own = parse_options([*(parameter or []), *(earlier_parameter or [])], by="--parameter")
     arguments = {key: value for key, value in arguments.items() if value is not None} | own
-    challenge_set = write_challenge_repository(
-        source,
-        out,
-        criterion,
-        arguments,
-        settings=data,
-        restrict_train=restrict_train,
-        replace=replace,
-    )
+    if criterion == _SWAP:
+        if label or restrict_train or replace:
+            raise OochubError("--label, --restrict-train and --replace do not apply to swap. Remove them.")
+        probe = catalog.get("probe", "background")
+        check_parameters(probe, arguments | swap.of_probe, kind="parameter of swap")
+        challenge_set = probe(**arguments, **swap.of_probe).write_pairs(source, out, data)
+    elif swap.of_probe:
+        raise OochubError(f"--{next(iter(swap.of_probe))} needs --criterion swap. Remove it, or choose that criterion.")
+    else:
+        challenge_set = write_challenge_repository(
+            source, out, criterion, arguments, settings=data, restrict_train=restrict_train, replace=replace
+        )
     if not as_json:
         _print(challenge_set.counts, challenge_set.dropped)
     counts = {"counts": challenge_set.counts, "dropped": challenge_set.dropped}

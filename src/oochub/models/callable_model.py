@@ -144,10 +144,10 @@ def wrap_callable(model: object, how: ModelSettings, asked: PredictionSettings |
             f"A {type(model).__name__} does not have class names. Pass them in output order: {option}. The labels of "
             "the data are matched to them by name."
         )
-    if how.mode not in ("auto", "head"):
+    if how.mode not in ("auto", "head", "localization"):
         raise OochubError(
-            f"mode={how.mode!r} needs a model of transformers; a function or module answers with its own outputs. "
-            "Remove mode."
+            f"mode={how.mode!r} needs a model of transformers; a function or module answers with its own outputs, or "
+            "with boxes (localization). Remove mode."
         )
     processors = [name for name in ("transform", "image_processor", "processor") if getattr(how, name) is not None]
     if len(processors) != 1:

@@ -204,13 +204,13 @@ class ProbedPicture:
     Attributes:
         name: Name of the variant.
         answer: Answer of the model.
-        probability: Probability of the row's class.
+        probability: Probability of the row's class; None for a model that gives none.
         image: A small JPEG in base64.
     """
 
     name: Variant
     answer: str
-    probability: Share
+    probability: Share | None = optional()
     image: str
 
 
@@ -248,7 +248,7 @@ class BackgroundProbe:
         variants: The rows as they are, and each way in which they were altered.
         gap: How much more often the answer is the row's class on a background of that class than on one of another
             class ("BG gap"), over rows that have both, each the mean of its backgrounds; paired.
-        gap_log_odds: The same of the log-odds.
+        gap_log_odds: The same of the log-odds; nan for a model that names one class per row without a score.
         backgrounds: Number of backgrounds of each kind that a row was put on.
         draw_deviation: Standard deviation of the gap of one background a row and kind, over these; None for one.
         is_whole: Whether the areas are known to hold all objects of the class, so that no background shows another;

@@ -361,7 +361,8 @@ def _describe_declared(declared: OwnDeclaration) -> list[str]:
     return [*lines, *([f"```bibtex\n{declared.citation.strip()}\n```\n"] if declared.citation.strip() else [])]
 
 
-_CHALLENGE_TITLE = "challenge set by"
+CHALLENGE_TITLE = "challenge set by"
+"""What stands in the card of a challenge set."""
 
 
 def write_challenge_repository(
@@ -414,7 +415,7 @@ def write_challenge_repository(
             f"{choose_wording('context=')}. A challenge set by usual contexts is what `oochub build` "
             "makes from the same columns."
         )
-    target = check_replaceable(out, title=_CHALLENGE_TITLE, what="a challenge set")
+    target = check_replaceable(out, title=CHALLENGE_TITLE, what="a challenge set")
     with lock_target(target):
         dataset = _open_data(source, settings, lambda features: check_columns(checked, features, replace=replace))
         check_links(dataset, source, settings.options)
@@ -470,7 +471,7 @@ def _describe_challenge(source: str, criterion: str, arguments: Arguments, chall
         notes.append(f"- license of the source: {first.info.license}")
     return "\n".join(
         [
-            f"# {name}: {_CHALLENGE_TITLE} {criterion}\n",
+            f"# {name}: {CHALLENGE_TITLE} {criterion}\n",
             f"The rows of {name} with the column `challenge`: out of context by the criterion `{criterion}` of oochub "
             f"{version('oochub')}.",
             *(

@@ -293,15 +293,22 @@ def _describe_gap(found: BackgroundProbe) -> str:
     if not format_numbers.has_interval(gap):
         return f"No row has a background of both kinds: {wording.name(gap.reason or 'no such images')}."
     odds = found.gap_log_odds
-    log_odds = f"{format_numbers.points(odds, _NATS)} ({describe_interval(odds, _NATS, signed=True, level='')})"
+    log_odds = (
+        ""
+        if format_numbers.is_undefined(odds)
+        else (
+            f"; in log-odds {format_numbers.points(odds, _NATS)} "
+            f"({describe_interval(odds, _NATS, signed=True, level='')})"
+        )
+    )
     for_share = "of" if found.thing is None else "for"
     says_it = "It names the class" if found.thing is None else f"It says {wording.words(found.thing)}"
     return (
         f"{says_it} {for_share} {format_numbers.fraction(same.accuracy)}% of objects on a background of their own "
         f"class and {for_share} {format_numbers.fraction(other.accuracy)}% on a background of another: "
         f"{format_numbers.points(gap)} points "
-        f"({describe_interval(gap, signed=True, also=f'n = {format_numbers.count(gap.n)}, paired', level='')}); "
-        f"in log-odds {log_odds}."
+        f"({describe_interval(gap, signed=True, also=f'n = {format_numbers.count(gap.n)}, paired', level='')})"
+        f"{log_odds}."
     )
 
 
@@ -416,7 +423,7 @@ def _make_picture(shown: ProbedPicture) -> dict[str, Any]:
         "name": wording.capitalize_sentence(_VARIANTS[shown.name]),
         "src": source,
         "answer": wording.words(shown.answer),
-        "sure": format_numbers.fraction(shown.probability),
+        "sure": "" if shown.probability is None else f" at {format_numbers.fraction(shown.probability)}%",
     }
 
 

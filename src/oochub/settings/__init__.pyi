@@ -25,6 +25,8 @@ class _ModeOptions(TypedDict, total=False):
     label_map: Mapping[str, Any] | Path | str | None
     restrict: bool
     pooling: str
+    threshold: float
+    iou: float
     normalize: Literal["none", "tokens", "characters"]
     calibrate: Literal["none", "blank"]
     templates: Sequence[str] | str | None

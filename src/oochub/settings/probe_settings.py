@@ -4,16 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from oochub.errors import OochubError, choose_wording
 from oochub.settings.option import Settings, option, parse_pairs
+
+_NAMED = ("masks", "boxes", "segmenter", "backgrounds", "fill")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeSettings(Settings):
     """The probe and its settings.
-
-    Raises:
-        OochubError: A setting of a probe without the probe.
 
     >>> ProbeSettings(probe="background", boxes="place").of_probe
     {'boxes': 'place'}
@@ -56,6 +54,14 @@ class ProbeSettings(Settings):
         least=1,
         python=False,
     )
+    fill: str | None = option(
+        None,
+        help="For --probe: inpainting pipeline of diffusers that fills the place of an object (default: tiles of "
+        "background).",
+        panel="Contexts",
+        metavar="MODEL",
+        python=False,
+    )
     probe_settings: Mapping[str, Any] | None = option(
         None,
         help="Another option of the probe: rows, seed, label_map.",
@@ -67,18 +73,8 @@ class ProbeSettings(Settings):
         parse=parse_pairs,
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.probe is None and any(self.given().values()):
-            raise OochubError(
-                choose_wording(
-                    "probe_settings= belong to a probe: name it with probe=.",
-                    "--masks, --boxes, --segmenter, --backgrounds and --probe-option need --probe background: name it.",
-                )
-            )
-
     @property
     def of_probe(self) -> dict[str, Any]:
         """The settings of the probe that were given, by name."""
-        named = {name: getattr(self, name) for name in ("masks", "boxes", "segmenter", "backgrounds")}
+        named = {name: getattr(self, name) for name in _NAMED}
         return {**(self.probe_settings or {}), **{name: value for name, value in named.items() if value is not None}}

@@ -216,11 +216,7 @@ def _is_share(number: Any) -> bool:
 def _compute_accuracy(found: Array, true: Array, iou: float) -> float:
     if not len(true) or not len(found):
         return float(len(true) == len(found))
-    low = np.maximum(found[:, None, :2], true[:, :2])
-    high = np.minimum(found[:, None, 2:], true[:, 2:])
-    both = np.prod(np.maximum(high - low, 0), axis=2)
-    union = np.prod(found[:, 2:] - found[:, :2], axis=1)[:, None] + np.prod(true[:, 2:] - true[:, :2], axis=1) - both
-    overlap = both / np.where(union > 0, union, 1)
+    overlap = measure_overlap(found, true)
     matched = len(np.unique(overlap.argmax(axis=1)[overlap.max(axis=1) >= iou]))
     return matched / (len(found) + len(true) - matched)  # TP + FP + FN: every box and every true box, the pairs once
 
@@ -359,7 +355,7 @@ def _match(boxes: Array, true: Array, crowd: Array, left_out: Array, hit: Array,
     """Fills `hit` and `ignored` (t, m) for the boxes of one image and class, ordered by score."""
     order = np.argsort(left_out, kind="stable")  # true boxes that count come first
     true, crowd, counting = true[order], crowd[order], int((~left_out).sum())
-    overlap = _measure_overlap(boxes, true, crowd)
+    overlap = measure_overlap(boxes, true, crowd)
     thresholds = np.minimum(IOUS, _JUST_BELOW_1)
     taken = np.zeros((len(IOUS), len(true)), bool)
     for number in np.flatnonzero(overlap.max(axis=1) >= thresholds[0]):
@@ -376,8 +372,17 @@ def _match(boxes: Array, true: Array, crowd: Array, left_out: Array, hit: Array,
             is_open &= ~is_match
 
 
-def _measure_overlap(boxes: Array, true: Array, crowd: Array) -> Array:
-    """Intersection over union (m, k); over the area of the box for a crowd."""
+def measure_overlap(boxes: Array, true: Array, crowd: Array | bool = False) -> Array:
+    """Intersection over union (m, k); over the area of the box for a crowd.
+
+    Args:
+        boxes: x1, y1, x2, y2 of each box (m, 4).
+        true: The same of each true box (k, 4).
+        crowd: True for the true boxes of several objects (k,), or for all or none.
+
+    >>> measure_overlap(np.array([[0.0, 0, 2, 1]]), np.array([[0.0, 0, 1, 1], [4, 4, 5, 5]])).tolist()
+    [[0.5, 0.0]]
+    """
     low = np.maximum(boxes[:, None, :2], true[:, :2])
     high = np.minimum(boxes[:, None, 2:], true[:, 2:])
     both = np.prod(np.maximum(high - low, 0), axis=2)

@@ -169,6 +169,7 @@ def _find_thing(names: Sequence[str], record: BuildRecord | None) -> PresenceCla
         raise OochubError(
             "A detection or segmentation model says whether a thing is present, so the dataset needs two classes of "
             "which one means absence, such as no_car and car, or several labels per row; it has "
-            f"{', '.join(names[:6]) or 'no classes'}."
+            f"{', '.join(names[:6]) or 'no classes'}. To let it name the object of each row, pass "
+            f"{choose_wording('mode=', '--mode')} localization."
         )
     return thing
