@@ -121,7 +121,7 @@ def test_what_the_verdict_is_of_heads_the_page():
     page = report.to_html()
     assert 0 < page.index('<section id="background">') < page.index('<section id="next">')
     head = page.partition("</figure>")[0].partition("<figure")[2]
-    assert "background of its class" in head and "background of another" in head and "+9.2" in head
+    assert "by background" in head and "same class" in head and "another class" in head and "+9.2" in head
     same, other = (report.background.variant(name).accuracy for name in ("mixed_same", "mixed_rand"))
     assert all(f"<b>{100 * share:.1f}</b>" in head for share in (same, other))
     named = reports.read(probed_report()).to_html()

@@ -165,10 +165,10 @@ def _compare(found: BackgroundProbe) -> Compared | None:
     if format_numbers.is_undefined(found.gap):
         return None
     return Compared(
-        metric=f"{_describe_right_answer(found)} %",
-        titles={"in": "background of its class", "out": "background of another"},
+        metric=f"{_describe_right_answer(found)} %, by background",
+        titles={"in": "same class", "out": "another class"},
         estimates={"in": same, "out": other},
-        gap_title="its class minus another",
+        gap_title="same class minus another",
         gap=found.gap,
     )
 
