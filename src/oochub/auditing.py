@@ -26,7 +26,7 @@ from oochub.settings import listing, with_options
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.evaluation_settings import IntervalSettings
-from oochub.settings.model_settings import ModelSettings
+from oochub.settings.model_settings import TYPED, ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.probe_settings import ProbeSettings
 from oochub.storage.artifacts import AUDIT
@@ -124,16 +124,17 @@ def _audit(
         predictions = predict_splits(opened, loaded.rows, how, asked, out=file)
         kept = None if folder is None else read_kept_report(folder / "report.json", predictions, intervals)
         report = _evaluate(predictions, file or predictions, intervals) if kept is None else kept
-        typed = Asked.of(
-            model=opened.given,
+        known = Asked.of(
+            model=model,
+            model_file=how.model_file,
             source=source,
-            data=(*data.words(), *how.words("mode", "label_map")),
+            data=(*data.words(), *how.words(*(name for name in TYPED if name not in how.said_by_file))),
             contexts=found.words(),
             predictions=file,
             report=None if folder is None else folder / "report.json",
         )
         report = probed(report, predictions)
-        report = replace(report, provenance=replace(report.provenance, asked=typed))
+        report = replace(report, provenance=replace(report.provenance, asked=known))
         if folder is not None:
             if kept is None or to_json(report) != to_json(kept):
                 report.save(folder / "report.json")

@@ -22,9 +22,10 @@ from oochub.context_finder import ContextWay
 from oochub.context_finding.context_columns import find_contexts, make_way_for_model
 from oochub.data.load import open_data
 from oochub.errors import OochubError, choose_wording
-from oochub.models.callable_model import CallableModel, leave_as_it_was, wrap_callable
+from oochub.models.callable_model import leave_as_it_was, wrap_callable
 from oochub.models.mode import choose_mode, list_mode_options
 from oochub.models.model_source import ModelSource
+from oochub.models.onnx_file import is_onnx_file
 from oochub.output import find_output_of_features
 from oochub.prediction.predict import predict_splits
 from oochub.prediction.predictions import Predictions
@@ -121,10 +122,10 @@ def repair(
         _check_asked(asked)
         _check_processes(asked)
         check_collecting(settings, has_out=out is not None)
+        _refuse_callable(model)
         opened = ModelSource(wrap_callable(model, how, asked))
         folder = None if out is None else RepairedFolder.at(out, given=opened.given)
         opened.check_place()
-        _refuse_callable(opened)
         way = None if found.contexts is None else make_way_for_model(found, opened, how)
         loaded = open_data(source, data, in_place=True, guess=("label", "context") if way is None else ("label",))
         if way is None:
@@ -325,8 +326,9 @@ _WAY_OUT = (
 )
 
 
-def _refuse_callable(model: ModelSource) -> None:
-    if isinstance(model.given, CallableModel):
+def _refuse_callable(model: object) -> None:
+    is_named = isinstance(model, str | Path)
+    if is_onnx_file(model) if is_named else (callable(model) and not hasattr(model, "config")):
         raise OochubError(
             "A repair replaces the last layer of a model of transformers, but a function, a module or an ONNX file has "
             f"none that can be replaced. If the model stands as a folder of transformers, {choose_wording(*_WAY_OUT)}."

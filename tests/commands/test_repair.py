@@ -46,7 +46,7 @@ def test_the_last_line_says_better(run: Run, planted: Example, tmp_path: Path) -
     words = (planted.model, planted.pictures, *COLUMNS, "--out", tmp_path / "out")
     code, out, err = run(*words)
     assert code == 0, err
-    assert out.strip().splitlines()[-1] == "The repaired model is better in unusual contexts."
+    assert out.strip().splitlines()[-1].startswith("The repaired model is better in unusual contexts")
     assert str(tmp_path / "out" / "model") in out and str(tmp_path / "out" / "repair.html") in out
     weights = (tmp_path / "out" / "model" / "model.safetensors").stat().st_mtime_ns
     record = (tmp_path / "out" / "repair.json").stat().st_mtime_ns

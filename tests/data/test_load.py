@@ -188,7 +188,9 @@ def test_given_contexts_replace_those_that_are_counted(tmp_path):
 
 
 def test_nothing_usual_is_said(tmp_path):
-    ties = [("cow", "grass"), ("camel", "grass")]
+    few = oochub.load(of_rows(tmp_path / "few", train=[("cow", "grass"), ("camel", "grass")]), label="y", context="c")
+    assert "fewer than 5 rows of a class are too few to tell. Coarser classes" in record(few).notes[-1]
+    ties = [("cow", "grass"), ("camel", "grass")] * 5
     data = oochub.load(of_rows(tmp_path / "ties", train=ties), label="y", context="c")
     assert record(data).notes[-1] == (
         "no context is usual for camel, cow: none is clearly more frequent with it than without it. "

@@ -492,8 +492,30 @@ def _(c: Counts, low: str, high: str, **_: str) -> str:
 
 @rule(r"It is right <one:N> times in 100 <here:SIDE> and <other:N> times <there:SIDE>\.")
 def _(c: Counts, one: str, here: str, other: str, there: str) -> str:
+    if min(c.named(here).sum(), c.named(there).sum()) < 20 or (c.clusters or 20) < 20:
+        return "they are too few for times in 100"
     exact = [n in ("0", "100") and not v in (0, 1) for n, v in ((one, c.accuracy(c.named(here))), (other, c.accuracy(c.named(there))))]  # fmt: skip  # noqa: E501, E713
     return first("all, or none, of them is not true" if any(exact) else "", differs(one, c.accuracy(c.named(here))), differs(other, c.accuracy(c.named(there))))  # fmt: skip  # noqa: E501
+
+
+@rule(
+    r"It is right (?:about )?<one:K> of <n:K> times <here:SIDE> and (?:about )?<other:K> of <m:K> times <there:SIDE>\."
+)
+def _(c: Counts, one: str, n: str, here: str, other: str, m: str, there: str) -> str:
+    """How many of how many, of few rows or clusters; the worst of groups may be any with as many right ones."""
+    groups = {(int(c.right[of].sum()), int(of.sum())) for of in c.groups(c.all).values()}
+    known = {side: {(int(c.right[c.named(side)].sum()), int(c.named(side).sum()))} for side in (here, there)}
+    said = {here: (int(one), int(n)), there: (int(other), int(m))}
+    wrong = [side for side in said if said[side] not in known[side] | (groups if "worst" in side else set())]
+    rows_are_few = min(int(n), int(m)) < 20 or c.rows.user is not None
+    return first(f"{wrong} are {known}" if wrong else "", "" if rows_are_few else "they are many")
+
+
+@rule(r"<metric:METRIC> is <one:N> of 100 <here:SIDE> and <other:N> <there:SIDE>, from <n:K> and <m:K> examples\.")
+def _(c: Counts, metric: str, one: str, here: str, other: str, there: str, n: str, m: str) -> str:
+    counts = [int(c.named(side).sum()) for side in (here, there)]
+    is_wrong = metric.lower() != c.metric.lower() or counts != [int(n), int(m)]
+    return f"it is {c.metric} from {counts}" if is_wrong else first(differs(one, c.value(c.named(here))), differs(other, c.value(c.named(there))))  # fmt: skip  # noqa: E501
 
 
 @rule(r"Shown one positive example and one negative, it picks the right one <one:N> times in 100 <here:SIDE>, and <other:N> times <there:SIDE>\.")  # fmt: skip  # noqa: E501
@@ -577,6 +599,17 @@ def _(c: Counts, group: str, error: str, inner: str) -> str:
     """Of all groups, or of those out of context, if there are any."""
     is_over_all = "simultaneous" in inner or "no interval" in inner or not c.groups(c.pair[1])
     return worst_said(c, group, error, inner, None if is_over_all else c.pair[1])
+
+
+@rule(r"(?:Where: )?Worst by its interval: <group:GROUP>: error <error:N>% <inner:BRACKET>\.")
+def _(c: Counts, group: str, error: str, inner: str) -> str:
+    """Another group has a higher error, of rows so few that its interval reaches lower."""
+    for mask in (c.pair[1], c.all):
+        errors = {name: 1 - c.accuracy(of) for name, of in c.groups(mask).items()}
+        own = errors.get(c.group_named(group)[0], math.nan)
+        if rounds(error, 100 * own) and own < max(errors.values()):
+            return bracket(c, inner, own)
+    return "no other group has a higher error"
 
 
 @rule(r"Worst group: <group:GROUP>\. Error <error:N>% <inner:BRACKET>\.")
@@ -833,7 +866,7 @@ def _difference_by_class(c: Counts, context: str) -> float:
     return float(np.average(gaps, weights=weights)) if gaps else math.nan
 
 
-@rule(r"Examples in (?P<names>[a-z]+(?:(?:, | and )[a-z]+)*) are (?P<kind>harder|easier) regardless of class; no reliance on context is shown\. The gap is <gap:N> points\.")  # fmt: skip  # noqa: E501
+@rule(r"Examples with the context (?P<names>[a-z]+(?:(?:, | and )[a-z]+)*) are (?P<kind>harder|easier) regardless of class; no reliance on context is shown\. The gap is <gap:N> points\.")  # fmt: skip  # noqa: E501
 def _(c: Counts, names: str, kind: str, gap: str) -> str:
     wrong = [each for each in re.split(", | and ", names) if (_difference_by_class(c, each) < 0) != (kind == "harder")]
     return f"{wrong} are not" if wrong else differs(gap, c.gap)
@@ -864,9 +897,9 @@ def _(c: Counts) -> str:
     return "there are" if any(mask.any() for mask in c.sides.values() if c.has_usual) else ""
 
 
-@rule(r"(?:More rows|Rows) of (?P<names>[a-z]+ in [a-z]+(?:(?:, | and )[a-z]+ in [a-z]+)*) would tell\.")
+@rule(r"(?:More rows|Rows) of (?P<names>[a-z]+ \([a-z]+\)(?:(?:, | and )[a-z]+ \([a-z]+\))*) would tell\.")
 def _(c: Counts, names: str) -> str:
-    pairs = [each.split(" in ") for each in re.split(", | and ", names)]
+    pairs = [each.strip(")").split(" (") for each in re.split(", | and ", names)]
     places = {str(place) for place in c.rows.place if place is not None}
     return "" if all(y in c.rows.names and place in places for y, place in pairs) else f"no {pairs}"
 
@@ -912,8 +945,8 @@ _STATIC = (
     r"Share of right answers at each level of confidence\. The band is the Wilson 95% interval; bins with fewer than "
     r"20 answers are not drawn\. Below the dotted line the model is overconfident, above it underconfident\.",
     r"Error % for each class and \w+(?:; “tested” pairs were never seen in training)?; “–” means not in the data\.",
-    r"Error % of each group, with a 95% interval for that group alone(?:; the \d+ with the highest error are "
-    r"shown, \d+ more are in report\.json)?\. [a-z ]+",
+    r"Error % of each group, with a 95% interval for that group alone(?:; the \d+ with the highest error by its "
+    r"interval are shown, \d+ more are in report\.json)?\. [a-z ]+",
     r"error %(?: [\d.]+)+ to [\d.]+",
     r"Answers in %, \w+: a row for each class and context\. Shading marks wrong answers; • marks the classes that .*",
     r"Share of errors that go to a class that .*, in %, with its 95% interval\. Dotted line: chance, if errors were "

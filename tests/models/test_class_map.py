@@ -136,6 +136,10 @@ def test_all_that_does_not_fit_is_in_one_message():
             match_classes(HUB, wanted, restrict=True)
         assert "restrict" not in str(caught.value)
     assert match_classes(HUB, ["yeti", "tabby", "beagle"], restrict=True).left_out == ("yeti",)
+    with pytest.raises(OochubError, match="crane may be") as caught:  # the cause alone: yetis are left out already
+        match_classes(HUB, ["yeti", "crane", "tabby", "beagle"], restrict=True)
+    assert "restrict" not in str(caught.value) and "yeti:" not in str(caught.value)
+    assert "does not know" not in str(caught.value)
 
 
 def test_an_output_answers_for_one_class():

@@ -114,6 +114,20 @@ def test_the_verdict_goes_by_the_interval(ends, case, words):
     assert report.to_markdown().count(said.headline) >= 1 and said.headline.replace("'", "&#39;") in report.to_html()
 
 
+def test_what_the_verdict_is_of_heads_the_page():
+    """Both backgrounds in the chart, its section before the next steps. Planted faults: all rows; the usual order."""
+    report = reports.read(probed_report())
+    report = _undeclared(replace(report, contexts=None, background=_found(0.092, low=0.042, high=0.146)))
+    page = report.to_html()
+    assert 0 < page.index('<section id="background">') < page.index('<section id="next">')
+    head = page.partition("</figure>")[0].partition("<figure")[2]
+    assert "by background" in head and "same class" in head and "another class" in head and "+9.2" in head
+    same, other = (report.background.variant(name).accuracy for name in ("mixed_same", "mixed_rand"))
+    assert all(f"<b>{100 * share:.1f}</b>" in head for share in (same, other))
+    named = reports.read(probed_report()).to_html()
+    assert named.index('<section id="background">') > named.index('<section id="next">')
+
+
 def _undeclared(report):
     """The report as of data that name no context."""
     none = report.benchmark.out_of_context

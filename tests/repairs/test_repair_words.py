@@ -66,3 +66,15 @@ def test_a_repair_in_a_notebook_is_its_page_in_a_frame_and_its_numbers_as_tables
     (frame,) = (attributes for tag, attributes in shown.tags if tag == "iframe")
     assert frame["srcdoc"].replace(' target="_blank"', "") == repair_page(made)
     assert write_verdict(made) in shown.words and "allow-scripts" not in frame["sandbox"]
+
+
+def test_the_headline_is_of_all_divisions(made: Repair) -> None:
+    """0 where no candidate was better. Planted fault: the first division alone, which decides."""
+    assert write_verdict(made) == "The repaired model is better in unusual contexts."
+    first = made.draws[0]
+    assert first.outside is not None
+    none = replace(first, inside=None, outside=None)
+    best = f"+{100 * first.outside.difference:.1f}"
+    several = replace(made, draws=(first, none, first))
+    said = f"The repaired model is better in unusual contexts, by 0.0 to {best} points over 3 divisions of the rows."
+    assert write_verdict(several) == said

@@ -37,6 +37,17 @@ def _long_names(report):
     return report
 
 
+def _without_intervals(content):
+    """The content of a report in which one cluster holds the rows of every number."""
+    if isinstance(content, dict):
+        content = {key: _without_intervals(each) for key, each in content.items()}
+        if {"value", "low", "high"} <= content.keys():
+            why = "one cluster only: nothing is known about differences between clusters"
+            content |= {"low": None, "high": None, "reason": why}
+        return content
+    return [_without_intervals(each) for each in content] if isinstance(content, list) else content
+
+
 _PAGES = {
     "nooch": reports.nooch_report,
     "spawrious": reports.spawrious_report,
@@ -84,6 +95,18 @@ def _every_section():
     report = {**detection_report(), **reports.spawrious_report()}
     report |= {key: detection_report()[key] for key in ("detection", "probes")}
     return report | {key: probed_report()[key] for key in ("contexts", "background")}
+
+
+def test_a_reason_in_place_of_an_interval_is_wrapped_in_its_cell(browser, tmp_path):
+    """Planted fault: without `white-space:normal` for such a reason, a cell of numbers keeps it on one line."""
+    path = tmp_path / "report.html"
+    path.write_text(render_page(_without_intervals(_every_section())), encoding="utf-8")
+    for width in (1280, 420):
+        browser.show(path, width=width, scheme="light")
+        assert "one cluster only" in browser.evaluate("document.body.innerText")
+        assert browser.evaluate("document.documentElement.scrollWidth") <= width
+        own = "[...document.querySelectorAll('.why')].map(each => each.scrollWidth - each.clientWidth)"
+        assert max(browser.evaluate(own)) <= 0
 
 
 @pytest.mark.slow

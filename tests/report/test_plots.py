@@ -69,7 +69,7 @@ def test_gap_is_hollow_where_the_question_is_open():
 
 def test_groups_are_bars_from_zero_worst_first(report):
     ax = plot(report, "groups")
-    rows = sorted(report["groups"]["rows"], key=lambda r: (r["role"] != "out", -r["error_rate"]["value"]))
+    rows = sorted(report["groups"]["rows"], key=lambda r: (r["role"] != "out", -r["error_rate"]["low"]))
     widths = [patch.get_width() for patch in ax.patches]
     np.testing.assert_allclose(widths, [100 * row["error_rate"]["value"] for row in rows])
     assert ax.get_xlim()[0] == 0

@@ -40,7 +40,8 @@ def test_a_context_that_is_harder_for_all_is_no_reliance():
     assert report["gap"].high < -0.02  # the gap alone would be reliance
     assert said.case == "unclear" and not said.is_shown
     assert said.sentence == (
-        "Examples in night are harder regardless of class; no reliance on context is shown. The gap is −10.5 points."
+        "Examples with the context night are harder regardless of class; no reliance on context is shown. The gap is "
+        "−10.5 points."
     )
     assert found_of(report).gap.low < 0 < found_of(report).gap.high
     assert next((each.name, each.status) for each in found_of(report).contexts) == ("night", "harder for all")
@@ -49,7 +50,10 @@ def test_a_context_that_is_harder_for_all_is_no_reliance():
 def test_contexts_that_are_easier_for_all_do_not_blame_the_labels():
     said = verdict(own_report(EASIER))
     assert said.case == "unclear" and "Check the labels" not in said.sentence
-    assert said.headline == "Examples in night are easier regardless of class; no reliance on context is shown."
+    assert (
+        said.headline
+        == "Examples with the context night are easier regardless of class; no reliance on context is shown."
+    )
 
 
 def test_a_model_that_does_better_out_of_context_is_said_to():

@@ -11,6 +11,7 @@ import every_page
 import numpy as np
 import pytest
 import reports
+import torch
 from detection_reports import detection_report
 from found_rows import found_report
 from rich.console import Console
@@ -168,6 +169,22 @@ def test_names_are_those_that_were_typed_and_others_are_said_to_stand_for_them(m
     assert below[0].startswith("Replace MODEL (the model), SOURCE (its data)") and len(below) == 1
 
 
+def test_a_command_keeps_the_file_of_the_model_its_classes_and_what_stands_alone(made):
+    """Planted faults: no --model-file; pairs of flag and value, which --restrict shifts; all rows without images."""
+    known = Asked(
+        model_file="net.py:load",
+        source="pictures",
+        data=("--merge-names", "--label-column", "breed", "--restrict", "--class-names", "cat,dog", "--name", "mine"),
+        report="audit/report.json",
+    )
+    found, _ = steps(asked(made["relies, images"], known))
+    first = "oochub audit --model-file net.py:load pictures --merge-names --label-column breed --restrict"
+    assert any(step.command.startswith(f"{first} --class-names cat,dog --name mine --contexts") for step in found)
+    assert not any(step.command.startswith("oochub repair") for step in found)  # a module has no layer to replace
+    browse = next(step.command for step in found if "--browse" in step.command)
+    assert browse == "oochub report audit/report.json --browse rows --images-from pictures --label-column breed"
+
+
 def test_a_path_outside_of_the_folder_is_not_named(tmp_path, monkeypatch):
     """Planted fault seen: the absolute path as it was typed."""
     monkeypatch.chdir(tmp_path)
@@ -294,3 +311,30 @@ def test_what_comes_after_these_runs_too(audited, monkeypatch, capsys):
     _, browse, rules = commands(report)
     assert run(browse) == 0 and (folder / "rows/index.html").is_file()
     assert run(rules) == 0 and "[[rule" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["module", "onnx"])
+def test_the_commands_for_a_module_and_an_onnx_file_run_as_they_are_printed(audited, kind, monkeypatch):
+    """Planted faults: no --model-file; no class names; clusters of a file."""
+    folder, _ = audited
+    monkeypatch.chdir(folder)
+    net = "torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(3, 2))"
+    made = f'{{"model": {net}, "image_processor": "toy/model"}}'
+    code = f"import torch\ndef load():\n    torch.manual_seed(0)\n    return {made}\n"
+    (folder / "net.py").write_text(code, "utf-8")
+    names = ",".join(oochub.Predictions.load("audit/predictions.parquet").class_names)
+    model = ["--model-file", "net.py:load"]
+    if kind == "onnx":
+        layers = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(3, 2)).eval()
+        axes = {"x": {0: "n", 2: "h", 3: "w"}, "logits": {0: "n"}}
+        shown = {"input_names": ["x"], "output_names": ["logits"], "dynamic_axes": axes, "dynamo": False}
+        torch.onnx.export(layers, torch.rand(2, 3, 32, 32), "net.onnx", **shown)
+        model = ["net.onnx", "--image-processor", "toy/model"]
+    own = ["--label-column", "breed", "--context-column", "background", "--class-names", names]
+    assert run(["oochub", "audit", *model, "toy/pictures", *own, "--out", f"audit_{kind}"]) == 0
+    printed = commands(oochub.Report.load(f"audit_{kind}/report.json"))
+    assert printed and all(word.strip("'") not in ("MODEL", "SOURCE", "REPORT") for each in printed for word in each)
+    for words in printed:
+        if "OTHER" not in words:
+            assert run(words) in (0, 3), words

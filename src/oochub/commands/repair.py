@@ -7,9 +7,10 @@ import typer
 
 from oochub.commands._options import (
     AsJson,
-    Model,
+    ModelOrFile,
     Source,
     check_models,
+    open_model_file,
     out_console,
     print_result,
     without_weight_bars,
@@ -28,7 +29,7 @@ _UNDECIDED = 3
 
 
 def repair(
-    model: Model,
+    model: ModelOrFile,
     source: Source,
     data: DataSettings,
     how: ModelSettings,
@@ -56,8 +57,9 @@ def repair(
     from oochub.repairs.repair import terminal, write_verdict
 
     without_weight_bars()
+    opened = open_model_file(model, how, asked)
     made = take_records(repair_model)(
-        model, source, data=data, how=how, asked=asked, found=contexts, settings=settings, out=out
+        opened.model, source, data=data, how=opened.how, asked=opened.asked, found=contexts, settings=settings, out=out
     )
     result: dict[str, Any] = {"page": str(out / "repair.html"), "record": str(out / "repair.json")}
     if made.collection is not None and made.collection.ranked is not None:

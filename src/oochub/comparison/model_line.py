@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -259,10 +260,24 @@ def name_models(reports: Sequence[Report]) -> list[str]:
         (name, report.benchmark.name, report.benchmark.config) for name, report in zip(bare, reports, strict=True)
     ]
     shared = {place[0] for place, count in Counter(places).items() if count > 1}
-    return [
+    told = [
         f"{name}, seed {', '.join(map(str, report.model.seeds))}" if name in shared and report.model.seeds else name
         for name, report in zip(bare, reports, strict=True)
     ]
+    if len({*zip(told, places, strict=True)}) == len(told):
+        return told
+    folders = [_find_folder(report) for report in reports]
+    return [
+        f"{name} ({folder})" if folder and told.count(name) > 1 else name
+        for name, folder in zip(told, folders, strict=True)
+    ]
+
+
+def _find_folder(report: Report) -> str:
+    """The folder of a report, as it was typed; "" if it is not known."""
+    asked = report.provenance.asked
+    place = None if asked is None else asked.report or asked.predictions
+    return "" if place is None else wording.name(Path(place).parent.name, 40)
 
 
 def find_trained_models(reports: Sequence[Report]) -> list[str]:

@@ -473,10 +473,12 @@ def _sort_key(number: Estimate, sign: int) -> float:
 
 
 def _name_models(opened: Sequence[Predictions], given: Sequence[Predictions | Path]) -> tuple[str, ...]:
-    """Each model's name; where some share one, the name of the file, or a number."""
+    """Each model's name; where some share one, the name of the file or of its folder, or a number."""
     names = [wording.name(wording.name_model(describe_model(part)), 60) for part in opened]
     shared = {name for name, count in Counter(names).items() if count > 1}
     files = [wording.name(part.stem, 60) if isinstance(part, Path) else "" for part in given]
+    if len(set(files)) < len(files):
+        files = [wording.name(part.parent.name, 60) if isinstance(part, Path) else "" for part in given]
     are_told = len(set(files)) == len(files)
     return tuple(
         name if name not in shared else files[k] if are_told else f"{name} ({k + 1})" for k, name in enumerate(names)

@@ -436,7 +436,7 @@ def make_way_for_model(found: ContextSettings, model: ModelSource, how: ModelSet
     kind = catalog.get("context", found.contexts) if found.contexts in catalog.names("context") else None
     if kind is None or not kind.looks_with_audited_model or "model" in settings:
         return make_way(found.contexts, settings)
-    if not model.is_pretrained:
+    if not (model.is_pretrained or getattr(model.given, "has_layers", False)):
         option = choose_wording('context_settings={"model": ...}', "--context-model")
         raise OochubError(
             f"The method {found.contexts} uses the features of a model, and this one, a "

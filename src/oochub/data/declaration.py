@@ -73,7 +73,9 @@ def find_declaration(predictions: Predictions) -> Benchmark:
         images_license="",
         annotations_license="",
     )
-    return made if facts.declared is None else _declare(made, facts.declared, predictions)
+    made = made if facts.declared is None else _declare(made, facts.declared, predictions)
+    own = {name: text for name, text in (facts.words or {}).items() if hasattr(made.words, name)}
+    return replace(made, words=replace(made.words, **own))
 
 
 def _has_side(predictions: Predictions, split: str) -> bool:
@@ -174,7 +176,6 @@ def _describe_context_sides(class_names: Sequence[str]) -> Vocabulary:
         inside_title="in usual contexts",
         outside_title="in unusual contexts",
         cause="context",
-        place="in",
     )
     if len(class_names) != 2:
         return words

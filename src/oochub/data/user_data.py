@@ -10,7 +10,7 @@ own, else the name of its image's file, else its number.
 
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from os.path import isfile  # of a name that no disk holds it says no; that of pathlib takes five times as long
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -34,7 +34,8 @@ from oochub.data.user_columns import (
     make_columns,
 )
 from oochub.errors import OochubError, choose_wording, unknown_name
-from oochub.records.build_record import OWN, BuildFacts, BuildRecord
+from oochub.records.build_record import COARSER, FEW_OF_CLASS, OWN, BuildFacts, BuildRecord
+from oochub.records.sides import Vocabulary
 from oochub.settings.data_settings import DataSettings
 from oochub.stats.estimate import Sampling
 from oochub.stats.lift import context_signs, lift
@@ -121,6 +122,7 @@ def make_user_data(source: DataSource, settings: DataSettings, *, guess: Collect
     cluster = settings.cluster or settings.pair
     if cluster is not None:
         facts = replace(facts, cluster=cluster, pair=settings.pair or facts.pair)
+    facts = replace(facts, words=_read_words(settings) or facts.words)
     guesses = [
         f"the {role} is the column {column!r}, guessed as the only one that can hold it"
         for role, column in columns.guessed.items()
@@ -138,6 +140,18 @@ def _note_no_class(label: ClassColumn) -> list[str]:
     counts = {split: int((codes < 0).sum()) for split, codes in label.codes.items() if (codes < 0).any()}
     rows = ", ".join(f"{count:,} of {split}" for split, count in counts.items())
     return [f"the label is -1, no class, in {rows}: these rows have no group and no challenge"] if counts else []
+
+
+def _read_words(settings: DataSettings) -> dict[str, str]:
+    """What the user calls sides and contexts; a column of contexts with a name of its own gives these its name."""
+    given, known = settings.context_words or {}, [each.name for each in fields(Vocabulary)]
+    for name, text in given.items():
+        if name not in known:
+            raise unknown_name("word", name, known, f"Write {choose_wording('context_words=', '--words')} place=on.")
+        if not isinstance(text, str):
+            raise OochubError(f"{choose_wording('context_words=', '--words')} {name} must be a text, got {text!r}.")
+    column = settings.context or ""
+    return {**({"context": column} if column not in ("", "context") else {}), **given}
 
 
 def _find_images(data: datasets.DatasetDict, column: str | None, *, folder: Path | None) -> datasets.DatasetDict:
@@ -440,7 +454,8 @@ def _judge_contexts(
     reasons: dict[tuple[str, bool], list[str]] = {}
     for name in (name for name, contexts_of in usual.items() if not contexts_of):
         is_given = name in chosen
-        why = _explain_none_usual(label.names, context.names, is_given=is_given)
+        n = sum(int((codes == label.names.index(name)).sum()) for codes in label.codes.values())
+        why = _explain_none_usual(label.names, context.names, is_given=is_given, n=n)
         reasons.setdefault((why, is_given), []).append(name)
     for (why, is_given), without in reasons.items():
         rows = f", so that all {'its' if len(without) == 1 else 'their'} rows are hard" if is_given else ""
@@ -448,12 +463,14 @@ def _judge_contexts(
     return _JudgedContexts(usual=usual, challenge=_judge_challenge(label, context, roles), notes=tuple(notes))
 
 
-def _explain_none_usual(classes: Sequence[str], contexts: Sequence[str], *, is_given: bool) -> str:
-    """Why no context is usual for a class, and what to do."""
+def _explain_none_usual(classes: Sequence[str], contexts: Sequence[str], *, is_given: bool, n: int) -> str:
+    """Why no context is usual for a class of `n` rows, and what to do."""
     if is_given:
         return "none is given"
     if len(classes) == 1:
         return "there is only one class"
+    if n < FEW_OF_CLASS:
+        return f"fewer than {FEW_OF_CLASS} rows of a class are too few to tell. {COARSER}"
     example = f"{classes[0]}={contexts[0]}"
     return (
         "none is clearly more frequent with it than without it. "

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from oochub.evaluation.evaluation_rows import EvaluationRows
 from oochub.evaluation.mistakes import make_mistake
 from oochub.prediction.context_roles import RowsWithContexts
-from oochub.records.build_record import ContextCheck
+from oochub.records.build_record import COARSER, FEW_OF_CLASS, ContextCheck
 from oochub.records.finding_records import (
     PICTURED,
     ClassInContext,
@@ -186,6 +186,8 @@ def _make_finding(
     check = (facts.checks or {}).get(facts.names[number])
     if not tested.signs[number].any():
         reason = "the context is neither usual nor unusual for any class on the rows that decide this"
+        if np.median([*facts.class_rows.values(), FEW_OF_CLASS]) < FEW_OF_CLASS:
+            reason += f": most classes have fewer than {FEW_OF_CLASS} of these. {COARSER}"
     finding = ContextFinding(
         name=facts.names[number],
         words=facts.words[number],

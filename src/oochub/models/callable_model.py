@@ -29,6 +29,7 @@ class CallableModel(nn.Module):  # type: ignore[misc]
         processor: What makes the batch of images; None if `image_processor=` gives it.
         model_id: Name in reports. It makes a plain function one whose predictions are cached: the name stands for all
             that it computes.
+        file: File that it is of, as typed: its name in reports if no other is given.
 
     Raises:
         OochubError: Names that are no list of texts.
@@ -45,17 +46,18 @@ class CallableModel(nn.Module):  # type: ignore[misc]
         *,
         processor: object = None,
         model_id: str | None = None,
+        file: str = "",
     ) -> None:
         super().__init__()
         names = _check_names(class_names)
-        self.function, self.processor, self._given_id = function, processor, model_id
+        self.function, self.processor, self._given_id, self._file = function, processor, model_id, file
         self.config = SimpleNamespace(id2label=dict(enumerate(names)), num_labels=len(names), problem_type=None)
 
     @property
     def model_id(self) -> str:
-        """The name that was given, else that of the function or of the module's class."""
+        """The name that was given, else its file, else the name of the function or of the module's class."""
         own = type(self.function) if isinstance(self.function, nn.Module) else self.function
-        return self._given_id or str(getattr(own, "__name__", type(self.function).__name__))
+        return self._given_id or self._file or str(getattr(own, "__name__", type(self.function).__name__))
 
     @property
     def revision(self) -> str | None:
@@ -74,6 +76,11 @@ class CallableModel(nn.Module):  # type: ignore[misc]
             return None
         content = f"{self._given_id}\n{self.config.id2label}\n{known}\n"
         return hashlib.sha256(content.encode()).hexdigest()[:40]
+
+    @property
+    def has_layers(self) -> bool:
+        """Whether it is a module or a file, in which the input of the last linear layer can be looked for."""
+        return isinstance(self.function, nn.Module | OnnxFile)
 
     @property
     def details(self) -> Mapping[str, str]:
@@ -158,7 +165,13 @@ def wrap_callable(model: object, how: ModelSettings, asked: PredictionSettings |
             f"Pass a function from a PIL image to a tensor (c, h, w) as {option}."
         )
     processor = None if how.transform is None else ImageTransform(how.transform)
-    return CallableModel(model, how.class_names, processor=processor, model_id=how.model_id)
+    file = "" if how.model_file is None else _name_file(Path(how.model_file))
+    return CallableModel(model, how.class_names, processor=processor, model_id=how.model_id, file=file)
+
+
+def _name_file(file: Path) -> str:
+    """A path as typed; an absolute one by its last part, for a report holds no path."""
+    return file.name if file.is_absolute() else str(file)
 
 
 def _wrap_onnx_file(file: Path, how: ModelSettings, asked: PredictionSettings | None) -> CallableModel:
@@ -186,7 +199,7 @@ def _wrap_onnx_file(file: Path, how: ModelSettings, asked: PredictionSettings | 
     elif isinstance(processor, str | os.PathLike):
         processor = load_image_processor(os.fspath(processor))
     opened.check_processor(processor)
-    return CallableModel(opened, names, processor=processor, model_id=how.model_id)
+    return CallableModel(opened, names, processor=processor, model_id=how.model_id, file=_name_file(file))
 
 
 def digest_module(module: nn.Module) -> str | None:

@@ -121,8 +121,11 @@ class LabelMap:
             )
         if self._renamed:
             shown = [f"{each.name} by {list_outputs(each.outputs, self.model_names)}" for each in self._renamed]
-            more = ["..."] * (len(shown) > _SHOWN)
-            notes.append(f"classes are matched with the model's: {'; '.join(shown[:_SHOWN] + more)}")
+            notes.append(
+                f"classes are matched with the model's: {'; '.join(shown)}"
+                if len(shown) <= _SHOWN
+                else f"{len(shown):,} classes are matched with the model's, such as {shown[0]}"
+            )
         if self.unused:
             notes.append(f"the label map also names classes that the data lack: {list_names(self.unused)}")
         return tuple(notes)
@@ -287,7 +290,8 @@ def match_classes(
     unknown = [name for name in wanted if name not in found and name not in ambiguous]
     too_few = len(found) < min(2, len(wanted))
     if ambiguous or (unknown and (not restrict or too_few)):
-        raise _raise_unmatched(unknown, ambiguous, own, wanted, can_restrict)
+        missed = [] if restrict and not too_few else unknown  # rows of these are left out already
+        raise _raise_unmatched(missed, ambiguous, own, wanted, can_restrict and not restrict)
     _check_disjoint(found, own)
     return LabelMap(own, tuple(found.values()), tuple(unknown), unused)
 
@@ -405,14 +409,13 @@ def _raise_unmatched(
     can_restrict: bool,
 ) -> OochubError:
     absent = [name for name in unknown if ABSENCE.fullmatch(name)]
-    problems = []
+    problems = [f"{name} may be {senses}." for name, senses in ambiguous.items()]
     if unknown:
         listed = [f"{name}{_find_near(name, own)}" for name in unknown[:_LISTED]]
         more = f" and {len(unknown) - _LISTED:,} more" if len(unknown) > _LISTED else ""
         problems.append(f"The model does not know {len(unknown):,} of these: {'; '.join(listed)}{more}.")
     if absent:
         problems.append(f"{absent[0]} means that the object is absent; classifiers have no class for that.")
-    problems += [f"{name} may be {senses}." for name, senses in ambiguous.items()]
     ways = [_read_file()]
     if can_restrict and unknown and not absent and len(unknown) <= len(wanted) - 2:  # two at least are to be told apart
         ways.append(f"skip {'its' if len(unknown) == 1 else 'their'} rows: {choose_wording('restrict=True')}")

@@ -8,9 +8,11 @@ from torch import nn
 
 from oochub.errors import OochubError, unknown_name
 from oochub.input import Input
+from oochub.models.callable_model import CallableModel
 from oochub.models.encoder_classifier import FILM_TYPES, POOLED, embed_images
 from oochub.models.extraction import Head, find_head
 from oochub.models.model_source import ModelSource
+from oochub.models.onnx_file import OnnxFile
 from oochub.models.open_model import Answers
 from oochub.models.supported_models import list_architectures
 
@@ -52,6 +54,11 @@ class Encoder(nn.Module):  # type: ignore[misc]
         """
         if pooling not in POOLINGS:
             raise unknown_name("pooling", pooling, POOLINGS)
+        if isinstance(source.given, CallableModel) and isinstance(source.given.function, OnnxFile):
+            return cls(source.given, _read_onnx_features, "the input of the last linear layer")
+        if isinstance(source.given, CallableModel):
+            head = find_head(source.given, _make_probe(source.given, inputs))
+            return cls(source.given, _capture_head_input(head), "the input of the head")
         if pooling == "auto" and source.architecture in list_architectures(inputs.auto_model):
             model, unexpected = source.open(inputs.auto_model, inputs)
             return cls(
@@ -84,9 +91,14 @@ class Encoder(nn.Module):  # type: ignore[misc]
         return self._vectors(self.model, inputs).float()
 
 
+def _read_onnx_features(model: CallableModel, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    made: torch.Tensor = model.function(inputs["pixel_values"], is_features=True)
+    return made
+
+
 def _make_probe(model: nn.Module, inputs: Input) -> dict[str, torch.Tensor]:
     """Inputs of two rows where the model is: an object may lie on a GPU already."""
-    device = next(model.parameters()).device
+    device = next((each.device for each in model.parameters()), torch.device("cpu"))
     return {name: values.to(device) for name, values in inputs.probe().items()}
 
 

@@ -143,7 +143,8 @@ def _take_keywords(
     for key in made:
         if key not in allowed:
             raise unknown_name(f"keyword of oochub.predict, which {what} returned,", str(key), allowed)
-    return MadeModel(made["model"], _add(made, how, what), _add(made, asked, what))
+    how = replace(_add(made, how, what), said_by_file=tuple(map(str, made)))
+    return MadeModel(made["model"], how, _add(made, asked, what))
 
 
 _Record = TypeVar("_Record", ModelSettings, PredictionSettings)

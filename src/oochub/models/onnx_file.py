@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
 _CHANNELS = 3
+_PASSING = ("Identity", "Add", "Reshape", "Flatten", "Squeeze", "Cast")  # between the last linear layer and the logits
 _SQUASHING = ("Softmax", "LogSoftmax", "Sigmoid")
 _NAMES = ("id2label", "names", "class_names")  # of transformers and optimum, of ultralytics, ours
 _PROCESSOR = "preprocessor_config"
@@ -120,6 +121,7 @@ class OnnxFile:
         self._output, self.classes, is_skipped = _find_output(proto, self._file)
         self.__name__ = self._file.name
         self._is_known = False
+        self._features: tuple[onnxruntime.InferenceSession, str] | None = None
         digest = hashlib.sha256(version("onnxruntime").encode())
         for each in (self._file, *external):
             with each.open("rb") as content:
@@ -192,8 +194,12 @@ class OnnxFile:
         if all(isinstance(each, torch.Tensor) and each.ndim == 4 for each in made):
             self(torch.cat(made).float())
 
-    def __call__(self, pixels: torch.Tensor) -> torch.Tensor:
+    def __call__(self, pixels: torch.Tensor, *, is_features: bool = False) -> torch.Tensor:
         """The logits float32 (n, c) of a batch (n, 3, h, w); a fixed batch of the file is filled, or shared out.
+
+        Args:
+            pixels: The batch.
+            is_features: Give what the last linear layer reads (n, d) instead.
 
         Raises:
             OochubError: Another size than the file's, a run that fails, probabilities, or numbers that are not finite.
@@ -208,11 +214,29 @@ class OnnxFile:
                 )
         values = pixels.detach().cpu().float()
         values = values.permute(0, 2, 3, 1) if about.is_channels_last else values
-        made = np.concatenate([self._run(each) for each in _split_batch(values.numpy(), about.batch)])
+        run = self._run_features if is_features else self._run
+        made = np.concatenate([run(each) for each in _split_batch(values.numpy(), about.batch)])
         made = made[: len(pixels)]  # the last piece may be filled with copies
-        if not self._is_known:
+        if not self._is_known and not is_features:
             self._check_logits(made)
         return torch.from_numpy(made.astype(np.float32, copy=False)).to(pixels.device)
+
+    def _run_features(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        if self._features is None:
+            import onnx
+
+            proto = onnx.load(str(self._file), load_external_data=False)
+            name = _find_features(proto, self._output)
+            if name is None:
+                raise OochubError(
+                    f"{self._file} does not end in a linear layer that outputs the logits, so it has no features that "
+                    f"can be found. Choose another model: {choose_wording('model=', '--context-model')}."
+                )
+            proto.graph.output.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None))
+            self._features = open_session(proto.SerializeToString(), folder=self._file.parent), name
+        session, name = self._features
+        (made,) = session.run([name], {self._input.name: np.ascontiguousarray(values)})
+        return np.asarray(made, np.float32).reshape(len(values), -1)
 
     def _run(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         try:
@@ -446,6 +470,18 @@ def _find_output(proto: "onnx.ModelProto", file: Path) -> tuple[str, int | None,
         stacklevel=2,
     )
     return logits, classes, True
+
+
+def _find_features(proto: "onnx.ModelProto", output: str) -> str | None:
+    """What the linear layer or 1x1 convolution reads that makes the output, perhaps reshaped; None without one."""
+    makers = {name: node for node in proto.graph.node for name in node.output if node.op_type != "Constant"}
+    node = makers.get(output)
+    for _ in proto.graph.node:
+        if node is None or node.op_type not in _PASSING:
+            break
+        node = next((makers[each] for each in node.input if each in makers), None)
+    is_linear = node is not None and node.op_type in ("Gemm", "MatMul", "Conv")
+    return str(node.input[0]) if node is not None and is_linear else None
 
 
 def _format_shape(shape: Sequence[int | str] | None) -> str:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     import datasets
 
 
+FEW_OF_CLASS = 5
+"""Rows of a class below which nothing tells which contexts are usual for it."""
+COARSER = "Coarser classes have more rows; --label-map names the classes of the model that are each of them"
+"""What to do about classes of few rows."""
 OWN = "custom"
 """What a record, predictions and a report call the benchmark of a user's own data."""
 
@@ -231,6 +235,7 @@ class BuildFacts:
         pair: For own data: the column that names the thing of a row, if both sides show the same things.
         found_contexts: What `oochub.contexts` found: by which way, and what they are called.
         declared: For own data: what their `benchmark.toml` declares.
+        words: For own data: what the user calls sides and contexts, by the names of a `Vocabulary`.
         trial_seed: Random seed by which the rows were divided into splits, if the benchmark divides them anew for each
             trial.
         other: What else the builder notes, for readers; JSON types.
@@ -259,6 +264,7 @@ class BuildFacts:
     pair: str | None = optional()
     found_contexts: FoundContexts | None = optional()
     declared: OwnDeclaration | None = optional()
+    words: Mapping[str, str] | None = optional()
     trial_seed: int | None = optional()
     other: Mapping[str, Any] = remainder()
 

@@ -171,6 +171,7 @@ class Asked:
 
     Attributes:
         model: Model, a folder or an id.
+        model_file: File that made it, "net.py:load".
         source: Data.
         data: Options that say which columns are what.
         contexts: Options of the way that found contexts.
@@ -179,6 +180,7 @@ class Asked:
     """
 
     model: str | None = optional()
+    model_file: str | None = optional()
     source: str | None = optional()
     data: tuple[str, ...] = optional(())
     contexts: tuple[str, ...] = optional(())
@@ -190,6 +192,7 @@ class Asked:
         cls,
         *,
         model: object = None,
+        model_file: object = None,
         source: object = None,
         data: Iterable[str] = (),
         contexts: Iterable[str] = (),
@@ -200,6 +203,7 @@ class Asked:
 
         Args:
             model: What was given as the model; what is no text or path is unknown. So are the others.
+            model_file: The file that made it.
             source: The data.
             data: Words of the options, see `oochub.settings.option.Settings.words`.
             contexts: The same of the way that found contexts.
@@ -213,12 +217,12 @@ class Asked:
         """
         kept = [
             _keep_below(place) if isinstance(place, str | Path) else None
-            for place in (model, source, predictions, report)
+            for place in (model, model_file, source, predictions, report)
         ]
         if not any(kept):
             return None
-        words = {"data": _keep_words(data), "contexts": _keep_words(contexts)}
-        return cls(model=kept[0], source=kept[1], predictions=kept[2], report=kept[3], **words)
+        names = ("model", "model_file", "source", "predictions", "report")
+        return cls(**dict(zip(names, kept, strict=True)), data=_keep_words(data), contexts=_keep_words(contexts))
 
 
 def _keep_words(words: Iterable[str]) -> tuple[str, ...]:

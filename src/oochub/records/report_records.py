@@ -424,6 +424,24 @@ class Fact(NamedTuple):
         return f"{self.title}: {self.answer}{self.detail}"
 
 
+class Compared(NamedTuple):
+    """Two numbers that a verdict compares, if they are not those of the benchmark's sides.
+
+    Attributes:
+        metric: What both are, as the head of a column.
+        titles: What each is of.
+        estimates: Each number, in [0, 1].
+        gap_title: Title of their difference.
+        gap: The difference.
+    """
+
+    metric: str
+    titles: Mapping[Side, str]
+    estimates: Mapping[Side, Estimate]
+    gap_title: str
+    gap: Estimate
+
+
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
     """What the numbers of a report allow to be said.
@@ -437,6 +455,7 @@ class Verdict:
         on_what: The context, or the groups that fall most.
         how_sure: What the interval says and covers.
         is_of_sides: False if there is no second side: the verdict is on what detectors or backgrounds tell apart.
+        compared: The two numbers that it compares, if they are not those of the sides.
     """
 
     case: Case
@@ -447,6 +466,7 @@ class Verdict:
     on_what: Fact
     how_sure: Fact
     is_of_sides: bool = True
+    compared: Compared | None = None
 
     @property
     def sentence(self) -> str:

@@ -236,6 +236,7 @@ class Vocabulary:
         hard_positive: What the positives of the second side are: "object, no context".
         hard_negative: What its negatives are.
         place: What stands between a thing and its context: "on" for "labrador on desert"; "" writes a comma.
+        context: What is written before a context without such a word, as its column: "herd" for "cow, herd: yes".
 
     >>> words = Vocabulary(inside="on usual backgrounds", outside="on unusual ones")
     >>> f"It is right 97 times in 100 {words.inside} and 71 times {words.outside}."
@@ -252,6 +253,7 @@ class Vocabulary:
     hard_positive: str = "hard positives"
     hard_negative: str = "hard negatives"
     place: str = ""
+    context: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,7 +57,7 @@ _WORDS = PairWords(names=("before", "after", "change"), only="Right {} the repai
 def write_verdict(repair: "Repair") -> str:
     """The outcome in one sentence, the last line of the command: better, nothing to repair, or not shown."""
     if repair.outcome == "better":
-        return "The repaired model is better in unusual contexts."
+        return f"The repaired model is better in unusual contexts{_describe_spread(repair)}."
     if repair.outcome == "nothing_to_repair":
         return "There is nothing to repair."
     if not repair.tried:
@@ -122,6 +122,15 @@ def describe_choice(repair: "Repair") -> str:
         f"{rule} It is: {name_head(chosen)}.{again} Its logits were divided by a temperature of "
         f"{format_numbers.significant(repair.temperature)}, fitted on the rows that choose."
     )
+
+
+def _describe_spread(repair: "Repair") -> str:
+    """The change in unusual contexts over all divisions, 0 where the model stayed as it was; "" for one division."""
+    changes = [0.0 if draw.outside is None else float(draw.outside.difference) for draw in repair.draws]
+    if len(changes) < 2:
+        return ""
+    low, high = format_numbers.points(min(changes)), format_numbers.points(max(changes))
+    return f", by {low} to {high} points over {len(changes)} divisions of the rows"
 
 
 def _describe_draws(repair: "Repair") -> str:

@@ -5,6 +5,7 @@ interval may be too narrow"). Every form prints intervals through this file, so 
 """
 
 import re
+from collections.abc import Iterable
 from itertools import product
 from typing import Protocol
 
@@ -14,7 +15,8 @@ from oochub.stats.estimate import Estimate
 
 _EVERY: tuple[str, ...] = (*MARKS, *map("".join, product(MARKS, repeat=2)))
 _LONGEST = 400  # of a reason
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?:e[-+]?\d+)?")
+_COUNTED = re.compile(r"(?:only|count as) (\d+) (?:rows|clusters|of equal size)")
 SIMULTANEOUS = "simultaneous"
 """How the method of an interval over several groups begins, see `oochub.stats.group_intervals`."""
 
@@ -108,6 +110,21 @@ def simultaneous(estimate: Estimate) -> str:
     'simultaneous over 4 groups'
     """
     return next((part for part in estimate.method.split(", ") if part.startswith(SIMULTANEOUS)), "")
+
+
+def are_few(estimates: Iterable[Estimate]) -> bool:
+    """Whether one of several shares is of too few rows, or clusters, to be said as so many times in 100.
+
+    >>> few = "36 clusters count as 9 of equal size: the interval may be too narrow"
+    >>> [are_few([Estimate(0.5, n=n, method="", reason=why)]) for n, why in ((90, None), (19, None), (90, few))]
+    [False, True, True]
+    """
+    return any(
+        each.n < format_numbers.FEW
+        or "one cluster only" in (each.reason or "")
+        or any(int(n) < format_numbers.FEW for n in _COUNTED.findall(each.reason or ""))
+        for each in estimates
+    )
 
 
 def find_reason(estimate: Estimate) -> str:

@@ -15,6 +15,9 @@ _THIN = "\u202f"
 SCALES = {"fraction": 100}
 """What numbers of a unit are multiplied with in print; those of other units stand as they are."""
 _NOTHING = 1e-9  # differences below are the rounding of sums
+_WHOLE = 1e-6  # a number of rows that is this near to a whole one is it
+FEW = 20
+"""Rows, or clusters, below which a share is said as how many of how many."""
 _UNITS = {
     "correlation": "\u22121 to 1",
     "label": "in units of the label",
@@ -213,6 +216,29 @@ def times_in_100(first: float, second: float) -> tuple[str, str]:
     one, other = (
         fraction(value) if text in ("0", "100") and not is_exact else text
         for value, text, is_exact in zip((first, second), whole, exact, strict=True)
+    )
+    return one, other
+
+
+def right_times(first: float, second: float, rows: Sequence[int], *, is_few: bool = False) -> tuple[str, str]:
+    """Two shares of right answers in a sentence; of fewer than 20 rows, or if it is said, how many of how many.
+
+    Args:
+        first: One share, in [0, 1].
+        second: The other one.
+        rows: Rows of each.
+        is_few: Whether either is of few clusters, however many rows these have.
+
+    >>> right_times(0.95, 0.811, (40, 50)), right_times(1.0, 0.5, (3, 50)), right_times(0.51, 0.9, (9, 9))
+    (('95 times in 100', '81 times'), ('3 of 3 times', '25 of 50 times'), ('about 5 of 9 times', 'about 8 of 9 times'))
+    """
+    if min(rows) >= FEW and not is_few:
+        one, other = times_in_100(first, second)
+        return f"{one} times in 100", f"{other} times"
+    right = [(share * n, n) for share, n in zip((first, second), rows, strict=True)]
+    one, other = (
+        f"{'' if abs(times - round(times)) < _WHOLE else 'about '}{count(round(times))} of {count(n)} times"
+        for times, n in right
     )
     return one, other
 

@@ -367,6 +367,8 @@ def match_title(report: "ReportRecord") -> str:
 def rank_groups(report: "ReportRecord") -> tuple[str, list[tuple[GroupRow, Estimate]]]:
     """The groups by what tells them apart, those out of context first, the worst first, undefined ones last.
 
+    The worst is the one with the worst better end of its interval, so that a group of one row is not first by luck.
+
     Returns:
         "error_rate", or for a kind of output without errors its first metric, "" without groups; the groups with it.
     """
@@ -374,12 +376,13 @@ def rank_groups(report: "ReportRecord") -> tuple[str, list[tuple[GroupRow, Estim
     metric = headlines[0][1] if headlines else ""
     sign = 1 if metric != "error_rate" and report.description(metric).direction != "lower" else -1
     rows = [(row, estimate) for row, name, estimate in headlines if name == metric]
-    # An undefined error stands where 0 would, after every error; of other metrics it stands last.
-    last = 0.0 if metric == "error_rate" else math.inf
-    rows.sort(
-        key=lambda pair: (pair[0].role != "out", last if format_numbers.is_undefined(pair[1]) else sign * pair[1])
-    )
-    return metric, rows
+
+    def get_place(pair: tuple[GroupRow, Estimate]) -> tuple[bool, float, float]:
+        row, estimate = pair
+        ends = (sign * (estimate.low if sign < 0 else estimate.high), sign * estimate.value)
+        return row.role != "out", *(math.inf if format_numbers.is_undefined(end) else end for end in ends)
+
+    return metric, sorted(rows, key=get_place)
 
 
 def count_out(report: "ReportRecord") -> str:

@@ -104,12 +104,11 @@ def _write_caption(benchmark: EvaluatedBenchmark, mistake: Mistake) -> dict[str,
         "false_alarm": f"detected, but not there: {predicted}",
         "no_class": f"no class: {label}",
     }
-    place = f"{benchmark.words.place} " if benchmark.words.place else ""
     attribution = mistake.attribution or ""
     link = LINK.match(attribution)
     return {
         "kind": kinds.get(mistake.kind, f"{wording.words(mistake.kind)}: {label}"),
-        "context": f"{place}{wording.words(mistake.context)}" if mistake.context else "",
+        "context": wording.say_context(benchmark, mistake.context) if mistake.context else "",
         "answer": predicted,
         "wrote": wording.name(" ".join((mistake.wrote or "").split()), _LONGEST_TEXT),
         "sure": ""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from oochub.report.report_record import ReportRecord
 
 _PLAIN = "section.html.jinja"
+_JUDGED = 12  # the place of the section whose verdict heads the page: before the next steps
 
 
 class _Shown(NamedTuple):
@@ -60,7 +61,7 @@ def render_page(
     many = f"It has {len(report.slices)} slices and {len(report.notes)} notes: evaluate fewer splits at once."
     room, pictures = PICTURE_BYTES, 0
     shown: list[_Shown] = []
-    for section in sections():
+    for section in sorted(sections(), key=lambda each: _JUDGED if each.verdict(report) is not None else each.place):
         on_page = section.page(report, room=room if images else None)
         if on_page is not None:
             room, pictures = room - on_page.spent, pictures + on_page.pictures

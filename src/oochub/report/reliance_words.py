@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from oochub.records.finding_records import Reliance
+from oochub.records.origin_records import EvaluatedBenchmark
 from oochub.records.report_records import Case
 from oochub.report import format_numbers, wording
 from oochub.report.footnotes import describe_interval
@@ -62,14 +63,16 @@ def judge_reliance(report: "ReportRecord", case: Case) -> JudgedGap | None:
     size = f"The gap is {format_numbers.points(gap, unit)}{format_numbers.points_word(unit)}."
     if alike:
         names = [*map(wording.words, alike[:_NAMED]), *([f"{len(alike) - _NAMED} more"] if len(alike) > _NAMED else [])]
-        where = f"{wording.name(report.benchmark.words.example).capitalize()}s in {wording.join_names(names)}"
+        own = report.benchmark.words
+        place = own.place or f"with the {wording.words(own.context or 'context')}"
+        where = f"{wording.name(report.benchmark.words.example).capitalize()}s {place} {wording.join_names(names)}"
         return JudgedGap(
             kind, "unclear", f"{where} are {kind} regardless of class; no reliance on context is shown.", size
         )
     how = "worse" if is_worse else "better"
     why = "it relies on context or these are harder" if is_worse else "that is the context or these are easier"
     headline = f"This model does {how} in unusual contexts, but whether {why} for every class cannot be told."
-    return JudgedGap("untold", "unclear", headline, f"{size} {describe_wanted(found)}".strip())
+    return JudgedGap("untold", "unclear", headline, f"{size} {describe_wanted(report.benchmark, found)}".strip())
 
 
 def describe_remaining(found: Reliance) -> str:
@@ -86,14 +89,14 @@ def describe_remaining(found: Reliance) -> str:
     )
 
 
-def describe_wanted(found: Reliance) -> str:
+def describe_wanted(own: EvaluatedBenchmark, found: Reliance) -> str:
     """Which rows would tell reliance from difficulty, in one sentence; "" if none would, or it is told already."""
     if not found.wanted or not found.has_sides or found.gap.high < 0 or found.gap.low > 0:
         return ""
-    names = [
-        f"{wording.words(label)} in {wording.words(context)}"
-        for label, _, context in (each.partition("/") for each in found.wanted)
-    ]
+    names = []
+    for label, _, context in (each.partition("/") for each in found.wanted):
+        pair = f"{wording.words(label)} ({wording.say_context(own, context)})"
+        names.append(wording.pair_words(own, label, context) if own.words.place else pair)
     more = "More rows" if found.is_identified else "Rows"
     return f"{more} of {wording.join_names(names)} would tell."
 

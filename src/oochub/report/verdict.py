@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from oochub.records.report_records import Fact, Side, SidePairs, Verdict, WorstValue
 from oochub.report import format_numbers, wording
-from oochub.report.footnotes import describe_interval, describe_reason, simultaneous
+from oochub.report.footnotes import are_few, describe_interval, describe_reason, simultaneous
 from oochub.report.group_findings import FEWEST, Judged, count_out, judge, match_title
 from oochub.section import sections
 from oochub.stats.estimate import Estimate
@@ -196,11 +196,16 @@ def _write_lead(report: "ReportRecord", words: _Words) -> str:
         return f"{title} is {inside} {titles['in']} and {outside} {titles['out']}."
     inside, outside = format_numbers.times_in_100(values["in"], values["out"])
     here, there = words.places
+    sides = tuple(values.values())
     if metric == "auc":
+        if are_few(sides):
+            counts = " and ".join(format_numbers.count(each.n) for each in sides)
+            return f"{title} is {inside} of 100 {here} and {outside} {there}, from {counts} examples."
         shown = f"Shown {words.pair}, it picks the right one"
         return f"{shown} {inside} times in 100 {here}, and {outside} times {there}."
     if metric == "accuracy":
-        return f"It is right {inside} times in 100 {here} and {outside} times {there}."
+        inside, outside = _right_times(*sides)
+        return f"It is right {inside} {here} and {outside} {there}."
     return f"{title} is {inside} of 100 {titles['in']} and {outside} {titles['out']}."
 
 
@@ -221,8 +226,13 @@ def _write_worst_group_lead(report: "ReportRecord") -> str:
     average = None if every is None else every.metrics.get("accuracy")
     if worst is None or average is None or any(map(format_numbers.is_undefined, (worst.estimate, average))):
         return ""
-    low, mean = format_numbers.times_in_100(worst.estimate, average)
-    return f"Its worst group, {_describe_worst(report, worst)}, is right {low} times in 100; the average is {mean}."
+    low, mean = _right_times(worst.estimate, average)
+    mean = mean.removesuffix(" times")
+    return f"Its worst group, {_describe_worst(report, worst)}, is right {low}; the average is {mean}."
+
+
+def _right_times(first: Estimate, second: Estimate) -> tuple[str, str]:
+    return format_numbers.right_times(first, second, (first.n, second.n), is_few=are_few((first, second)))
 
 
 def _say_how_much(report: "ReportRecord", words: _Words) -> Fact:
@@ -286,17 +296,18 @@ def _say_on_other_groups(report: "ReportRecord", judged: Judged) -> Fact:
     if not known:
         return Fact("Where", "Groups were not measured.", "")
     (row, estimate), description = known[0], report.description(metric)
+    values = [float(value) for _, value in known]
+    is_worst = estimate in (min(values), max(values))  # else a group of few rows has a worse number by luck
     interval = describe_interval(estimate, description.unit, level="")
     group = wording.group_words(report.benchmark, row)
     if metric == "error_rate" and format_numbers.is_zero(estimate):
         return Fact("Where", "No group has an error", f" ({interval}).")
     if metric == "error_rate":
-        return Fact(
-            "Where", f"Highest error for {group}", f": error {format_numbers.fraction(estimate)}% ({interval})."
-        )
+        title = f"Highest error for {group}" if is_worst else f"Worst by its interval: {group}"
+        return Fact("Where", title, f": error {format_numbers.fraction(estimate)}% ({interval}).")
     title = wording.put_in_sentence(wording.name(description.title))
     detail = f": {title} {format_numbers.quantity(estimate, description.unit)} ({interval})."
-    return Fact("Where", f"Worst for {group}", detail)
+    return Fact("Where", f"Worst for {group}" if is_worst else f"Worst by its interval: {group}", detail)
 
 
 def _describe_worst(report: "ReportRecord", worst: WorstValue) -> str:

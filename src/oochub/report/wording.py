@@ -33,15 +33,17 @@ def escape_json(text: str) -> str:
 
 
 def name(text: str, limit: int = _LONGEST_NAME) -> str:
-    """A name on one line, cleaned, and cut in the middle to at most `limit` characters.
+    """A name on one line, cleaned, and cut in the middle to at most `limit` characters, between words if there are any.
 
-    >>> name("abcdefghij", limit=5)
-    'ab…ij'
+    >>> name("abcdefghij", limit=5), name("change of neighboring pixels of the rim", limit=30)
+    ('ab…ij', 'change of … of the rim')
     """
     line = clean(re.sub(r"[\n\t]", "\ufffd", str(text)))
     if len(line) <= limit:
         return line
-    return f"{line[: limit // 2]}…{line[len(line) - (limit - 1 - limit // 2) :]}"
+    middle, end = limit // 2, len(line) - (limit - 1 - limit // 2)
+    first, last = line[:middle].rfind(" ", middle // 2), line.find(" ", end, end + middle // 2)
+    return f"{line[: middle if first < 0 else first + 1]}…{line[end if last < 0 else last :]}"
 
 
 def words(text: str) -> str:
@@ -93,8 +95,14 @@ def group_words(benchmark: EvaluatedBenchmark, row: GroupRow) -> str:
 
 
 def pair_words(benchmark: EvaluatedBenchmark, label: str, context: str) -> str:
-    """A class and its context in words: "labrador on desert", "cow, grass" where the benchmark has no word for it."""
-    return f"{words(label)}{f' {benchmark.words.place} ' if benchmark.words.place else ', '}{words(context)}"
+    """A class and its context in words: "labrador on desert"; without a word for it "cow, grass", "cow, herd: yes"."""
+    return f"{words(label)}{' ' if benchmark.words.place else ', '}{say_context(benchmark, context)}"
+
+
+def say_context(benchmark: EvaluatedBenchmark, context: str) -> str:
+    """A context behind a class: "on desert", "grass"; of a column that is called so, "herd: yes"."""
+    column = f"{words(benchmark.words.context)}:" if benchmark.words.context else ""
+    return " ".join(filter(None, (benchmark.words.place or column, words(context))))
 
 
 def name_pairing(thing: str, contexts: Sequence[str], *, present: bool, role: Side) -> str:

@@ -96,6 +96,17 @@ def _draw_chart(report: "ReportRecord") -> GapChart:
     """The chart at the head of the page."""
     estimates = {side: report.headline(side) for side in theme.SIDES}
     answer, description = verdict(report), report.description(report.benchmark.primary_metric)
+    if answer.compared is not None:
+        return GapChart(
+            sides=answer.compared.estimates,
+            titles=answer.compared.titles,
+            gap=answer.compared.gap,
+            unit="fraction",
+            chance=report.benchmark.chance,
+            perfect=1.0,
+            is_settled=answer.is_shown,
+            sentence=answer.sentence,
+        )
     unbounded = 1.0 if description.unit == "fraction" else math.nan
     return GapChart(
         sides={side: e for side, e in estimates.items() if e is not None and not format_numbers.is_undefined(e)},
@@ -113,14 +124,15 @@ def _make_page_content(report: "ReportRecord") -> dict[str, Any]:
     benchmark, gap = report.benchmark, report.gap
     metric = benchmark.primary_metric
     description = report.description(metric)
-    label = format_numbers.points(gap.estimate, report.unit) + (
-        ", unclear" if verdict(report).case == "unclear" else ""
-    )
-    chart = _draw_chart(report)
+    chart, answer = _draw_chart(report), verdict(report)
+    label = format_numbers.points(chart.gap, chart.unit) + (", unclear" if answer.case == "unclear" else "")
     estimates = {side: report.headline(side) for side in theme.SIDES}
     inside, outside = (_report_missing(report, side) if e is None else e for side, e in estimates.items())
-    return {
+    content = {
         "chart": svg.head(chart, label) if chart.perfect == 1 else "",
+        "titles": chart.titles,
+        "is_pair": answer.is_of_sides,
+        "difference": gap.estimate,
         "unit": report.unit,
         "gap": wording.put_in_sentence(title_gap(report)),
         "metric": f"{wording.name(description.title)} {format_numbers.unit_of(metric, description.unit)}",
@@ -137,6 +149,16 @@ def _make_page_content(report: "ReportRecord") -> dict[str, Any]:
             ),
         ],
         "matched": report.matched_gap and (match_title(report), report.matched_gap.estimate),
+    }
+    if answer.compared is None:
+        return content
+    return content | {
+        "is_pair": True,
+        "difference": answer.compared.gap,
+        "unit": "fraction",
+        "gap": answer.compared.gap_title,
+        "metric": answer.compared.metric,
+        "rows": [(side, "", each, format_numbers.count(each.n)) for side, each in answer.compared.estimates.items()],
     }
 
 

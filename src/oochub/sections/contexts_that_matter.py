@@ -7,7 +7,7 @@ from oochub.records.finding_records import PICTURED, ClassInContext, ContextFind
 from oochub.records.report_records import Case, Fact, Verdict
 from oochub.records.table import Table
 from oochub.report import format_numbers, svg, wording
-from oochub.report.footnotes import Footnotes, describe_interval, describe_reason, find_reason
+from oochub.report.footnotes import Footnotes, are_few, describe_interval, describe_reason, find_reason
 from oochub.report.group_findings import is_near_chance
 from oochub.report.mistake_cards import LINK, embed_picture
 from oochub.report.svg import LinearScale
@@ -126,6 +126,7 @@ def _fill_verdict(report: "ReportRecord") -> Verdict:
         else Fact("Size of the gap", format_numbers.UNDEFINED, "."),
         on_what=_say_on_what(report),
         how_sure=_say_how_sure(report, first if is_tested else None),
+        is_of_sides=False,
     )
 
 
@@ -145,15 +146,13 @@ def _write_lead(report: "ReportRecord", finding: ContextFinding) -> str:
     if finding.is_alike and finding.having is not None:
         size, way = format_numbers.points(abs(finding.having)).lstrip("+"), "lower" if finding.having < 0 else "higher"
         return f"With “{wording.words(finding.name)}” accuracy is {size} points {way} than without it, class by class."
-    usual, against = format_numbers.times_in_100(finding.accuracy_usual, finding.accuracy_against)
+    rows, is_few = (finding.n_usual, finding.n_against), are_few([finding.gap])
+    usual, against = format_numbers.right_times(finding.accuracy_usual, finding.accuracy_against, rows, is_few=is_few)
     name = wording.words(finding.name)
     end = "." if finding.status == "shown" else ", a difference that chance alone could explain."
     if finding.status == "not shown" and finding.reason:
         end = f", but {finding.reason}."
-    return (
-        f"It is right {usual} times in 100 when “{name}” matches what is usual for the class, and {against} times "
-        f"when it does not{end}"
-    )
+    return f"It is right {usual} when “{name}” matches what is usual for the class, and {against} when it does not{end}"
 
 
 def _average(report: "ReportRecord") -> str:

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 _NAMED = ("accuracy", "error_rate", "nll")  # fields of a GroupRow; other metrics stand in its `metrics`
 _WORST = 1_000  # groups of a side that a report has if there are more than twice as many, and as many of the best
 _MATRIX_CELLS = 60
-_LISTED = 20
+_LISTED = 20  # bars of groups that have so many rows, and of those that have fewer
+_FEWEST = 5  # rows of a group whose bar is shown before a reader unfolds the others
+_FIRST = 3  # bars that are shown if every group has fewer
 
 
 class GroupErrors(Section["ReportRecord"]):
@@ -222,14 +224,18 @@ def _make_page_content(report: "ReportRecord") -> dict[str, Any] | None:
         return None
     unit = report.description(metric).unit
     scale = _group_axis(rows, unit)
-    errors = [row.error_rate for row in report.group_rows if row.error_rate is not None and row.n >= theme.HEAT_FROM]
+    errors = [row.error_rate for row in report.group_rows if row.error_rate is not None]
+    large, small = ([row for row in rows if (row.n < _FEWEST) is is_small][:_LISTED] for is_small in (False, True))
     worst = (report.worst_group or {}).get("error_rate")
     worst_row = next((row for row in report.group_rows if worst is not None and row.group == worst.group), None)
     return {
         "title": write_headings(report).groups,
         "matrix": _build_matrix(report),
-        "rows": [(row, svg.row(scale, {row.side or "bare": row.estimate}, is_bar=True)) for row in rows][:_LISTED],
-        "left_out": max(len(rows) - _LISTED, 0),
+        "rows": [(row, svg.row(scale, {row.side or "bare": row.estimate}, is_bar=True)) for row in (*large, *small)],
+        "first": len(large) or _FIRST,
+        "folded": len(small) if large else len(small[_FIRST:]),
+        "fewest": _FEWEST,
+        "left_out": len(rows) - len(large) - len(small),
         "not_in_report": report.groups_left_out,
         "head": _group_head(report, metric),
         "unit": unit,

@@ -8,10 +8,10 @@ from oochub.errors import OochubError
 from oochub.records.build_record import OWN
 from oochub.records.finding_records import BackgroundProbe, ProbedPicture, Variant, VariantRow
 from oochub.records.origin_records import EvaluatedBenchmark
-from oochub.records.report_records import Case, Fact, Verdict
+from oochub.records.report_records import Case, Compared, Fact, Verdict
 from oochub.records.table import Table
 from oochub.report import format_numbers, svg, wording
-from oochub.report.footnotes import Footnotes, describe_interval
+from oochub.report.footnotes import Footnotes, are_few, describe_interval
 from oochub.report.group_findings import judge
 from oochub.report.mistake_cards import LINK, embed_picture
 from oochub.report.svg import LinearScale
@@ -26,7 +26,6 @@ _TITLE = "Object and background separately"
 _GAP = "its class minus another (BG gap)"
 _NATS = "nats"
 _SOME_LENDERS = 40
-_FEW_ROWS = 20  # below, a share is said as how many of how many
 _FEW = ": the intervals account for this, but may still be too narrow"
 _TICKS = 3
 _SCALE = LinearScale(low=0.0, high=1.0)
@@ -149,13 +148,28 @@ def _fill_verdict(report: "ReportRecord", found: BackgroundProbe) -> Verdict:
         case = "no_effect"
     return Verdict(
         case=case,
-        headline="This model has not learned the task." if case == "failed" else _write_headline(found),
+        headline="This model has not learned the task." if case == "failed" else _write_headline(found, is_short=True),
         rest=rest,
         lead=_write_lead(found),
         how_much=_say_how_much(found),
         on_what=_say_on_what(found),
         how_sure=_say_how_sure(report, found),
         is_of_sides=False,
+        compared=_compare(found),
+    )
+
+
+def _compare(found: BackgroundProbe) -> Compared | None:
+    """The shares on both kinds of background; None if there are no such images."""
+    same, other = found.variant("mixed_same").accuracy, found.variant("mixed_rand").accuracy
+    if format_numbers.is_undefined(found.gap):
+        return None
+    return Compared(
+        metric=f"{_describe_right_answer(found)} %, by background",
+        titles={"in": "same class", "out": "another class"},
+        estimates={"in": same, "out": other},
+        gap_title="same class minus another",
+        gap=found.gap,
     )
 
 
@@ -165,8 +179,12 @@ def _write_lead(found: BackgroundProbe) -> str:
     if format_numbers.is_undefined(same) or format_numbers.is_undefined(other):
         return f"{_say_names(found)} {_say_share(found.variant('original').accuracy)} as they are."
     there = _say_share(other, short=True)
+    is_clear = format_numbers.has_interval(found.gap) and not found.gap.low <= 0 <= found.gap.high
+    is_said = is_clear and not are_few((same, other))
+    gap = f" ({_within(found.gap, also=f'n = {format_numbers.count(found.gap.n)}')})" if is_said else ""
     return (
-        f"{_say_names(found)} {_say_share(same)} on other backgrounds of their class and {there} on those of another."
+        f"{_say_names(found)} {_say_share(same)} on another background of their class and {there} on one of another "
+        f"class{gap}."
     )
 
 
@@ -178,7 +196,7 @@ def _say_share(estimate: Estimate, *, short: bool = False) -> str:
     """A share of objects in percent; of few of them, how many of how many."""
     if format_numbers.is_undefined(estimate):
         return format_numbers.UNDEFINED
-    if estimate.n < _FEW_ROWS:
+    if are_few([estimate]):
         return f"{estimate * estimate.n:.3g} of {format_numbers.count(estimate.n)}{'' if short else ' objects'}"
     return f"{format_numbers.fraction(estimate)}%{'' if short else ' of objects'}"
 
@@ -237,18 +255,18 @@ def _write_sentences(report: "ReportRecord") -> tuple[str, ...]:
     )
 
 
-def _write_headline(found: BackgroundProbe) -> str:
-    """The finding in one sentence, by the interval of the gap."""
+def _write_headline(found: BackgroundProbe, *, is_short: bool = False) -> str:
+    """The finding in one sentence; one that is short leaves the interval of a clear gap to the sentence after it."""
     gap = found.gap
     if not format_numbers.has_interval(gap):
         return "The effect of the background's class could not be measured."
-    within = f"({_within(gap, also=f'n = {format_numbers.count(gap.n)}')})"
+    within = f" ({_within(gap, also=f'n = {format_numbers.count(gap.n)}')})"
     if gap.low <= 0 <= gap.high:
         size = f"{format_numbers.points(gap)}{format_numbers.points_word('fraction')}"
-        return f"The class of the background is not shown to matter to this model's answers: {size} {within}."
+        return f"The class of the background is not shown to matter to this model's answers: {size}{within}."
     size = f"{format_numbers.points(abs(gap)).lstrip('+')}{format_numbers.points_word('fraction')}"
     than = "of another class than on one of its own" if gap.low > 0 else "of its own class than on one of another"
-    return f"This model {_name_thing(found)} less often on a background {than}: {size} {within}."
+    return f"This model {_name_thing(found)} less often on a background {than}: {size}{'' if is_short else within}."
 
 
 def _build_table(found: BackgroundProbe | None) -> Table:

@@ -101,7 +101,7 @@ class RelianceOrDifficulty(Section["ReportRecord"]):
                 title=self.title,
                 sentences=(
                     describe_remaining(found),
-                    "" if is_told else describe_wanted(found),
+                    "" if is_told else describe_wanted(report.benchmark, found),
                     describe_neither(found),
                 ),
                 table=_build_table(found),

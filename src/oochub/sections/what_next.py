@@ -19,7 +19,8 @@ from oochub.report.verdict import UNMARKED, verdict
 from oochub.section import Passage, Section
 from oochub.settings.context_settings import ContextSettings
 from oochub.settings.data_settings import DataSettings
-from oochub.settings.option import list_options
+from oochub.settings.model_settings import TYPED, ModelSettings
+from oochub.settings.option import list_options, type_of
 from oochub.stats.estimate import Estimate
 from oochub.stats.model_places import smallest_found
 
@@ -33,8 +34,10 @@ _WIDE = 0.05
 """A group is named for more rows if its 95% interval reaches further than this to either side."""
 _WITH_HEAD = (None, "head", "linear_probe")
 """Modes that answer by a last layer, which a repair replaces; None is unknown."""
-_OWN_OPTIONS = ("mode", "label_map")
+_OF_IMAGES = ("--label-column", "--image-column", "--config", "--data-dir", "--option")
+"""Options of data by which a page of all rows finds their images."""
 _LONGEST = 200
+_LONGEST_OPTION = 4_000  # the names of many classes
 _AUDIT_ONCE = "audit once: an audit repeated until it decides errs more often than its intervals say."
 _COLLECT_ONCE = f"Collect them in one go and {_AUDIT_ONCE}"
 _STANDS_FOR = {
@@ -172,7 +175,8 @@ def _name_contexts(report: "ReportRecord") -> NextStep | None:
 
 def _exchange_backgrounds(report: "ReportRecord") -> NextStep | None:
     """The probe of backgrounds, if the data name no context and nothing else tells what the model relies on."""
-    if _name_contexts(report) is None or report.background is not None or not _shows_images(report):
+    is_open = report.is_by_contexts and verdict(report).case == "too_few"
+    if (not is_open and _name_contexts(report) is None) or report.background is not None or not _shows_images(report):
         return None
     reason = (
         "Does the model rely on the background? Where masks or boxes (--boxes) say where the object is, its background "
@@ -254,6 +258,8 @@ def _repair(report: "ReportRecord") -> NextStep | None:
     has_sides = "challenge" in report.benchmark.out_of_context.where
     if told.case not in ("relies", "slight") or not is_classifier or not (has_sides or report.is_by_contexts):
         return None
+    if not _is_of_transformers(report):
+        return None
     if report.is_by_contexts:
         first = report.contexts.contexts[0] if report.contexts else None
         if first is None:
@@ -265,7 +271,7 @@ def _repair(report: "ReportRecord") -> NextStep | None:
         f"({describe_interval(gap, unit, signed=True)}), n = {format_numbers.count(gap.n)}. Retraining the last "
         "layer may narrow it. The repair tests this on held-out rows and suggests which rows to collect."
     )
-    return NextStep(reason, _write("repair", _name_model(report), *_name_asked(report), "--collect"))
+    return NextStep(reason, _write("repair", *_name_model(report), *_name_asked(report), "--collect"))
 
 
 def _guard_good_model(report: "ReportRecord") -> NextStep | None:
@@ -303,7 +309,7 @@ def _look_for_contexts(report: "ReportRecord") -> NextStep | None:
     found, n = report.contexts, format_numbers.count(report.gap.n_in + report.gap.n_out)
     if found is not None:
         way, n = "clusters" if found.way == "properties" else "properties", format_numbers.count(found.n_tested)
-        if way == "clusters" and not _may_have_features(report):
+        if way == "clusters" and not _is_of_transformers(report):
             return None
         reason = (
             f"The contexts were found with {wording.name(found.way)} and tested on {n} rows. {way.capitalize()} may "
@@ -313,14 +319,8 @@ def _look_for_contexts(report: "ReportRecord") -> NextStep | None:
     if not report.gap.n_out:
         return None
     reason = f"The {n} examples are compared by the contexts in the data. oochub can find others in the images."
-    way = "clusters" if _may_have_features(report) else "properties"
+    way = "clusters" if _is_of_transformers(report) else "properties"
     return NextStep(reason, _write_audit(report, "--contexts", way))
-
-
-def _may_have_features(report: "ReportRecord") -> bool:
-    """Whether clusters can look with the model: one that a command opens, and no file of ONNX."""
-    asked = report.provenance.asked
-    return asked is None or (asked.model is not None and not asked.model.endswith(".onnx"))
 
 
 def _check_labels(report: "ReportRecord") -> NextStep | None:
@@ -341,14 +341,20 @@ def _browse(report: "ReportRecord") -> NextStep | None:
         f"This report contains {format_numbers.count(shown)} of {format_numbers.count(wrong)} wrong answers. A page "
         "of all rows shows the others by class, context and confidence."
     )
-    return NextStep(reason, _write("report", _asked(report).report or "REPORT", "--browse", "rows"))
+    asked = _asked(report)
+    images = ("--images-from", asked.source, *_keep_options(asked.data, _OF_IMAGES)) if asked.source else ()
+    return NextStep(reason, _write("report", asked.report or "REPORT", "--browse", "rows", *images))
 
 
 def _read_features(report: "ReportRecord") -> NextStep | None:
     """Features for detectors, if those of the report read logits alone."""
     names = {row.detector.partition(":")[0] for row in report.detection or ()}
     known = [catalog.get("detector", name)() for name in names & set(catalog.names("detector"))]
-    if not known or any("features" in (*each.fit_needs, *each.score_needs) for each in known):
+    if (
+        not _is_of_transformers(report)
+        or not known
+        or any("features" in (*each.fit_needs, *each.score_needs) for each in known)
+    ):
         return None
     n = format_numbers.count(report.provenance.predictions.rows)
     which = "The detector" if len(known) == 1 else f"All {len(known)} detectors"
@@ -357,7 +363,7 @@ def _read_features(report: "ReportRecord") -> NextStep | None:
         "may find what logits do not show."
     )
     words = (*_name_asked(report), "--features", "--out", "features.parquet")
-    return NextStep(reason, _write("predict", _name_model(report), *words))
+    return NextStep(reason, _write("predict", *_name_model(report), *words))
 
 
 def _guard(report: "ReportRecord") -> NextStep | None:
@@ -450,8 +456,8 @@ def _write_audit(report: "ReportRecord", *also: str) -> str:
     own = ("--out", f"audit_{way}") if way else ()
     data = _name_data(report) if also else _name_data(report, contexts=True)
     if "--contexts" in options:
-        data = _drop_option(data, "--context-column")
-    return _write("audit", _name_model(report), _name_source(report), *data, *also, *own)
+        data = _drop_options(data, ["--context-column"])
+    return _write("audit", *_name_model(report), _name_source(report), *data, *also, *own)
 
 
 def _name_asked(report: "ReportRecord") -> list[str]:
@@ -464,30 +470,51 @@ def _asked(report: "ReportRecord") -> Asked:
     asked = report.provenance.asked or Asked()
     names = {
         name: value
-        for name in ("model", "source", "predictions", "report")
+        for name in ("model", "model_file", "source", "predictions", "report")
         if (value := getattr(asked, name)) and not value.startswith("-") and value == wording.name(value, _LONGEST)
     }
     return Asked(**names, data=_check_options(asked.data), contexts=_check_options(asked.contexts))
 
 
 def _check_options(words: Sequence[str]) -> tuple[str, ...]:
-    """Options that say what data are, in pairs of a flag and a value; those of another kind are left out.
+    """Options that say what data and model are; those of another kind are left out.
 
-    A report may be anyone's, and `--model-file` would run what it names.
+    A report may be anyone's, so nothing here names a file that runs; `--model-file` stands in a field of its own.
     """
-    known = {each.flag for kind in (DataSettings, ContextSettings) for each in list_options(kind).values()}
-    known |= {f"--{name.replace('_', '-')}" for name in _OWN_OPTIONS}
-    pairs = zip(words[::2], words[1::2], strict=False)
     return tuple(
         word
-        for flag, value in pairs
-        if flag in known and value == wording.name(value, _LONGEST)
-        for word in (flag, value or flag.strip("-").replace("-", "_").upper())
+        for flag, *value in _read_options(words)
+        if value == [wording.name(each, _LONGEST_OPTION) for each in value]
+        for word in (flag, *(each or flag.strip("-").replace("-", "_").upper() for each in value))
     )
 
 
-def _name_model(report: "ReportRecord") -> str:
-    return _asked(report).model or "MODEL"
+def _read_options(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Each known flag with its value, or alone if it takes none."""
+    kinds = (DataSettings, ContextSettings, ModelSettings)
+    options = [(kind, name, each) for kind in kinds for name, each in list_options(kind).items()]
+    known = {
+        flag: type_of(kind, name) is bool
+        for kind, name, each in options
+        if kind is not ModelSettings or name in TYPED
+        for flag in (each.flag or "").split("/")
+    }
+    rest = iter(words)
+    for flag in rest:
+        value = () if known.get(flag) else (next(rest, ""),)
+        if flag in known:
+            yield flag, *value
+
+
+def _name_model(report: "ReportRecord") -> tuple[str, ...]:
+    asked = _asked(report)
+    return ("--model-file", asked.model_file) if asked.model_file else (asked.model or "MODEL",)
+
+
+def _is_of_transformers(report: "ReportRecord") -> bool:
+    """Whether the model may be one of transformers, whose last layer can be replaced and whose features are known."""
+    asked = report.provenance.asked
+    return asked is None or (not asked.model_file and asked.model is not None and not asked.model.endswith(".onnx"))
 
 
 def _name_source(report: "ReportRecord") -> str:
@@ -501,14 +528,16 @@ def _name_data(report: "ReportRecord", *, contexts: bool = False, how: bool = Tr
     """The options of the data; those of the model too, unless `how` is false; those of found contexts if asked."""
     asked = _asked(report)
     words = (*asked.data, *(asked.contexts if contexts else ()))
-    for flag in () if how else ("--mode", "--label-map"):
-        words = _drop_option(words, flag)
-    return words
+    return words if how else _drop_options(words, [each.flag for each in list_options(ModelSettings).values()])
 
 
-def _drop_option(words: Sequence[str], flag: str) -> tuple[str, ...]:
-    pairs = zip(words[::2], words[1::2], strict=False)
-    return tuple(word for pair in pairs if pair[0] != flag for word in pair)
+def _drop_options(words: Sequence[str], flags: Iterable[str]) -> tuple[str, ...]:
+    return _keep_options(words, {option[0] for option in _read_options(words)} - {*flags})
+
+
+def _keep_options(words: Sequence[str], flags: Iterable[str]) -> tuple[str, ...]:
+    kept = {*flags}
+    return tuple(word for option in _read_options(words) if option[0] in kept for word in option)
 
 
 def _write(command: str, *words: str) -> str:
@@ -522,5 +551,6 @@ def _explain_names(report: "ReportRecord", steps: Sequence[NextStep]) -> Iterato
     open_names = [f"{name} ({_STANDS_FOR[name]})" for name in _STANDS_FOR if name in words]
     yield f"Replace {wording.join_names(open_names)} with your own." if open_names else ""
     asked = _asked(report)
-    is_known = any(place in words for place in (asked.model, asked.source, asked.predictions, asked.report) if place)
+    places = (asked.model, asked.model_file, asked.source, asked.predictions, asked.report)
+    is_known = any(place in words for place in places if place)
     yield "Paths are relative to the folder in which this report was created." if is_known else ""

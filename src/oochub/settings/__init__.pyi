@@ -104,6 +104,7 @@ class _Audit(Protocol):
         pair: str | None = None,
         image: str | None = None,
         usual: Mapping[str, str | Sequence[str]] | None = None,
+        context_words: Mapping[str, Any] | None = None,
         merge_names: bool = False,
         config: str | None = None,
         data_dir: str | None = None,
@@ -139,6 +140,8 @@ class _Audit(Protocol):
                 is taken.
             usual: Usual contexts of a class (default: the contexts that are clearly more frequent with the class than
                 without it). Such as {"dog": ["grass", "beach"]}.
+            context_words: Custom data: what a report calls sides and contexts, place=on for “cow on grass”. The words of
+                [words] in benchmark.toml, by name.
             merge_names: Custom data: treat names of labels, contexts and groups that look alike as one name. Such as snow,
                 Snow and 'snow ': they differ by case, spaces or the form of Unicode. A note lists them.
             config: Config, if the source has several.
@@ -459,6 +462,7 @@ class _Load(Protocol):
         pair: str | None = None,
         image: str | None = None,
         usual: Mapping[str, str | Sequence[str]] | None = None,
+        context_words: Mapping[str, Any] | None = None,
         merge_names: bool = False,
         config: str | None = None,
         data_dir: str | None = None,
@@ -498,6 +502,8 @@ class _Load(Protocol):
                 is taken.
             usual: Usual contexts of a class (default: the contexts that are clearly more frequent with the class than
                 without it). Such as {"dog": ["grass", "beach"]}.
+            context_words: Custom data: what a report calls sides and contexts, place=on for “cow on grass”. The words of
+                [words] in benchmark.toml, by name.
             merge_names: Custom data: treat names of labels, contexts and groups that look alike as one name. Such as snow,
                 Snow and 'snow ': they differ by case, spaces or the form of Unicode. A note lists them.
             config: Config, if the source has several.
@@ -725,6 +731,7 @@ class _Repair(Protocol):
         pair: str | None = None,
         image: str | None = None,
         usual: Mapping[str, str | Sequence[str]] | None = None,
+        context_words: Mapping[str, Any] | None = None,
         merge_names: bool = False,
         config: str | None = None,
         data_dir: str | None = None,
@@ -761,6 +768,8 @@ class _Repair(Protocol):
                 is taken.
             usual: Usual contexts of a class (default: the contexts that are clearly more frequent with the class than
                 without it). Such as {"dog": ["grass", "beach"]}.
+            context_words: Custom data: what a report calls sides and contexts, place=on for “cow on grass”. The words of
+                [words] in benchmark.toml, by name.
             merge_names: Custom data: treat names of labels, contexts and groups that look alike as one name. Such as snow,
                 Snow and 'snow ': they differ by case, spaces or the form of Unicode. A note lists them.
             config: Config, if the source has several.
@@ -828,6 +837,7 @@ class _Train(Protocol):
         pair: str | None = None,
         image: str | None = None,
         usual: Mapping[str, str | Sequence[str]] | None = None,
+        context_words: Mapping[str, Any] | None = None,
         merge_names: bool = False,
         config: str | None = None,
         data_dir: str | None = None,
@@ -869,6 +879,8 @@ class _Train(Protocol):
                 is taken.
             usual: Usual contexts of a class (default: the contexts that are clearly more frequent with the class than
                 without it). Such as {"dog": ["grass", "beach"]}.
+            context_words: Custom data: what a report calls sides and contexts, place=on for “cow on grass”. The words of
+                [words] in benchmark.toml, by name.
             merge_names: Custom data: treat names of labels, contexts and groups that look alike as one name. Such as snow,
                 Snow and 'snow ': they differ by case, spaces or the form of Unicode. A note lists them.
             config: Config, if the source has several.

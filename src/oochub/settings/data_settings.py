@@ -96,6 +96,16 @@ class DataSettings(Settings):
         typed=list[str] | None,
         parse=parse_usual,
     )
+    context_words: Mapping[str, Any] | None = option(
+        None,
+        help="Custom data: what a report calls sides and contexts, place=on for “cow on grass”.",
+        more="The words of [words] in benchmark.toml, by name.",
+        form="NAME=WORDS",
+        panel="Data",
+        flag="--words",
+        typed=list[str] | None,
+        parse=parse_pairs,
+    )
     merge_names: bool = option(
         False,
         help="Custom data: treat names of labels, contexts and groups that look alike as one name.",

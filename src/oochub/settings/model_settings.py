@@ -10,6 +10,9 @@ from oochub.errors import OochubError
 from oochub.settings.option import Settings, option, parse_names, parse_pairs
 from oochub.storage.reading import read_text
 
+TYPED = ("mode", "label_map", "restrict", "class_names", "model_id", "image_processor", "processor", "mode_options")
+"""The options of a model that belong to the data and it, whatever is asked of them; a report's commands keep them."""
+
 
 def _read_class_names(typed: str | None, flag: str) -> tuple[str, ...] | None:
     """The names of a text with commas, or of a file with one on each line.
@@ -49,7 +52,7 @@ class ModelSettings(Settings):
         panel="Model",
         metavar="FILE.py:NAME",
         common=True,
-        commands=("predict", "audit"),
+        commands=("predict", "audit", "repair"),
         python=False,
     )
     mode: str = option(
@@ -134,8 +137,12 @@ class ModelSettings(Settings):
         help="For such a model: its name in reports. A module is cached by its weights and code; a plain function only "
         "by this name, so change it when the function changes.",
         panel="Model",
-        commands=(),
+        flag="--name",
+        commands=("predict", "audit"),
     )
+
+    said_by_file: tuple[str, ...] = ()
+    """Names of the options that the file of `model_file` says, so that they are not typed again."""
 
     @property
     def of_mode(self) -> dict[str, Any]:
