@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal
 
 from oochub.errors import OochubError, unknown_name
 from oochub.inputs.pictures.augmentation import split_augmentation
-from oochub.records.typed_values import Bounds, NotNegative, Positive, check_values
+from oochub.records.typed_values import Bounds, NotNegative, Positive, check_values, read_hints
 from oochub.trainers.samplers import SamplerName
 from oochub.trainers.transformers_arguments import explain_unknown_fields
 
@@ -186,7 +186,7 @@ class RobustTrainingArguments:
             object.__setattr__(self, "early_stopping_patience", 0)
         self._check_strategies()
         given = {field.name: getattr(self, field.name) for field in fields(self)}
-        kinds = get_type_hints(type(self), include_extras=True)
+        kinds = read_hints(type(self))
         for name, value in check_values(given, kinds, kind="training argument", subject="{name}").items():
             if not isinstance(given[name], int):  # of NumPy's numbers it is Python's
                 object.__setattr__(self, name, value)

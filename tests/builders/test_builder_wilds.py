@@ -31,7 +31,12 @@ def test_a_file_declares_a_data_set(name):
     assert set(data_set.rows) <= set(data_set.configs)
 
 
-@pytest.mark.parametrize("name", _DATA_SETS)
+_DAILY = ("iwildcam", "ogb_molpcba")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in _DAILY else pytest.mark.slow) for name in _DATA_SETS]
+)
 def test_the_folder_or_its_parent(name, raw, tmp_path):
     """`data_dir` is `<name>_v<version>`, of OGB-MolPCBA that of its package, or what holds it."""
     config = next(iter(_DATA_SETS[name].configs))

@@ -87,7 +87,12 @@ def narrow(single: Any, clustered: Any) -> list[str]:
 
 @pytest.mark.parametrize(
     ("kind", "title", "has"),
-    [(kind, *columns) for kind in KINDS for columns in COLUMNS if columns[0] != "usual contexts" or kind in WORDS],
+    [
+        pytest.param(kind, *columns, marks=pytest.mark.slow if (kind, columns[0]) == ("boxes", "groups") else ())
+        for kind in KINDS
+        for columns in COLUMNS
+        if columns[0] != "usual contexts" or kind in WORDS
+    ],
 )
 def test_every_number_takes_clusters(kind, title, has, monkeypatch):
     """Planted faults: clusters dropped in group_errors, in the worst group, in the gap."""

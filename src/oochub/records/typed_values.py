@@ -463,9 +463,7 @@ def check_parameters(
     Traceback (most recent call last):
     oochub.errors.OochubError: The hyperparameter of focal gamma must be a finite number, got 'abc'.
     """
-    signature = inspect.signature(function, eval_str=True)
-    kinds = {name: one.annotation for name, one in signature.parameters.items()}
-    return check_values(given, kinds, kind=kind, subject=subject)
+    return check_values(given, _read_parameters(function), kind=kind, subject=subject)
 
 
 def parse_options(pairs: Iterable[str], *, by: str = "--option") -> dict[str, Any]:
@@ -546,3 +544,25 @@ def read_names(argument: str, names: Any) -> list[Any]:
         if not isinstance(name, str):
             raise OochubError(f"{argument}= takes a list of names, got a {type(name).__name__} in it, {name!r:.80}.")
     return list(dict.fromkeys(listed))
+
+
+@cache
+def _read_parameters(function: Callable[..., object]) -> Mapping[str, object]:
+    parameters = inspect.signature(function, eval_str=True).parameters
+    return {name: parameter.annotation for name, parameter in parameters.items()}
+
+
+def read_hints(kind: type) -> Mapping[str, object]:
+    """The types of the fields of a class by name, with what `Annotated` adds.
+
+    >>> class Rate:
+    ...     value: float
+    >>> read_hints(Rate)
+    {'value': <class 'float'>}
+    """
+    return _read_hints(kind)
+
+
+@cache
+def _read_hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
