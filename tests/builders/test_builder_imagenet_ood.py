@@ -387,6 +387,29 @@ def test_codec_and_size_are_those_of_the_bytes(tmp_path):
     assert (second["codec"], second["width"], second["file_name"]) == ("WEBP", 3, "n02725872/n02725872_2.JPEG")
 
 
+@pytest.mark.parametrize(
+    "name", ["/etc/n02725872_1.JPEG", "../n02725872_1.JPEG", "a/../../n02725872_1.JPEG", "..\\b.JPEG"]
+)
+def test_members_that_lead_out_are_refused(tmp_path, name):
+    """Planted fault: the check of the member's path left out."""
+    archive = _tar(tmp_path / "imagenet-21k/n02725872.tar", [("n02725872_2.JPEG", _jpeg()), (name, _jpeg())])
+    with pytest.raises(oochub.OochubError, match="points outside the archive") as error:
+        _load("imagenet_ood", tmp_path)
+    assert str(archive) in str(error.value) and repr(name) in str(error.value)
+
+
+def test_links_and_devices_in_archives_are_never_followed(tmp_path):
+    secret = tmp_path / "secret.JPEG"
+    secret.write_bytes(_jpeg())
+    link = tarfile.TarInfo("n02725872_1.JPEG")
+    link.type, link.linkname = tarfile.SYMTYPE, str(secret)
+    device = tarfile.TarInfo("n02725872_3.JPEG")
+    device.type = tarfile.CHRTYPE
+    _tar(tmp_path / "imagenet-21k/n02725872.tar", [(link, b""), (device, b""), ("n02725872_2.JPEG", _jpeg())])
+    assert [row["example_id"] for row in _rows(_load("imagenet_ood", tmp_path)["test"])] == ["n02725872_2"]
+    assert not any(path.suffix == ".JPEG" for path in (tmp_path / "imagenet-21k").iterdir())  # nothing was extracted
+
+
 def test_broken_archives_and_pictures_are_named(tmp_path):
     place = tmp_path / "imagenet-21k"
     archive = _tar(place / "n02725872.tar", [("n02725872_1.JPEG", _jpeg())])
