@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from oochub.benchmark import Archive, Benchmark, RawFile
-from oochub.builder import BenchmarkBuilder, BenchmarkConfig
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig, make_features
 from oochub.builders.sources.raw_table import RawColumn, RawTable
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
@@ -114,16 +114,8 @@ class CelebA(BenchmarkBuilder):
     BUILDER_CONFIG_CLASS = CelebAConfig
 
     def _features(self) -> datasets.Features:
-        return datasets.Features(
-            {
-                "example_id": datasets.Value("string"),
-                "image": datasets.Image(),
-                "label": datasets.ClassLabel(names=list(_HAIR.values())),
-                "environment": datasets.ClassLabel(names=list(_GROUPS)),
-                "group": datasets.ClassLabel(names=list(_GROUPS)),
-                "sex": datasets.ClassLabel(names=list(_SEX.values())),
-            }
-        )
+        labels, sexes = _HAIR.values(), _SEX.values()
+        return make_features(image=datasets.Image(), label=labels, environment=_GROUPS, group=_GROUPS, sex=sexes)
 
     def _watched(self, folder: Path) -> Iterable[Path]:
         return [*super()._watched(folder), _find_picture_folder(folder)]

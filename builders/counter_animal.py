@@ -8,7 +8,7 @@ import datasets
 import pyarrow as pa
 
 from oochub.benchmark import Benchmark, RawFile
-from oochub.builder import BenchmarkBuilder
+from oochub.builder import BenchmarkBuilder, make_features
 from oochub.builders.sources.class_folders import (
     Folders,
     check_names,
@@ -102,7 +102,10 @@ class CounterAnimal(BenchmarkBuilder):
             for part, background in zip(_PARTS, pair.backgrounds, strict=True)
             for image in found[name][f"{part}-{background}"]
         ]
-        self.info.features = _make_features(rows)
+        groups = dict.fromkeys(row["group"] for row in rows)
+        names = {"label": IMAGENET_1K_NAMES, "environment": _PARTS, "group": list(groups), "part": _PARTS}
+        backgrounds = sorted({row["background"] for row in rows})
+        self.info.features = make_features(image=datasets.Image(), **names, background=backgrounds)
         labels = tuple(sorted(pair.label for pair in pairs.values()))
         return self._splits(place, {"test": pa.Table.from_pylist(rows)}, BuildFacts(present_classes=labels))
 
@@ -137,23 +140,6 @@ def _read_pairs(place: Path, found: Folders) -> dict[str, _Pair]:
 
 
 def _make_row(file: str, label: int, part: str, background: str) -> dict[str, Any]:
-    names = {"environment": part, "group": f"{_shorten(label)}/{background}", "part": part, "background": background}
+    group = f"{IMAGENET_1K_NAMES[label].partition(', ')[0]}/{background}"
+    names = {"environment": part, "group": group, "part": part, "background": background}
     return {"example_id": file.rpartition(".")[0], "file": file, "label": label, **names}
-
-
-def _shorten(label: int) -> str:
-    return IMAGENET_1K_NAMES[label].partition(", ")[0]
-
-
-def _make_features(rows: list[dict[str, Any]]) -> datasets.Features:
-    return datasets.Features(
-        {
-            "example_id": datasets.Value("string"),
-            "image": datasets.Image(),
-            "label": datasets.ClassLabel(names=list(IMAGENET_1K_NAMES)),
-            "environment": datasets.ClassLabel(names=list(_PARTS)),
-            "group": datasets.ClassLabel(names=list(dict.fromkeys(row["group"] for row in rows))),
-            "part": datasets.ClassLabel(names=list(_PARTS)),
-            "background": datasets.ClassLabel(names=sorted({row["background"] for row in rows})),
-        }
-    )

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from oochub.benchmark import Benchmark, RawFile
-from oochub.builder import BenchmarkBuilder, BenchmarkConfig
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig, make_features
 from oochub.builders.sources.class_folders import (
     Folders,
     check_names,
@@ -360,23 +360,13 @@ class Domains(BenchmarkBuilder):
         gaps = _list_gaps(folders, classes, known)
         self._check_whole(f"{place} is not the release", gaps)
         names = list(known.classes) if known and known.classes else classes
-        self.info.features = _make_features(names, list(folders))
+        groups = [f"{label}/{domain}" for label in names for domain in folders]
+        self.info.features = make_features(
+            image=datasets.Image(), label=names, environment=[*folders], group=groups, domain=[*folders]
+        )
         facts = BuildFacts(trial_seed=config.trial_seed, other={"test_domain": test_domain})
         facts = facts.with_groups(parts["train"]["group"].to_pylist())
         return self._splits(place, parts, facts, [*gaps, f"the domain left out is {test_domain}"])
-
-
-def _make_features(classes: list[str], domains: list[str]) -> datasets.Features:
-    return datasets.Features(
-        {
-            "example_id": datasets.Value("string"),
-            "image": datasets.Image(),
-            "label": datasets.ClassLabel(names=classes),
-            "environment": datasets.ClassLabel(names=domains),
-            "group": datasets.ClassLabel(names=[f"{label}/{domain}" for label in classes for domain in domains]),
-            "domain": datasets.ClassLabel(names=domains),
-        }
-    )
 
 
 def _check_all_domains(folders: Folders, known: _DataSet, place: Path) -> None:

@@ -8,7 +8,7 @@ import datasets
 import pyarrow as pa
 
 from oochub.benchmark import Benchmark, RawFile
-from oochub.builder import BenchmarkBuilder
+from oochub.builder import BenchmarkBuilder, make_features
 from oochub.builders.sources.raw_table import RawColumn, RawTable
 from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES, LABELS
 from oochub.errors import OochubError
@@ -115,7 +115,10 @@ class HardImagenet(BenchmarkBuilder):
             )
         kept = {split: of for split, of in rows.items() if of}
         labels = sorted({int(row["label"]) for of in kept.values() for row in of})
-        self.info.features = _make_features(labels)
+        names = [_shorten(label) for label in labels]
+        self.info.features = make_features(
+            image=datasets.Image(), label=IMAGENET_1K_NAMES, environment=names, group=names, mask="string"
+        )
         notes += self._partial(kept, {"test": _PUBLISHED})
         if len(labels) != _CLASSES:
             notes.append(f"partial: {len(labels)} of {_CLASSES} classes")
@@ -175,17 +178,3 @@ def _note_absent(absent: list[str], found: int, name: str) -> list[str]:
 
 def _shorten(label: int) -> str:
     return IMAGENET_1K_NAMES[label].partition(", ")[0]
-
-
-def _make_features(labels: list[int]) -> datasets.Features:
-    names = [_shorten(label) for label in labels]
-    return datasets.Features(
-        {
-            "example_id": datasets.Value("string"),
-            "image": datasets.Image(),
-            "label": datasets.ClassLabel(names=list(IMAGENET_1K_NAMES)),
-            "environment": datasets.ClassLabel(names=names),
-            "group": datasets.ClassLabel(names=names),
-            "mask": datasets.Value("string"),
-        }
-    )

@@ -10,7 +10,7 @@ import datasets
 import pyarrow as pa
 
 from oochub.benchmark import Benchmark, RawFile
-from oochub.builder import BenchmarkBuilder
+from oochub.builder import BenchmarkBuilder, make_features
 from oochub.builders.sources.class_folders import check_names, iterate_folders, list_class_folders
 from oochub.builders.sources.raw_table import RawColumn
 from oochub.errors import OochubError
@@ -137,21 +137,13 @@ class Imagenet9(BenchmarkBuilder):
     BENCHMARK: ClassVar[Benchmark] = imagenet_9
 
     def _features(self) -> datasets.Features:
-        return datasets.Features(
-            {
-                "example_id": datasets.Value("string"),
-                "image": datasets.Image(),
-                "label": datasets.ClassLabel(names=list(_CLASSES)),
-                "environment": datasets.ClassLabel(names=list(_VARIANTS)),
-                "group": datasets.ClassLabel(names=list(imagenet_9.closed["group"])),
-                "variant": datasets.ClassLabel(names=list(_VARIANTS)),
-                "foreground": datasets.Value("string"),
-            }
-        )
+        variants = tuple(_VARIANTS)
+        names = {"label": _CLASSES, "environment": variants, "group": imagenet_9.closed["group"], "variant": variants}
+        return make_features(image=datasets.Image(), **names, foreground="string")
 
     def _watched(self, folder: Path) -> Iterable[Path]:
         for variant in _VARIANTS:
-            yield from iterate_folders(folder / variant) if (folder / variant).is_dir() else []
+            yield from iterate_folders(folder / variant)
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         folder = self._folder()

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from oochub.benchmark import Benchmark, Mirror, RawFile
-from oochub.builder import BenchmarkBuilder
+from oochub.builder import BenchmarkBuilder, make_features
 from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
@@ -100,7 +100,9 @@ class ImagenetHard(BenchmarkBuilder):
         for number, row in enumerate(rows):
             row["example_id"] = f"{number:05}"
         groups = Counter(row["origin"] for row in rows)
-        self.info.features = _make_features(sorted(groups))
+        names = {"label": IMAGENET_1K_NAMES, **dict.fromkeys(("environment", "group", "origin"), sorted(groups))}
+        also = {ALSO_RIGHT: datasets.List(datasets.Value("string"))}
+        self.info.features = make_features(image=datasets.Image(), **names, **also)
         present = {label for row in rows for label in row.pop("labels")}
         facts = BuildFacts(present_classes=tuple(sorted(present)))
         return self._splits(folder, {"test": rows}, facts, self._partial({"test": rows}, {"test": _PUBLISHED}))
@@ -166,18 +168,3 @@ def _read_group(file: Path, row: int) -> tuple[Path, int, pa.ChunkedArray]:
         why = str(error).partition("\n")[0]
         raise OochubError(f"{file} is cut off or damaged: {why}. Download it again.") from error
     raise OochubError(f"{file} has no row {row}. It changed while it was read: build again.")
-
-
-def _make_features(origins: list[str]) -> datasets.Features:
-    text, names = datasets.Value("string"), datasets.ClassLabel(names=origins)
-    return datasets.Features(
-        {
-            "example_id": text,
-            "image": datasets.Image(),
-            "label": datasets.ClassLabel(names=list(IMAGENET_1K_NAMES)),
-            "environment": names,
-            "group": names,
-            "origin": names,
-            ALSO_RIGHT: datasets.List(text),
-        }
-    )

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import datasets
 
 from oochub.benchmark import Archive, Benchmark, Mirror, RawFile
-from oochub.builder import BenchmarkBuilder, BenchmarkConfig, cut_rows
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig, cut_rows, make_features
 from oochub.builders.sources.imagenet import is_wnid
 from oochub.builders.sources.imagenet_listing import Listing, list_pictures, list_training_pictures
 from oochub.builders.sources.imagenet_sets import (
@@ -328,29 +328,13 @@ class ImagenetOod(BenchmarkBuilder):
         super().__init__(*args, config_name=config_name, hash=hash, **options)
 
     def _features(self) -> datasets.Features:
-        text, size = datasets.Value("string"), datasets.Value("int32")
         groups = [f"{name}/{context}" for name, each in SETS.items() for context in each.contexts]
         contexts = dict.fromkeys(context for each in SETS.values() for context in each.contexts)
-        return datasets.Features(
-            {
-                "example_id": text,
-                "image": datasets.Image(),
-                "label": datasets.ClassLabel(names=list(IMAGENET_1K_NAMES)),
-                "environment": datasets.ClassLabel(names=list(SETS)),
-                "group": datasets.ClassLabel(names=groups),
-                "shift": datasets.ClassLabel(names=list(SHIFTS)),
-                "is_ood": datasets.Value("bool"),
-                "context": datasets.ClassLabel(names=list(contexts)),
-                "severity": datasets.Value("int8"),
-                "wnid": text,
-                "class_name": text,
-                **({"also_right": datasets.List(text)} if self.config_name == "objectnet" else {}),
-                "file_name": text,
-                "codec": text,
-                "width": size,
-                "height": size,
-            }
-        )
+        names = {"label": IMAGENET_1K_NAMES, "environment": tuple(SETS), "group": groups, "shift": SHIFTS}
+        others = {"also_right": datasets.List(datasets.Value("string"))} if self.config_name == "objectnet" else {}
+        about = {"severity": "int8", "wnid": "string", "class_name": "string"}
+        about |= {**others, "file_name": "string", "codec": "string", "width": "int32", "height": "int32"}
+        return make_features(image=datasets.Image(), **names, is_ood="bool", context=tuple(contexts), **about)
 
     def _watched(self, folder: Path) -> Iterable[Path]:
         config = self.config_name

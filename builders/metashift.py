@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from oochub.benchmark import Benchmark, RawFile
-from oochub.builder import BenchmarkBuilder
+from oochub.builder import BenchmarkBuilder, make_features
 from oochub.builders.sources.class_folders import iterate_folders, list_class_folders
 from oochub.errors import OochubError, did_you_mean
 from oochub.records.build_record import BuildFacts
@@ -96,21 +96,12 @@ class Metashift(BenchmarkBuilder):
     BENCHMARK: ClassVar[Benchmark] = metashift
 
     def _features(self) -> datasets.Features:
-        return datasets.Features(
-            {
-                "example_id": datasets.Value("string"),
-                "image": datasets.Image(),
-                "label": datasets.ClassLabel(names=list(_CLASSES)),
-                "environment": datasets.ClassLabel(names=list(_GROUPS)),
-                "group": datasets.ClassLabel(names=list(_GROUPS)),
-                "place": datasets.ClassLabel(names=list(_CONTEXTS)),
-            }
-        )
+        names = {"label": _CLASSES, "environment": _GROUPS, "group": _GROUPS, "place": _CONTEXTS}
+        return make_features(image=datasets.Image(), **names)
 
     def _watched(self, folder: Path) -> Iterable[Path]:
         for split in ("train", "test"):
-            place = folder / _FOLDER / split
-            yield from iterate_folders(place) if place.is_dir() else []
+            yield from iterate_folders(folder / _FOLDER / split)
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         root = self._folder() / _FOLDER

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from oochub.benchmark import Benchmark, RawFile
-from oochub.builder import BenchmarkBuilder, BenchmarkConfig
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig, make_features
 from oochub.builders.sources.raw_table import RawColumn, RawTable
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Vocabulary, WorstOfGroups
@@ -118,21 +118,9 @@ class Multinli(BenchmarkBuilder):
     BUILDER_CONFIG_CLASS = MultinliConfig
 
     def _features(self) -> datasets.Features:
-        text = datasets.Value("string")
-        return datasets.Features(
-            {
-                "example_id": text,
-                "label": datasets.ClassLabel(names=list(_LABELS.values())),
-                "environment": datasets.ClassLabel(names=list(_GROUPS)),
-                "group": datasets.ClassLabel(names=list(_GROUPS)),
-                "negation": datasets.ClassLabel(names=list(_NEGATION.values())),
-                "text": text,
-                "premise": text,
-                "hypothesis": text,
-                "genre": text,
-                "pair_id": text,
-            }
-        )
+        names = {"label": _LABELS.values(), "environment": _GROUPS, "group": _GROUPS, "negation": _NEGATION.values()}
+        texts = dict.fromkeys(("text", "premise", "hypothesis", "genre", "pair_id"), "string")
+        return make_features(**names, **texts)
 
     def _split_generators(self, dl_manager: object) -> list[datasets.SplitGenerator]:
         folder = self._folder()

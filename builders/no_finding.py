@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from oochub.benchmark import Benchmark, RawFile
-from oochub.builder import BenchmarkBuilder, BenchmarkConfig
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig, make_features
 from oochub.builders.sources.raw_table import RawColumn, RawTable
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Vocabulary, WorstOfGroups
@@ -179,19 +179,9 @@ class NoFinding(BenchmarkBuilder):
     ]
 
     def _features(self) -> datasets.Features:
-        return datasets.Features(
-            {
-                "example_id": datasets.Value("string"),
-                "image": datasets.Image(),
-                "label": datasets.ClassLabel(names=list(_LABELS.values())),
-                "environment": datasets.ClassLabel(names=list(_GROUPS)),
-                "group": datasets.ClassLabel(names=list(_GROUPS)),
-                "attribute": datasets.ClassLabel(names=list(_ATTRIBUTES.values())),
-                "sex": datasets.ClassLabel(names=list(_SEXES)),
-                "race": datasets.ClassLabel(names=list(_RACES)),
-                "patient": datasets.Value("string"),
-            }
-        )
+        names = {"label": _LABELS.values(), "environment": _GROUPS, "group": _GROUPS}
+        names |= {"attribute": _ATTRIBUTES.values(), "sex": _SEXES, "race": _RACES}
+        return make_features(image=datasets.Image(), **names, patient="string")
 
     def _watched(self, folder: Path) -> Iterable[Path]:
         file = self.declaration.raw_files[0].find(folder)

@@ -9,7 +9,7 @@ import datasets
 import pyarrow as pa
 
 from oochub.benchmark import Benchmark, RawFile
-from oochub.builder import BenchmarkBuilder, BenchmarkConfig
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig, make_features
 from oochub.builders.sources.image_list import find_listed, read_image_list
 from oochub.builders.sources.imagenet_sets import name_validation_image
 from oochub.builders.sources.openood_sets import CLASSES, CLASSIC, LARGE, LISTS, SETS, SHIFTS, ListedSet
@@ -163,18 +163,9 @@ class Openood(BenchmarkBuilder):
     def _features(self) -> datasets.Features:
         benchmark = SETS[self.config_name].benchmark
         sets = [name for name, each in SETS.items() if each.benchmark == benchmark]
-        return datasets.Features(
-            {
-                "example_id": datasets.Value("string"),
-                "image": datasets.Image(),
-                "label": datasets.ClassLabel(names=list(CLASSES[benchmark])),
-                "environment": datasets.ClassLabel(names=sets),
-                "group": datasets.ClassLabel(names=[f"{name}/{SETS[name].context}" for name in sets]),
-                "shift": datasets.ClassLabel(names=list(SHIFTS)),
-                "is_ood": datasets.Value("bool"),
-                "context": datasets.ClassLabel(names=list(_CONTEXTS)),
-            }
-        )
+        names = {"label": CLASSES[benchmark], "environment": sets}
+        names["group"] = [f"{name}/{SETS[name].context}" for name in sets]
+        return make_features(image=datasets.Image(), **names, shift=SHIFTS, is_ood="bool", context=_CONTEXTS)
 
     def _watched(self, folder: Path) -> Iterable[Path]:
         listed = SETS[self.config_name]

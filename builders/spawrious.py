@@ -11,7 +11,7 @@ import datasets
 import pyarrow as pa
 
 from oochub.benchmark import Benchmark, RawFile
-from oochub.builder import BenchmarkBuilder, BenchmarkConfig
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig, make_features
 from oochub.builders.sources.spawrious_compositions import (
     BACKGROUNDS,
     BREEDS,
@@ -181,18 +181,10 @@ class Spawrious(BenchmarkBuilder):
     def _features(self) -> datasets.Features:
         composition = self._composition
         environments = ["repeat_0", "repeat_1"] if composition is None else list(composition.environments)
-        own = {"repeat": datasets.Value("int32"), "index": datasets.Value("int32")} if composition is None else {}
-        return datasets.Features(
-            {
-                "example_id": datasets.Value("string"),
-                "image": datasets.Image(),
-                "label": datasets.ClassLabel(names=list(BREEDS)),
-                "environment": datasets.ClassLabel(names=environments),
-                "group": datasets.ClassLabel(names=[f"{y}/{b}" for y in BREEDS for b in BACKGROUNDS]),
-                "background": datasets.ClassLabel(names=list(BACKGROUNDS)),
-                **own,
-            }
-        )
+        own = {"repeat": "int32", "index": "int32"} if composition is None else {}
+        groups = [f"{y}/{b}" for y in BREEDS for b in BACKGROUNDS]
+        names = {"label": BREEDS, "environment": environments, "group": groups}
+        return make_features(image=datasets.Image(), **names, background=BACKGROUNDS, **own)
 
     def _watched(self, folder: Path) -> Iterable[Path]:
         return spawrious_places(folder)

@@ -9,7 +9,7 @@ import datasets
 import pyarrow as pa
 
 from oochub.benchmark import Benchmark, RawFile
-from oochub.builder import BenchmarkBuilder, BenchmarkConfig
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig, make_features
 from oochub.builders.sources.class_folders import (
     check_names,
     check_no_copies,
@@ -153,21 +153,13 @@ class SpucoAnimals(BenchmarkBuilder):
     def _features(self) -> datasets.Features:
         folders, groups = _FOLDERS[self.config.name], list(_list_groups(self.config.name))
         labels = [label for folder in folders for label in _CLASSES[folder]]
-        return datasets.Features(
-            {
-                "example_id": datasets.Value("string"),
-                "image": datasets.Image(),
-                "label": datasets.ClassLabel(names=labels),
-                "environment": datasets.ClassLabel(names=groups),
-                "group": datasets.ClassLabel(names=groups),
-                "background": datasets.ClassLabel(names=[_USUAL[label] for label in labels]),
-            }
-        )
+        names = {"label": labels, "environment": groups, "group": groups}
+        return make_features(image=datasets.Image(), **names, background=[_USUAL[label] for label in labels])
 
     def _watched(self, folder: Path) -> Iterable[Path]:
-        places = [folder / each / split for each in _FOLDERS[self.config_name] for split in _SPLITS]
-        for place in places:
-            yield from iterate_folders(place) if place.is_dir() else []
+        for name in _FOLDERS[self.config_name]:
+            for split in _SPLITS:
+                yield from iterate_folders(folder / name / split)
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         root = self._folder()

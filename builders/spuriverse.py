@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from oochub.benchmark import Benchmark, RawFile
-from oochub.builder import BenchmarkBuilder, BenchmarkConfig
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig, make_features
 from oochub.builders.sources.raw_table import RawColumn, RawTable
 from oochub.errors import OochubError, choose_wording
 from oochub.records.build_record import BuildFacts
@@ -154,22 +154,10 @@ class Spuriverse(BenchmarkBuilder):
     BUILDER_CONFIG_CLASS = SpuriverseConfig
 
     def _features(self) -> datasets.Features:
-        text = datasets.Value("string")
-        return datasets.Features(
-            {
-                "example_id": text,
-                "image": datasets.Image(),
-                "label": datasets.Value("int64"),
-                "group": datasets.ClassLabel(names=list(_GROUPS)),
-                QUESTION: text,
-                OPTIONS: datasets.List(text),
-                "cue": datasets.ClassLabel(names=list(_CUES)),
-                "part": datasets.ClassLabel(names=list(_PARTS)),
-                "source": datasets.ClassLabel(names=list(_SOURCES)),
-                "correlation": text,
-                "spurious_attribute": text,
-            }
-        )
+        question = {QUESTION: "string", OPTIONS: datasets.List(datasets.Value("string"))}
+        names = {"cue": _CUES, "part": _PARTS, "source": tuple(_SOURCES)}
+        texts = {"correlation": "string", "spurious_attribute": "string"}
+        return make_features(image=datasets.Image(), label="int64", group=_GROUPS, **question, **names, **texts)
 
     def _watched(self, folder: Path) -> Iterable[Path]:
         return [*super()._watched(folder), *(path for path in (folder / _DRAWN).glob("*/*") if path.is_dir())]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from oochub.benchmark import Benchmark, RawFile
-from oochub.builder import BenchmarkBuilder, BenchmarkConfig
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig, make_features
 from oochub.builders.criteria.mismatch import mismatch
 from oochub.builders.sources.raw_table import RawColumn, RawTable
 from oochub.records.build_record import BuildFacts
@@ -106,19 +106,9 @@ class Waterbirds(BenchmarkBuilder):
     BUILDER_CONFIG_CLASS = WaterbirdsConfig
 
     def _features(self) -> datasets.Features:
-        return datasets.Features(
-            {
-                "example_id": datasets.Value("string"),
-                "image": datasets.Image(),
-                "label": datasets.ClassLabel(names=list(_BIRDS.values())),
-                "environment": datasets.ClassLabel(names=list(_GROUPS)),
-                "group": datasets.ClassLabel(names=list(_GROUPS)),
-                "challenge": datasets.ClassLabel(names=["easy", "hard_positive", "hard_negative"]),
-                "place": datasets.ClassLabel(names=list(_PLACES.values())),
-                "species": datasets.Value("string"),
-                "place_filename": datasets.Value("string"),
-            }
-        )
+        names = {"label": _BIRDS.values(), "environment": _GROUPS, "group": _GROUPS}
+        names |= {"challenge": ["easy", "hard_positive", "hard_negative"], "place": _PLACES.values()}
+        return make_features(image=datasets.Image(), **names, species="string", place_filename="string")
 
     def _watched(self, folder: Path) -> Iterable[Path]:
         metadata = self._read_metadata(folder)

@@ -8,11 +8,12 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
+import typer
 from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCard
 
@@ -36,6 +37,9 @@ from oochub.storage.artifacts import REPOSITORY
 from oochub.storage.files import check_writable, claim_folder, lock_target, write_whole, write_whole_folder
 from oochub.storage.parquet_file import seal
 
+Out = Annotated[Path, typer.Option(help="Folder for the repository.")]
+FollowLinks = Annotated[bool, typer.Option(help="Also read images that links in the folder point to outside it.")]
+"""Options of every script of this folder."""
 _PATIENCE = 60.0  # seconds
 _FORMS = {".parquet": "Parquet", ".tar": "WebDataset"}
 

@@ -6,21 +6,19 @@ from typing import Annotated
 
 import typer
 
-from oochub.loading_scripts.build_repository import build_parquet
+from oochub.loading_scripts.build_repository import FollowLinks, Out, build_parquet
 from oochub.process.program import program
 
 
 def imagenet_ood(
     data_dir: Annotated[Path, typer.Option(help="Folder that holds imagenet/, imagenet-21k/, imagenet-c/, ...")],
-    out: Annotated[Path, typer.Option(help="Folder for the repository.")],
+    out: Out,
     config: Annotated[
         list[str], typer.Option(help="Config, for example imagenet_ood, imagenet_1k, fog_3. Can be repeated.")
     ],
     file_list: Annotated[Path | None, typer.Option(help="List of the files of imagenet_ood or openimage_o.")] = None,
     strict: Annotated[bool, typer.Option(help="Stop if a set is not complete.")] = True,
-    follow_links: Annotated[
-        bool, typer.Option(help="Also read images that links in the folder point to outside it.")
-    ] = False,
+    follow_links: FollowLinks = False,
     num_proc: int = 1,
 ) -> None:
     """Builds configs of ImageNet-OOD; without --no-strict only from complete sets."""

@@ -6,21 +6,19 @@ from typing import Annotated
 
 import typer
 
-from oochub.loading_scripts.build_repository import build_parquet
+from oochub.loading_scripts.build_repository import FollowLinks, Out, build_parquet
 from oochub.process.program import program
 
 
 def nooch(
     data_dir: Annotated[Path, typer.Option(help="The COCO folder; `oochub show benchmark nooch` draws its tree.")],
-    out: Annotated[Path, typer.Option(help="Folder for the repository.")],
+    out: Out,
     config: Annotated[list[str], typer.Option(help="Config, for example ce_car. Can be repeated.")],
     contexts: Annotated[
         str, typer.Option(help="Contexts: computed from the training split, or published.")
     ] = "computed",
     strict: Annotated[bool, typer.Option(help="Stop if the folder does not hold all of COCO.")] = True,
-    follow_links: Annotated[
-        bool, typer.Option(help="Also read images that links in the folder point to outside it.")
-    ] = False,
+    follow_links: FollowLinks = False,
     num_proc: int = 1,
 ) -> None:
     """Builds configs of NOOCH; without --no-strict only from the complete images and the official split."""

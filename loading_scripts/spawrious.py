@@ -7,13 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from oochub.builders.sources.spawrious_compositions import TABLE_2
-from oochub.loading_scripts.build_repository import build_parquet
+from oochub.loading_scripts.build_repository import FollowLinks, Out, build_parquet
 from oochub.process.program import program
 
 
 def spawrious(
     data_dir: Annotated[Path, typer.Option(help="Folder that holds spawrious224/.")],
-    out: Annotated[Path, typer.Option(help="Folder for the repository.")],
+    out: Out,
     config: Annotated[list[str], typer.Option(help="Config, for example o2o_hard. Can be repeated.")],
     variant: Annotated[
         str, typer.Option(help="Which combinations: paper (Table 2) or released (the authors' code).")
@@ -22,9 +22,7 @@ def spawrious(
         str | None, typer.Option(help="TOML file with the composition, for the config composed.")
     ] = None,
     strict: Annotated[bool, typer.Option(help="Stop if a folder does not hold 3,168 files.")] = True,
-    follow_links: Annotated[
-        bool, typer.Option(help="Also read images that links in the folder point to outside it.")
-    ] = False,
+    follow_links: FollowLinks = False,
     num_proc: int = 1,
 ) -> None:
     """Builds configs of Spawrious; without --no-strict only from the complete release."""

@@ -6,18 +6,16 @@ from typing import Annotated
 
 import typer
 
-from oochub.loading_scripts.build_repository import build_parquet
+from oochub.loading_scripts.build_repository import FollowLinks, Out, build_parquet
 from oochub.process.program import program
 
 
 def spuriverse(
     data_dir: Annotated[Path, typer.Option(help="The authors' repository after adhoc/prepare_data.py.")],
-    out: Annotated[Path, typer.Option(help="Folder for the repository.")],
+    out: Out,
     strict: Annotated[bool, typer.Option(help="Stop if anchors or their drawn images are missing.")] = True,
     non_spurious: Annotated[bool, typer.Option(help="Take the images without the cue too.")] = True,
-    follow_links: Annotated[
-        bool, typer.Option(help="Also read images that links in the folder point to outside it.")
-    ] = False,
+    follow_links: FollowLinks = False,
     num_proc: int = 1,
 ) -> None:
     """Builds SpuriVerse; without --no-strict only from the complete release."""

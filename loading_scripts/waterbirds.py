@@ -6,17 +6,15 @@ from typing import Annotated
 
 import typer
 
-from oochub.loading_scripts.build_repository import build_parquet
+from oochub.loading_scripts.build_repository import FollowLinks, Out, build_parquet
 from oochub.process.program import program
 
 
 def waterbirds(
     data_dir: Annotated[Path, typer.Option(help="Folder that holds metadata.csv, or the one above it.")],
-    out: Annotated[Path, typer.Option(help="Folder for the repository.")],
+    out: Out,
     strict: Annotated[bool, typer.Option(help="Stop if the number of rows differs from the release's.")] = True,
-    follow_links: Annotated[
-        bool, typer.Option(help="Also read images that links in the folder point to outside it.")
-    ] = False,
+    follow_links: FollowLinks = False,
     num_proc: int = 1,
 ) -> None:
     """Builds Waterbirds; without --no-strict only from the complete release."""

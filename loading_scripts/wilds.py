@@ -6,20 +6,18 @@ from typing import Annotated
 
 import typer
 
-from oochub.loading_scripts.build_repository import build_parquet
+from oochub.loading_scripts.build_repository import FollowLinks, Out, build_parquet
 from oochub.process.program import program
 
 
 def wilds(
     data_dir: Annotated[Path, typer.Option(help="Folder of a dataset, such as iwildcam_v2.0, or its parent.")],
-    out: Annotated[Path, typer.Option(help="Folder for the repository.")],
+    out: Out,
     config: Annotated[list[str], typer.Option(help="Config, for example iwildcam. Can be repeated.")],
     strict: Annotated[
         bool, typer.Option(help="Stop if a split's number of rows differs from the published one.")
     ] = True,
-    follow_links: Annotated[
-        bool, typer.Option(help="Also read images that links in the folder point to outside it.")
-    ] = False,
+    follow_links: FollowLinks = False,
     num_proc: int = 1,
 ) -> None:
     """Builds configs of WILDS; without --no-strict only from the complete folders."""

@@ -44,7 +44,12 @@ def list_class_folders(place: Path, *, within: Path | None = None) -> Folders:
 
 
 def iterate_folders(place: Path) -> Iterator[Path]:
-    """The folder and the folders of both levels below it: their times change when an image is added or removed."""
+    """The folder and the folders of both levels below it: their times change when an image is added or removed.
+
+    There are none if the folder is not there.
+    """
+    if not place.is_dir():
+        return
     yield place
     for outer in _list_folders(place, None):
         yield place / outer

@@ -56,7 +56,8 @@ def object_masks(folder: str | Path, image_ids: Iterable[int], class_names: Iter
         raise OochubError('Masks of COCO need pycocotools, which is not installed. Run: pip install "oochub[coco]"')
     name_of = {CATEGORY_IDS[name]: name for name in names}
     masks: Masks = {image_id: {name: [] for name in names} for image_id in wanted}
-    left = {kind: set(wanted) for kind in sorted({_name_kind(number) for number in name_of})}
+    kinds = {"stuff" if number >= _FIRST_STUFF else "instances" for number in name_of}
+    left = {kind: set(wanted) for kind in sorted(kinds)}
     files = _find_files(Path(folder).expanduser(), left)
     for kind, file in follow(files, desc="Reading masks", unit="file", disable=None, leave=False):
         if left[kind]:
@@ -74,10 +75,6 @@ def object_masks(folder: str | Path, image_ids: Iterable[int], class_names: Iter
             f"{min(unlisted)}. Give the raw folder that the predicted data set was built from."
         )
     return masks
-
-
-def _name_kind(number: int) -> str:
-    return "stuff" if number >= _FIRST_STUFF else "instances"
 
 
 def _find_files(folder: Path, kinds: Iterable[str]) -> list[tuple[str, Path]]:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.benchmark import Benchmark, RawFile
+from oochub.builder import make_features
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Vocabulary
@@ -97,23 +98,8 @@ class WildsRows:
         own |= {} if files is None else {"file": files}
         count = len(next(iter(own.values())))
         rows = pa.table({"example_id": [str(row) for row in range(count)], **own})
-        features = make_features({"example_id": "string", **{name: kind for name, (kind, _) in declared.items()}})
+        features = make_features(**{name: kind for name, (kind, _) in declared.items()})
         return cls(features=features, splits=of_splits(rows, split, names), **others)
-
-
-def make_features(kinds: Mapping[str, Any]) -> datasets.Features:
-    """Features by name, told in short: "int32" for a value of that type, a list of names for classes of these.
-
-    >>> make_features({"year": "int32", "label": ["normal", "tumor"]})
-    {'year': Value('int32'), 'label': ClassLabel(names=['normal', 'tumor'])}
-    """
-
-    def make(kind: Any) -> Any:
-        if isinstance(kind, str):
-            return datasets.Value(kind)
-        return datasets.ClassLabel(names=list(kind)) if isinstance(kind, list | tuple) else kind
-
-    return datasets.Features({name: make(kind) for name, kind in kinds.items()})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.benchmark import Benchmark
+from oochub.builder import make_features
 from oochub.builders.sources.raw_table import RawColumn, RawTable
 from oochub.builders.wilds._data_set import (
     BASE,
     WildsDataSet,
     WildsRows,
     joined,
-    make_features,
     of_splits,
     raw_files,
     sides_named,
@@ -81,17 +81,14 @@ def _read(folder: Path, config: str) -> WildsRows:
     rows = joined(splits)
     named = {name: _list_values(rows, name) for name in dict.fromkeys((domain, "category"))}
     features = make_features(
-        {
-            "example_id": "string",
-            "label": _STARS,
-            "environment": named[domain],
-            "group": named[domain],
-            "text": "string",
-            "user": named.get("user", "string"),
-            "product": "string",
-            "category": named["category"],
-            "year": "int32",
-        }
+        label=_STARS,
+        environment=named[domain],
+        group=named[domain],
+        text="string",
+        user=named.get("user", "string"),
+        product="string",
+        category=named["category"],
+        year="int32",
     )
     notes = (f"categories, by the names that reviews.csv gives them: {len(named['category'])}",)
     return WildsRows(features=features, splits=rows, notes=notes if domain == "category" else ())

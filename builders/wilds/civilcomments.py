@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from oochub.builder import make_features
 from oochub.builders.sources.raw_table import RawColumn, RawTable
 from oochub.builders.wilds._data_set import (
     BASE,
     WildsDataSet,
     WildsRows,
     joined,
-    make_features,
     of_splits,
     raw_files,
     sides_named,
@@ -40,16 +40,9 @@ _COLUMNS = {
 
 
 def _read(folder: Path, config: str) -> WildsRows:
-    features = make_features(
-        {
-            "example_id": "string",
-            "label": _LABELS,
-            "environment": _ENVIRONMENTS,
-            "groups": datasets.List(datasets.Value("string")),
-            "text": "string",
-            **dict.fromkeys((*_IDENTITIES, *_OTHERS), "bool"),
-        }
-    )
+    groups = datasets.List(datasets.Value("string"))
+    fields = dict.fromkeys((*_IDENTITIES, *_OTHERS), "bool")
+    features = make_features(label=_LABELS, environment=_ENVIRONMENTS, groups=groups, text="string", **fields)
     parts = RawTable.of_csv_parts(folder / _FILE, _COLUMNS)
     return WildsRows(
         features=features, splits=joined([of_splits(_list_rows(part), part["split"], _SPLITS) for part in parts])

@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from oochub.builder import make_features
 from oochub.builders.sources.raw_table import RawColumn, RawTable
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, make_features, raw_files, sides_named
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files, sides_named
 from oochub.errors import OochubError
 from oochub.metric import TOKEN_KINDS
 from oochub.records.sides import Rows
@@ -63,16 +64,13 @@ def _read(folder: Path, config: str) -> WildsRows:
         listed.update(map("/".join, zip(repositories, within, strict=True)))
         first += len(blocks)
     features = make_features(
-        {
-            "example_id": "string",
-            "tokens": datasets.List(datasets.Value("int32")),
-            "environment": list(numbers),
-            "group": list(numbers),
-            "kinds": datasets.List(datasets.ClassLabel(names=list(TOKEN_KINDS))),
-            "input_ids": datasets.List(datasets.Value("int32")),
-            "repo": "int32",
-            "path": "string",
-        }
+        tokens=datasets.List(datasets.Value("int32")),
+        environment=list(numbers),
+        group=list(numbers),
+        kinds=datasets.List(datasets.ClassLabel(names=list(TOKEN_KINDS))),
+        input_ids=datasets.List(datasets.Value("int32")),
+        repo="int32",
+        path="string",
     )
     twice = [path for path, count in listed.items() if count > 1]
     notes = (f"files listed more than once: {len(twice):,}, such as {twice[0][:80]}",) if twice else ()

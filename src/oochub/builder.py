@@ -35,6 +35,22 @@ _TOY_RECORD = "toy_world.json"  # the renderers of toy worlds leave it
 _TOY_NOTE = "a drawn toy world, not the benchmark's images"
 
 
+def make_features(**columns: Any) -> datasets.Features:
+    """Features of rows, `example_id` first, told in short: "int32" for a value of that type, names for classes.
+
+    >>> make_features(year="int32", label=["normal", "tumor"])
+    {'example_id': Value('string'), 'year': Value('int32'), 'label': ClassLabel(names=['normal', 'tumor'])}
+    """
+
+    def make(kind: Any) -> Any:
+        if isinstance(kind, str):
+            return datasets.Value(kind)
+        is_plain = isinstance(kind, dict) or not isinstance(kind, Iterable)
+        return kind if is_plain else datasets.ClassLabel(names=list(kind))
+
+    return datasets.Features({name: make(kind) for name, kind in {"example_id": "string", **columns}.items()})
+
+
 @dataclass
 class BenchmarkConfig(datasets.BuilderConfig):  # type: ignore[misc]
     """The option that every benchmark of images has.

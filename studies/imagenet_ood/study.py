@@ -111,7 +111,8 @@ def study(
     work = _list_work(plan, listed)
     folder = check_writable(out, kind=STUDY)
     own_reference = _find_given_reference(reference, listed, plan, reference_rows)
-    largest = {key: getattr(make_detector(key), "k", 0) for key in _list_keys(plan)}
+    keys = plan.detectors(random=False) + plan.detectors(random=True)
+    largest = {key: getattr(make_detector(key), "k", 0) for key in keys}
 
     def check_k(rows: int) -> None:
         for key, k in largest.items():
@@ -182,10 +183,6 @@ def _list_work(plan: Plan, listed: list[StudiedModel]) -> dict[str, list[Studied
         "random": [copy for model in architectures.values() for copy in model.copies(plan.random)],
     }
     return {kind: models for kind, models in work.items() if models}
-
-
-def _list_keys(plan: Plan) -> tuple[str, ...]:
-    return plan.detectors(random=False) + plan.detectors(random=True)
 
 
 def _find_given_reference(

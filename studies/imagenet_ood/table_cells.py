@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from oochub.comparison.comparison_table import Cell
 from oochub.comparison.paper_numbers import ReportedNumbers
@@ -56,9 +56,9 @@ def measured_cell(name: str, part: "pd.DataFrame", detector: str, pair: Pair, me
     reason = next((str(each) for each, value in zip(rows["reason"], values, strict=True) if math.isnan(value)), None)
     if len(values) == 1:
         low, high = float(rows["low"].iloc[0]), float(rows["high"].iloc[0])
-        cell = Cell(
-            mean=values[0], low=low, high=high, seeds=1, reason=reason or _make_empty_cell(rows["reason"].iloc[0])
-        )
+        told = rows["reason"].iloc[0]
+        why = reason or (told if isinstance(told, str) else None)
+        cell = Cell(mean=values[0], low=low, high=high, seeds=1, reason=why)
     else:
         sd = statistics.stdev(values) if reason is None else math.nan
         cell = Cell(mean=statistics.fmean(values), sd=sd, seeds=len(values), reason=reason)
@@ -85,10 +85,6 @@ def _share(cell: Cell, rows: "pd.DataFrame", part: "pd.DataFrame") -> Entry:
     mean = float((both["value"] * both["value_gain"]).sum()) / total if total and not cell.reason else math.nan
     share = Cell(mean=mean, seeds=len(rows), reason=cell.reason)
     return Entry(share, format_numbers.fraction(mean), f"; {decided} of {len(rows)} gains decided")
-
-
-def _make_empty_cell(reason: Any) -> str | None:
-    return reason if isinstance(reason, str) else None
 
 
 def _format_texts(cell: Cell, signed: bool = False) -> tuple[str, str]:

@@ -1,7 +1,6 @@
 """The SpuriVerse builder: rows by hand, the rows that the authors' code draws, odd tables, wrong folders; the toy."""
 
 import csv
-import json
 import shutil
 from pathlib import Path
 
@@ -165,10 +164,3 @@ def test_images_that_are_missing_are_named(raw):
     shutil.rmtree(raw / "output" / "group_generation_prod" / "aokvqa" / "100000")
     with pytest.raises(oochub.OochubError, match=r"no image 100000_1.png to 100000_10.png"):
         load(raw)
-
-
-def test_a_smaller_toy_is_a_part_of_a_larger_one(toy, tmp_path):
-    larger = toy_spuriverse(tmp_path / "larger", size=2)
-    for file in (path for path in toy.rglob("*") if path.suffix in (".jpg", ".png")):
-        assert file.read_bytes() == (larger / file.relative_to(toy)).read_bytes()
-    assert json.loads((toy / "toy_world.json").read_text())["anchors_of_a_source"] == 1

@@ -134,27 +134,6 @@ def test_eps_under_a_pictures_name_never_runs_ghostscript(raw, tmp_path, monkeyp
     assert trace.exists()
 
 
-NO_PICTURE = {
-    "a pipe": (os.mkfifo, "it is a pipe"),
-    "a folder": (lambda path: path.mkdir(), "it is a folder"),
-    "a link to itself": (lambda path: path.symlink_to(path.name), "circle|cannot be read|Cannot read"),
-    "a link to nothing": (lambda path: path.symlink_to("nowhere.png"), "no such file"),
-    "a link to a device": (lambda path: path.symlink_to("/dev/zero"), "leads out of"),
-    "no bytes": (lambda path: path.touch(), "is empty"),
-    "HTML": (lambda path: path.write_text("<html>404"), "no image"),
-}
-
-
-@pytest.mark.parametrize("name", NO_PICTURE)
-def test_what_is_no_picture_is_named(raw, name):
-    """None hangs; planted fault seen: `read_bytes` of whatever lies there (the pipe)."""
-    make, words = NO_PICTURE[name]
-    _replaced(raw / DOG, make)
-    with pytest.raises(oochub.OochubError, match=words) as raised:
-        _load(raw)
-    assert "jungle_bulldog_1.png" in str(raised.value)
-
-
 def test_names_that_are_no_numbers_are_passed_over(raw):
     """`"²".isdigit()` is true and `int("²")` an error; a name that is not UTF-8; planted: `isdigit` again."""
     folder = raw / "spawrious224" / "0" / "jungle" / "bulldog"

@@ -102,20 +102,3 @@ def test_a_pipe_for_a_list_does_not_hang(tmp_path, reader):
     os.mkfifo(tmp_path / "list.txt")
     with pytest.raises(OochubError, match=r"list\.txt: it is a pipe"):
         LISTS[reader](tmp_path / "list.txt")
-
-
-DECISIONS = {
-    "a field of a megabyte": ("image," + "x" * 2**20 + ",drop,2026-01-31T12:00:00Z", "line 2: field larger than"),
-    "a time before the year 1": ("image,a,drop,0001-01-01T00:00:00+14:00", "is not a time with a time zone"),
-    "no zone": ("image,a,drop,2026-01-31T12:00:00", "is not a time with a time zone"),
-    "another word": ("image,a,dropp,2026-01-31T12:00:00Z", "'dropp' is not a decision on 'image'"),
-    "a quote that never ends": ('image,"a,drop,2026-01-31T12:00:00Z', "line 2: expected 4 values, got 2"),
-}
-
-
-@pytest.mark.parametrize("name", DECISIONS)
-def test_decisions_that_are_none(tmp_path, name):
-    line, words = DECISIONS[name]
-    (tmp_path / "decisions.csv").write_text(f"scope,id,decision,at\n{line}\n")
-    with pytest.raises(OochubError, match=rf"decisions\.csv, {words}|{words}"):
-        read_decisions(tmp_path / "decisions.csv", allowed=QUESTION.allowed)

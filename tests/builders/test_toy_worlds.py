@@ -41,6 +41,7 @@ LEAST = {
     "toy_openood": 10,
     "toy_no_finding": 40,
     "toy_pictures": 8,
+    "toy_imagenet": 1,
 }
 """Each world with its least size."""
 PUBLISHED = {
@@ -275,7 +276,7 @@ def test_polygons_lie_on_the_painted_pixels(tmp_path: Path) -> None:
     assert outside < 0.02 * changed
 
 
-@pytest.mark.parametrize("name", list(LEAST))
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n == "toy_imagenet" else n for n in LEAST])
 def test_the_arguments_say_every_byte(name: str, tmp_path: Path) -> None:
     """Two folders, equal files; another seed changes all images (planted: a color or an image without the seed)."""
     world = getattr(import_module(f"oochub.builders.toy_worlds.{name}"), name)
@@ -291,11 +292,17 @@ def test_the_arguments_say_every_byte(name: str, tmp_path: Path) -> None:
         world(tmp_path / "d", size=LEAST[name] - 1)
 
 
-@pytest.mark.parametrize("name", ["toy_coco", "toy_spawrious", "toy_waterbirds", "toy_celebA", "toy_spuriverse"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("toy_coco", "toy_spawrious", "toy_waterbirds", "toy_celebA", "toy_spuriverse"),
+        pytest.param("toy_imagenet", marks=pytest.mark.slow),
+    ],
+)
 def test_a_smaller_world_is_part_of_a_larger_one(name: str, tmp_path: Path) -> None:
     world = getattr(import_module(f"oochub.builders.toy_worlds.{name}"), name)
     small, large = (_digest(world(tmp_path / str(more), size=LEAST[name] + more)) for more in (0, 1))
-    pictures = {name: value for name, value in small.items() if name.endswith((".jpg", ".png"))}
+    pictures = {name: value for name, value in small.items() if name.endswith((".jpg", ".png", ".JPEG"))}
     assert pictures and pictures.items() <= large.items()
 
 

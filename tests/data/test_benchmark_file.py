@@ -16,7 +16,6 @@ import pytest
 from own_data import picture_folder
 
 import oochub
-from oochub.cli import main
 from oochub.data.benchmark_file import BenchmarkFile
 from oochub.data.describe_data import describe_data
 from oochub.errors import OochubError
@@ -372,25 +371,18 @@ def test_other_layouts_without_python(layout, tmp_path):
         assert sorted(part["challenge"][:]) == sorted(wanted["challenge"][:])
 
 
-def _run(monkeypatch, *words):
-    monkeypatch.setattr("sys.argv", ["oochub", *map(str, words)])
-    with pytest.raises(SystemExit) as end:
-        main()
-    return end.value.code or 0
-
-
-def test_the_command_describes_and_builds(monkeypatch, tmp_path, capsys):
+def test_the_command_describes_and_builds(run, tmp_path):
     folder = picture_folder(tmp_path / "mine")
     file = folder / "benchmark.toml"
     columns = ("--label-column", "species", "--context-column", "place")
-    assert _run(monkeypatch, "build", folder, *columns, "--describe", file) == 0
-    assert 'label = "species"' in file.read_text() and str(file) in capsys.readouterr().out
-    assert _run(monkeypatch, "build", folder, "--out", tmp_path / "out") == 0
+    code, out, _ = run("build", folder, *columns, "--describe", file)
+    assert code == 0 and 'label = "species"' in file.read_text() and str(file) in out
+    assert run("build", folder, "--out", tmp_path / "out").code == 0
     assert "# mine" in (tmp_path / "out" / "README.md").read_text()
-    assert _run(monkeypatch, "build", folder, "--describe", file) == 2
-    assert "not replaced" in capsys.readouterr().err
-    assert _run(monkeypatch, "build", folder, "--describe", tmp_path / "benchmark.toml", "--out", tmp_path / "o") == 2
-    assert _run(monkeypatch, "build", "spawrious/o2o_easy", "--describe", tmp_path / "benchmark.toml") == 2
+    code, _, err = run("build", folder, "--describe", file)
+    assert code == 2 and "not replaced" in err
+    assert run("build", folder, "--describe", tmp_path / "benchmark.toml", "--out", tmp_path / "o").code == 2
+    assert run("build", "spawrious/o2o_easy", "--describe", tmp_path / "benchmark.toml").code == 2
 
 
 def _list_real(source: Path) -> list[tuple[Path, str, str, float]]:

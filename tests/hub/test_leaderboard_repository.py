@@ -1,13 +1,10 @@
 """A leaderboard over the loopback Hub: an entry is a pull request, merged it is on the site, the site is a Space."""
 
-import sys
-
 import numpy as np
 import pytest
 from leaderboard_entries import made_predictions
 
 import oochub
-from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.hub.leaderboard_repository import fetch_results, push_entry, push_site
 from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
@@ -102,16 +99,12 @@ def test_predictions_of_several_files_are_sent_in_order(tmp_path):
     assert [row.reason for board in site.boards for row in board.rows] == [""]
 
 
-def test_from_a_pull_request_to_a_space(hub, results, report, tmp_path, monkeypatch, capsys):
+def test_from_a_pull_request_to_a_space(hub, results, report, tmp_path, run):
     """As its users type it: the site of `user/results`, with links to the files of each entry on the Hub."""
     push_entry(report, results, **SAID)
     _merge()
-    monkeypatch.setattr(sys, "argv", ["oochub", "leaderboard", "user/results", "--out", str(tmp_path / "site")])
-    try:
-        main()
-    except SystemExit as stopped:
-        assert not stopped.code
-    assert "1 entry on 1 board, 1 verified." in capsys.readouterr().out
+    code, out, _ = run("leaderboard", "user/results", "--out", tmp_path / "site")
+    assert code == 0 and "1 entry on 1 board, 1 verified." in out
     commit = fetch_results("user/results").folder.name
     page = next((tmp_path / "site" / "entries").iterdir()).read_text("utf-8")
     assert f"{hub.endpoint}/datasets/user/results/tree/{commit}/board_toy-one-mine-" in page
@@ -124,15 +117,13 @@ def test_from_a_pull_request_to_a_space(hub, results, report, tmp_path, monkeypa
     assert len(push_site(tmp_path / "site", "user/board").deleted) == 1
 
 
-def test_it_is_typed(report, tmp_path, monkeypatch, capsys):
+def test_it_is_typed(report, tmp_path, monkeypatch, run):
     """A text with commas and one that looks like a number stay what they are; a folder without a slash is here."""
     monkeypatch.chdir(tmp_path)
     fields = ["track=open", "selection=none", "supervision=labels", "who=a, b", "model=1e3", "date=2026-11-22"]
     words = [word for field in fields for word in ("--entry", field)]
-    monkeypatch.setattr(sys, "argv", ["oochub", "push", str(report), "--leaderboard", "results", *words])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert not stopped.value.code, capsys.readouterr().err
+    code, _, err = run("push", report, "--leaderboard", "results", *words)
+    assert code == 0, err
     (folder,) = (tmp_path / "results").iterdir()
     assert LeaderboardEntry.load(folder).who == "a, b" and LeaderboardEntry.load(folder).model == "1e3"
     for wrong, said in (
@@ -140,10 +131,8 @@ def test_it_is_typed(report, tmp_path, monkeypatch, capsys):
         ([], "An entry must state its track, selection, supervision, but none is given. Pass --entry track="),
         (["--to", "user/x"], "remove --to"),
     ):
-        monkeypatch.setattr(sys, "argv", ["oochub", "push", str(report), "--leaderboard", "results", *wrong])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        assert stopped.value.code == 2 and said in " ".join(capsys.readouterr().err.split())
+        code, _, err = run("push", report, "--leaderboard", "results", *wrong)
+        assert code == 2 and said in " ".join(err.split())
 
 
 def test_a_site_is_pushed_by_its_folder(hub, report, tmp_path):
@@ -163,8 +152,6 @@ def test_a_folder_of_something_else_is_no_site(hub, tmp_path):
     assert hub.requests == []
 
 
-def test_results_that_are_nowhere_are_said(hub, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["oochub", "leaderboard", "user/nope", "--out", str(tmp_path / "site")])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == 2 and "there is no dataset user/nope on the Hub" in capsys.readouterr().err
+def test_results_that_are_nowhere_are_said(hub, tmp_path, run):
+    code, _, err = run("leaderboard", "user/nope", "--out", tmp_path / "site")
+    assert code == 2 and "there is no dataset user/nope on the Hub" in err

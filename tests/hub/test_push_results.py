@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import sys
 import warnings
 
 import pytest
@@ -10,7 +9,6 @@ import yaml
 from huggingface_hub import HfApi, parse_eval_result_entries
 from reports import nooch_report, spawrious_report
 
-from oochub.cli import main
 from oochub.errors import OochubError, OochubWarning
 from oochub.hub.push_results import push_results
 
@@ -258,28 +256,19 @@ def test_numbers_of_other_weights_are_refused(hub, model, report):
         assert push_of(name, revision).added
 
 
-def command(monkeypatch, capsys, *words):
-    """The exit code of `oochub push`, what it printed, and what it said of mistakes."""
-    monkeypatch.setattr(sys, "argv", ["oochub", "push", *map(str, words)])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    said = capsys.readouterr()
-    return stopped.value.code or 0, said.out, said.err
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::oochub.errors.OochubWarning")
-def test_the_command_pushes_results_and_metrics(hub, model, report, monkeypatch, capsys):
+def test_the_command_pushes_results_and_metrics(hub, model, report, run):
     """As a user types it. Planted faults: an option that is not handed on; a report taken for a repository."""
     words = [report, "--to", MODEL, "--dataset", "user/nooch"]
-    code, out, _ = command(monkeypatch, capsys, *words, "--dry-run")
+    code, out, _ = run("push", *words, "--dry-run")
     assert code == 0 and "task_id: ce_car_auc_hard" in out and "Would add 1" in out and FILE not in hub.files(MODEL)
-    code, out, _ = command(monkeypatch, capsys, *words, "--pull-request", "--evidence", "https://example.org", "--json")
+    code, out, _ = run("push", *words, "--pull-request", "--evidence", "https://example.org", "--json")
     assert code == 0 and "/discussions/1" in json.loads(out)["url"] and FILE not in hub.files(MODEL)
     assert there(hub, revision="refs/pr/1")[0]["source"]["url"] == "https://example.org"
-    code, out, _ = command(monkeypatch, capsys, report.parent, *words[1:])
+    code, out, _ = run("push", report.parent, *words[1:])
     assert code == 0 and "Added 1 " in out and FILE in hub.files(MODEL)
-    code, out, _ = command(monkeypatch, capsys, "metric:auc", "--to", "user/auc", "--private")
+    code, out, _ = run("push", "metric:auc", "--to", "user/auc", "--private")
     assert code == 0 and "auc.py" in hub.files("spaces/user/auc") and hub.repository("spaces/user/auc").private
     for given, said in [
         ([report, "--to", MODEL], "Pass --dataset user/name"),
@@ -288,5 +277,5 @@ def test_the_command_pushes_results_and_metrics(hub, model, report, monkeypatch,
         (["metric:auc", "--to", "user/auc", "--dataset", "user/nooch"], "is not a report: remove --dataset"),
         (["metric:auk", "--to", "user/auk"], "Did you mean 'auc'"),
     ]:
-        code, _, err = command(monkeypatch, capsys, *given)
+        code, _, err = run("push", *given)
         assert code == 2 and said in " ".join(err.split()), err

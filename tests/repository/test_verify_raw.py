@@ -7,18 +7,10 @@ import shutil
 import pytest
 
 import oochub
-from oochub.cli import main
 from oochub.repository.verify_release import verify_raw
 
 _COUNTS = {"0": (3_498, 184, 56, 1_057), "1": (467, 466, 133, 133), "2": (2_255, 2_255, 642, 642)}
 """Rows of each split by bird and place, as the release has them: land on land, land on water, water on land, ..."""
-
-
-def _run(monkeypatch, *words):
-    monkeypatch.setattr("sys.argv", ["oochub", *map(str, words)])
-    with pytest.raises(SystemExit) as end:
-        main()
-    return end.value.code or 0
 
 
 @pytest.mark.slow
@@ -66,18 +58,19 @@ def test_configs_that_a_folder_cannot_give_are_left_out(raw):
     assert one.config == "o2o_hard" and one.rows["test"] == 160
 
 
-def test_the_command(raw, monkeypatch, capsys):
+def test_the_command(raw, run):
     """It ends with 1 if something is missing, and with 2 for what cannot be verified."""
     folder = raw("waterbirds")
-    assert _run(monkeypatch, "show", "waterbirds", "--data-dir", folder, "--verify") == 1
-    assert "0 of 1 configs whole" in capsys.readouterr().out
-    assert _run(monkeypatch, "show", "waterbirds", "--data-dir", folder, "--verify", "--json") == 1
-    (config,) = json.loads(capsys.readouterr().out)["configs"]
+    code, out, _ = run("show", "waterbirds", "--data-dir", folder, "--verify")
+    assert code == 1 and "0 of 1 configs whole" in out
+    code, out, _ = run("show", "waterbirds", "--data-dir", folder, "--verify", "--json")
+    (config,) = json.loads(out)["configs"]
+    assert code == 1
     assert config["whole"] is False and config["rows"]["test"] == 160
     for words, said in (
         (("ece", "--verify"), "--verify compares the raw folder of a benchmark, got a metric"),
         (("waterbirds", "--verify", "--data-dir", "nowhere"), "is not a folder: nowhere"),
         (("nooch/ce_carr", "--verify", "--data-dir", folder), "ce_car"),
     ):
-        assert _run(monkeypatch, "show", *words) == 2
-        assert said in capsys.readouterr().err
+        code, _, err = run("show", *words)
+        assert code == 2 and said in err

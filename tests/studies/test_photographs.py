@@ -2,17 +2,17 @@
 
 import csv
 import json
-import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+from typed_commands import Ended
 
 import oochub
 from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
-from oochub.cli import main
 from oochub.records.build_record import BuildRecord
 from oochub.studies.demo.photographs import photographs
 
@@ -76,20 +76,11 @@ def test_the_masks_are_those_of_coco(folder: Path, real_data: Path) -> None:
     assert len(overlaps) == 140 and min(overlaps) > 0.8 and np.median(overlaps) > 0.97
 
 
-def test_the_command_writes_and_refuses(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_and_refuses(tmp_path: Path, run: Callable[..., Ended]) -> None:
     target = tmp_path / "photos"
-
-    def run(*words: str) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["oochub", "example", str(target), "--photographs", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out + said.err
-
-    assert run() == (0, f"{target}\n") and len(_rows(target)) == 140
-    status, said = run("--size", "30")
-    assert status == 2 and "concern drawn images" in said
+    words = ("example", target, "--photographs")
+    assert run(*words) == (0, f"{target}\n", "") and len(_rows(target)) == 140
+    code, _, err = run(*words, "--size", "30")
+    assert code == 2 and "concern drawn images" in err
     (target / "benchmark.toml").write_text("mine = 1\n")
-    assert run()[0] == 2 and (target / "benchmark.toml").read_text() == "mine = 1\n"
+    assert run(*words)[0] == 2 and (target / "benchmark.toml").read_text() == "mine = 1\n"

@@ -1,14 +1,13 @@
 """The check of a prompt: the verdict by hand, the images of the libraries, the command and its page in between."""
 
 import json
-import sys
 from dataclasses import replace
 
 import pytest
 import tiny_generators
 from PIL import Image
+from typed_commands import in_one_line
 
-from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.reviewing.decisions import Decision, write_decisions
 from oochub.studies.spawrious.cleanliness.prompt_check import checked_job
@@ -79,6 +78,12 @@ def test_wrong_answers_are_named():
             checked_job(plan, number, 100)
 
 
+@pytest.fixture
+def run(run):
+    """Runs `oochub spawrious prompt_check`; its exit code, output and errors on one line."""
+    return lambda *words: in_one_line(*run("spawrious", "prompt_check", *words))
+
+
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
@@ -86,21 +91,11 @@ def models(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_from_a_prompt_to_a_verdict_by_the_command_line(monkeypatch, capsys, models, tmp_path):
+def test_from_a_prompt_to_a_verdict_by_the_command_line(run, models, tmp_path):
     """All images are kept, each that of its seed; planted fault seen: the dropped ones are left out."""
     import diffusers
     import numpy as np
     import torch
-
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["oochub", "spawrious", "prompt_check", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as stopped:
-            code = int(stopped.code or 0)
-        output, error = capsys.readouterr()
-        return code, output, " ".join(error.split())
 
     out, saved = tmp_path / "check", tmp_path / "prompt.csv"
     made = ("--model", models[0], "--captioner", models[1], "--steps", 1, "--device", "cpu")

@@ -5,7 +5,6 @@ import hashlib
 import io
 import json
 import re
-import sys
 import tracemalloc
 from dataclasses import replace
 from functools import partial
@@ -18,7 +17,6 @@ import pytest
 from PIL import Image
 from sklearn.neighbors import NearestNeighbors
 
-from oochub.cli import main
 from oochub.detection import image_sets as nearest_module
 from oochub.detection.image_sets import find_nearest_rows
 from oochub.errors import OochubError
@@ -277,6 +275,9 @@ def test_decisions_are_written_as_they_are_read(tmp_path):
         (f"scope,id,decision,at\nclass,a,keep,{NOON}\n", "'keep' is not a decision on 'class'"),
         (f"scope,id,decision,at\npair,a,keep,{NOON}\n", "on 'pair'"),
         ("scope,id,decision,at\nimage,a,keep,yesterday\n", "'yesterday' is not a time"),
+        ("scope,id,decision,at\nimage,a,drop,0001-01-01T00:00:00+14:00\n", "is not a time with a time zone"),
+        (f"scope,id,decision,at\nimage,{'x' * 2**20},drop,{NOON}\n", "line 2: field larger than"),
+        (f'scope,id,decision,at\nimage,"a,drop,{NOON}\n', "line 2: expected 4 values, got 2"),
         ("scope,id,decision,at\nimage,a,keep,2026-01-31T12:00:00\n", "not a time with a time zone"),
         ("scope,id,decision,at\nimage,a,keep\n", "expected 4 values, got 3"),
         (f"scope,id,decision,at\nimage,a,keep,{NOON}\nimage,a,drop,{ONE}\n", "line 3: a second decision on image a"),
@@ -291,19 +292,11 @@ def test_wrong_decisions_are_named(tmp_path, text, message):
 
 
 @pytest.mark.slow
-def test_from_predictions_to_a_list_by_the_command_line(monkeypatch, capsys, spawrious, tmp_path):
+def test_from_predictions_to_a_list_by_the_command_line(run, spawrious, tmp_path):
     """Page, decisions, list, and the page again with what was decided; unknown ids and missing parts are exit 2."""
     from oochub.data.load import load
 
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["oochub", "imagenet_ood", "review", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as stopped:
-            code = int(stopped.code or 0)
-        return (code, *capsys.readouterr())
-
+    review = partial(run, "imagenet_ood", "review")
     rng = np.random.default_rng(1)
     paths = {}
     for config in ("m2m_hard", "o2o_hard"):
@@ -315,24 +308,26 @@ def test_from_predictions_to_a_list_by_the_command_line(monkeypatch, capsys, spa
             ood_ids = ids
     both, page, decided = list(paths.values()), tmp_path / "review.html", tmp_path / "decisions.csv"
     data = ("--data-dir", spawrious)
-    code, output, err = run(*both, *data, "--out", page, "--decisions", decided, "--top", 6)
+    code, output, err = review(*both, *data, "--out", page, "--decisions", decided, "--top", 6)
     assert code == 0 and output.strip().endswith("review.html") and not decided.exists(), err
     assert page.read_text().count("<li ") == 6
 
     saved, keep = tmp_path / "saved.csv", tmp_path / "keep.txt"
     write_decisions(saved, _decisions(("image", ood_ids[3], "drop", NOON), ("image", ood_ids[5], "keep", NOON)))
-    code, output, err = run(both[0], "--apply", saved, "--decisions", decided, "--keep", keep)
+    code, output, err = review(both[0], "--apply", saved, "--decisions", decided, "--keep", keep)
     assert code == 0 and f"{len(ood_ids) - 1} of {len(ood_ids)} images stay" in output, err
     assert keep.read_text().splitlines() == [item for item in ood_ids if item != ood_ids[3]]
     assert read_decisions(decided) == read_decisions(saved)
     write_decisions(saved, _decisions(("image", ood_ids[3], "open", ONE), ("image", ood_ids[0], "drop", ONE)))
     before, apply = (keep.read_text(), decided.read_text()), (both[0], "--apply", saved, "--decisions", decided)
-    code, _, err = run(*apply, "--keep", keep)  # a list has no place for a mark: it may be the user's
+    code, _, err = run(
+        "imagenet_ood", "review", *apply, "--keep", keep
+    )  # a list has no place for a mark: it may be the user's
     assert code == 2 and "add --overwrite" in err and before == (keep.read_text(), decided.read_text())
-    code, output, err = run(*apply, "--keep", keep, "--overwrite", "--json")
+    code, output, err = review(*apply, "--keep", keep, "--overwrite", "--json")
     assert code == 0 and json.loads(output) == {"decisions": str(decided), "keep": str(keep)}
     assert keep.read_text().splitlines() == ood_ids[1:] and len(read_decisions(decided)) == 3
-    code, _, err = run(*both, *data, "--out", page, "--decisions", decided, "--top", 6)
+    code, _, err = review(*both, *data, "--out", page, "--decisions", decided, "--top", 6)
     assert code == 0 and ood_ids[3] in page.read_text(), err
 
     before = keep.read_text(), decided.read_text()
@@ -345,6 +340,6 @@ def test_from_predictions_to_a_list_by_the_command_line(monkeypatch, capsys, spa
         ((tmp_path / "none.parquet", "--apply", decided, "--keep", keep), "Prediction file not found"),
         ((both[0], "--apply", tmp_path / "none.csv", "--keep", keep), "no decisions at"),
     ):
-        code, _, err = run(*words, "--overwrite")
+        code, _, err = review(*words, "--overwrite")
         assert code == 2 and message in err, (words, err)
     assert (keep.read_text(), decided.read_text()) == before

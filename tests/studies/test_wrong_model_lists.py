@@ -1,7 +1,5 @@
 """A list of models that is no list of models is said with words, before any model is looked for."""
 
-import os
-
 import pytest
 
 from oochub.errors import OochubError
@@ -27,12 +25,3 @@ def test_a_wrong_list_is_said(tmp_path, content, message):
     (tmp_path / "models.txt").write_bytes(content)
     with pytest.raises(OochubError, match=message):
         read_models(tmp_path / "models.txt")
-
-
-def test_a_pipe_or_a_folder_is_no_list(tmp_path):
-    """A pipe is not waited for."""
-    os.mkfifo(tmp_path / "models.txt")
-    (tmp_path / "more.txt").mkdir()
-    for name in ("models.txt", "more.txt"):
-        with pytest.raises(OochubError, match=name):
-            read_models(tmp_path / name)

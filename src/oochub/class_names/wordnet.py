@@ -6,14 +6,13 @@ facts, `load_wordnet_facts`: words, hypernyms, and which classes they are.
 
 import re
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
 
 from oochub.errors import OochubError, unknown_name
-from oochub.storage.files import write_whole
 from oochub.storage.reading import read_bytes
 
 _FILE = "data.noun"
@@ -56,11 +55,14 @@ class WordNet:
 
     def ancestors(self, wnid: str) -> frozenset[str]:
         """Every wnid that can be reached upward, on any path, without `wnid` itself."""
-        return _reached(wnid, self.hypernyms)
-
-    def descendants(self, wnid: str) -> frozenset[str]:
-        """Every wnid that can be reached downward, on any path, without `wnid` itself."""
-        return _reached(wnid, self.hyponyms)
+        reached: set[str] = set()
+        waiting = list(self.hypernyms[wnid])
+        while waiting:
+            step = waiting.pop()
+            if step not in reached:
+                reached.add(step)
+                waiting += self.hypernyms[step]
+        return frozenset(reached)
 
     def path(self, wnid: str, targets: Collection[str]) -> tuple[str, ...]:
         """The shortest way upward from `wnid` to one of `targets`, both ends included; () where there is none.
@@ -86,17 +88,6 @@ class WordNet:
                     came_from[above] = step
                     waiting.append(above)
         return ()
-
-
-def _reached(wnid: str, steps: Mapping[str, Iterable[str]]) -> frozenset[str]:
-    reached: set[str] = set()
-    waiting = list(steps[wnid])
-    while waiting:
-        step = waiting.pop()
-        if step not in reached:
-            reached.add(step)
-            waiting += steps[step]
-    return frozenset(reached)
 
 
 def read_wordnet(place: str | Path) -> WordNet:
@@ -169,31 +160,6 @@ def _parse_synset(line: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
 
 _FACTS_FILE = "wordnet_facts.tsv"
 _LISTS = {"winter21": "w", "fall11": "f"}
-_HEAD = """\
-# Facts of WordNet 3.0: the classes of ImageNet-1K and of ImageNet-21K-P, and every concept above them.
-# Columns: wnid without its n; lists of ImageNet-21K-P that have the class (f fall11, w winter21); hypernyms; name; of
-# the classes of ImageNet-1K and the concepts above them the other words, with a semicolon between.
-#
-# This software and database is being provided to you, the LICENSEE, by Princeton University under the following
-# license. By obtaining, using and/or copying this software and database, you agree that you have read, understood,
-# and will comply with these terms and conditions.:
-#
-# Permission to use, copy, modify and distribute this software and database and its documentation for any purpose and
-# without fee or royalty is hereby granted, provided that you agree to comply with the following copyright notice and
-# statements, including the disclaimer, and that the same appear on ALL copies of the software, database and
-# documentation, including modifications that you make for internal use or for distribution.
-#
-# WordNet 3.0 Copyright 2006 by Princeton University.  All rights reserved.
-#
-# THIS SOFTWARE AND DATABASE IS PROVIDED "AS IS" AND PRINCETON UNIVERSITY MAKES NO REPRESENTATIONS OR WARRANTIES,
-# EXPRESS OR IMPLIED.  BY WAY OF EXAMPLE, BUT NOT LIMITATION, PRINCETON UNIVERSITY MAKES NO REPRESENTATIONS OR
-# WARRANTIES OF MERCHANT- ABILITY OR FITNESS FOR ANY PARTICULAR PURPOSE OR THAT THE USE OF THE LICENSED SOFTWARE,
-# DATABASE OR DOCUMENTATION WILL NOT INFRINGE ANY THIRD PARTY PATENTS, COPYRIGHTS, TRADEMARKS OR OTHER RIGHTS.
-#
-# The name of Princeton University or Princeton may not be used in advertising or publicity pertaining to distribution
-# of the software and/or database.  Title to copyright in this software, database and any associated documentation
-# shall at all times remain with Princeton University and LICENSEE agrees to preserve same.
-"""
 
 
 @cache
@@ -241,27 +207,3 @@ def list_imagenet_21k_p(version: str = "winter21") -> tuple[str, ...]:
     if version not in _LISTS:
         raise unknown_name("version of ImageNet-21K-P", version, _LISTS)
     return tuple(f"n{offset}" for offset, lists, *_ in _read_rows() if _LISTS[version] in lists)
-
-
-def write_wordnet_facts(
-    path: str | Path, tree: WordNet, lists: Mapping[str, Sequence[str]], others: Sequence[str]
-) -> None:
-    """Writes the shipped facts anew; for maintainers, and for the test that compares them with WordNet.
-
-    Args:
-        path: The file to write.
-        tree: All of WordNet.
-        lists: "winter21" and "fall11" to their wnids.
-        others: Wnids to have besides, with all their words and those of the concepts above them: ImageNet-1K's.
-    """
-    classes = {*others, *(wnid for several in lists.values() for wnid in several)}
-    everything = classes.union(*(tree.ancestors(wnid) for wnid in classes))
-    worded = {*others}.union(*(tree.ancestors(wnid) for wnid in others))
-    members = {_LISTS[version]: set(several) for version, several in lists.items()}
-    with write_whole(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(_HEAD)
-        for wnid in sorted(everything):
-            of = "".join(letter for letter in sorted(members) if wnid in members[letter])
-            above = " ".join(parent[1:] for parent in tree.hypernyms[wnid])
-            words = ";".join(tree.lemmas[wnid][1:]) if wnid in worded else ""
-            file.write(f"{wnid[1:]}\t{of}\t{above}\t{tree.name(wnid)}\t{words}\n")

@@ -81,7 +81,9 @@ def describe_data(source: str, file: str | Path, *, settings: DataSettings | Non
             "# are fixed, and every other context is unusual.",
             "# [usual]",
         ]
-        lines += [f"# {_write_key(name)} = [{', '.join(map(_quote, contexts))}]" for name, contexts in usual.items()]
+        for name, contexts in usual.items():
+            key = name if _BARE.fullmatch(name) else _quote(name)
+            lines.append(f"# {key} = [{', '.join(map(_quote, contexts))}]")
     return "\n".join([*lines, *_describe_sides(data), ""])
 
 
@@ -145,7 +147,3 @@ def _clean(text: str) -> str:
 def _quote(text: str) -> str:
     """A text as TOML: JSON's escapes, and that of DEL, which JSON leaves."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _write_key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _quote(name)

@@ -276,14 +276,13 @@ def find_example_ids(data: datasets.DatasetDict) -> dict[str, list[str]]:
     if all("__key__" in part.column_names for part in data.values()):
         names = {split: get_column_array(part, "__key__").to_pylist() for split, part in data.items()}
     else:
-        names = {split: _list_stems(part) for split, part in data.items()}
+        names = {
+            split: [None if path is None else _get_stem(path) for path in list_picture_paths(part)]
+            for split, part in data.items()
+        }
     if all(None not in each and len(set(each)) == len(each) for each in names.values()):
         return {split: [str(name) for name in each] for split, each in names.items()}
     return {split: [str(row) for row in range(len(part))] for split, part in data.items()}
-
-
-def _list_stems(part: datasets.Dataset) -> list[str | None]:
-    return [None if path is None else _get_stem(path) for path in list_picture_paths(part)]
 
 
 def _get_stem(path: str) -> str:

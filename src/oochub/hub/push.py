@@ -161,7 +161,7 @@ def push(
         raise OochubError(f"No target repository. Pass {option}; for a report, --leaderboard is an alternative.")
     open_client(to, dry_run=asked.dry_run)
     common: dict[str, Any] = {name: getattr(asked, name) for name in ("private", "revision", "overwrite", "dry_run")}
-    if _is_site(source):
+    if Path(source, "leaderboard.json").expanduser().is_file():
         from oochub.hub.leaderboard_repository import push_site
 
         refuse((*_OF_BENCHMARKS, *_OF_RESULTS, *_OF_DATA), f"{source} is a site")
@@ -210,7 +210,3 @@ def _detect_kind(source: str) -> str:
         f"Nothing to push at {source!r}: it is not a benchmark ({benchmarks}), folder, report.json or {_METRIC}NAME. "
         "Pass one, such as the folder of `oochub build`, `oochub challenge` or `oochub train`."
     )
-
-
-def _is_site(source: str) -> bool:
-    return Path(source, "leaderboard.json").expanduser().is_file()

@@ -158,10 +158,6 @@ def _is_predictions(path: Path) -> bool | tuple[str, ...]:
     return _has_footer(path, b'"class_names"')
 
 
-def _is_group_table(path: Path) -> bool:
-    return _has_footer(path, GROUP_TABLE_MARK.encode())
-
-
 def _has_footer(path: Path, words: bytes) -> bool:
     """Whether it is Parquet that says so; not by its schema: one with a flipped bit may be made again."""
     with path.open("rb") as file:
@@ -268,10 +264,6 @@ def find_configs(folder: Path) -> tuple[str, ...]:
     return (*_BESIDE, *(f"{place}/{end}" for place in sorted(places) for end in ends)) if places else ()
 
 
-def _name_head(path: Path) -> "tuple[Path, FileKind]":
-    return path.with_suffix(".head.safetensors"), HEAD
-
-
 HEAD = FileKind("a head", (".safetensors",), _is_head)
 """The last layer of a model, beside its predictions."""
 PREDICTIONS = FileKind(
@@ -280,10 +272,10 @@ PREDICTIONS = FileKind(
     _is_predictions,
     or_folder=True,
     names=("_manifest.json", "_thumbnails.parquet", "_layout.json", "_empty-*.json", "part-*.parquet"),
-    beside=_name_head,
+    beside=lambda path: (path.with_suffix(".head.safetensors"), HEAD),
 )
 """What `Predictions.save` writes."""
-GROUP_TABLE = FileKind("a table of groups", (".parquet",), _is_group_table)
+GROUP_TABLE = FileKind("a table of groups", (".parquet",), lambda path: _has_footer(path, GROUP_TABLE_MARK.encode()))
 """The numbers of every group."""
 REPORT = FileKind("a report", (".json",), _is_report)
 """What `Report.save` writes."""

@@ -75,21 +75,7 @@ def prompt_check(
         (draft / "pictures").mkdir()
         for attempts in bar(batches):
             for attempt, each in zip(attempts, judged_pictures(plan, job, attempts, maker, captioner), strict=True):
-                tried.append(
-                    TriedImage(
-                        repeat=job.folder.repeat,
-                        background=job.folder.background,
-                        breed=job.folder.breed,
-                        prompt_number=job.number,
-                        attempt=attempt,
-                        seed=each.seed,
-                        prompt=job.prompt,
-                        caption=each.caption,
-                        accepted=not each.reason,
-                        reason=each.reason,
-                        file=f"pictures/{attempt}.png",
-                    )
-                )
+                tried.append(each.record(job, attempt, f"pictures/{attempt}.png"))
                 save_picture(each.image, draft / tried[-1].file)
                 shown.append(make_thumbnail(each.image))
         (draft / LIST).write_text(tried_text(tried), "utf-8")

@@ -58,21 +58,7 @@ def make_images(folder: Path, plan: GenerationPlan, job: Job, maker: "PictureMak
             file = "" if reason else job.folder.file(number)
             if file:
                 save_picture(each.image, folder / file)
-            tried.append(
-                TriedImage(
-                    repeat=job.folder.repeat,
-                    background=job.folder.background,
-                    breed=job.folder.breed,
-                    prompt_number=job.number,
-                    attempt=attempt,
-                    seed=each.seed,
-                    prompt=job.prompt,
-                    caption=each.caption,
-                    accepted=not reason,
-                    reason=reason,
-                    file=file,
-                )
-            )
+            tried.append(each._replace(reason=reason).record(job, attempt, file))
         write_part(folder, job, tried)
 
 
@@ -83,6 +69,22 @@ class JudgedPicture(NamedTuple):
     seed: int
     caption: str
     reason: str
+
+    def record(self, job: Job, attempt: int, file: str) -> TriedImage:
+        """What is said of it in a list of images; `file` is its path, "" where it is not kept."""
+        return TriedImage(
+            repeat=job.folder.repeat,
+            background=job.folder.background,
+            breed=job.folder.breed,
+            prompt_number=job.number,
+            attempt=attempt,
+            seed=self.seed,
+            prompt=job.prompt,
+            caption=self.caption,
+            accepted=not self.reason,
+            reason=self.reason,
+            file=file,
+        )
 
 
 def judged_pictures(
