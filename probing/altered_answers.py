@@ -213,9 +213,9 @@ class AlteredAnswers:
                     yield name, k, -1, pixels
                 for name, of in zip(ON_LENT, donors, strict=True):
                     for lender in dict.fromkeys(of[k][of[k] >= 0].tolist()):
-                        pixels = self._paste(seen, lender)
-                        if pixels is not None:
-                            yield name, k, lender, pixels
+                        pasted = self._paste(seen, lender)
+                        if pasted is not None:
+                            yield name, k, lender, pasted
 
     def _get_ground(self, number: int) -> Pixels | None:
         if number not in self._grounds:

@@ -34,4 +34,5 @@ class AshB(Shaping):
 
     def _project(self, features: Array, kept: Array) -> Array:
         k = count_kept(self.percentile, features.shape[1])
-        return kept @ self.weight.T * (features.sum(axis=1, keepdims=True) / k)
+        share: Array = features.sum(axis=1, keepdims=True) / k
+        return kept @ self.weight.T * share

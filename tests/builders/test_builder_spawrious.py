@@ -1,14 +1,17 @@
 """The Spawrious builder: every challenge's composition against Table 2, the released variant, wrong folders."""
 
+import tarfile
 from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from datasets import load_dataset
 from PIL import Image
 
 import oochub
 from oochub.builders.sources.spawrious_compositions import RELEASED, TABLE_2
+from oochub.builders.sources.spawrious_files import SpawriousFiles
 from oochub.builders.spawrious import Spawrious
 from oochub.records.build_record import BuildRecord
 
@@ -157,6 +160,66 @@ def _released_counts(variant, config):
         for place in unseen:
             counts["test", "test", breed, place] += 3168
     return counts
+
+
+def _rows_without_pictures(folder, config, **options):
+    """(split, environment, breed, background, id) of every row, no image read."""
+    builder = Spawrious(config_name=config, data_dir=str(folder), **options)
+    for generator in builder._split_generators(None):
+        for shard in generator.gen_kwargs["shards"]:
+            table = pa.ipc.open_stream(shard).read_all()
+            columns = (table.column(c).to_pylist() for c in ("environment", "label", "background", "example_id"))
+            yield from ((str(generator.name), *row) for row in zip(*columns, strict=True))
+
+
+@pytest.fixture(scope="module", params=["folders", "tar"])
+def release(request, tmp_path_factory) -> Path:
+    """All 152,064 names of the release and files without bytes: in folders, or in one tar as it is published."""
+    root = tmp_path_factory.mktemp(request.param)
+    if request.param == "tar":
+        with (root / "spawrious224__entire_dataset.tar").open("wb") as file:
+            for repeat, place, breed, k in _release_names():
+                name = f"spawrious224/{repeat}/{place}/{breed}/{place}_{breed}_{k}.png"
+                file.write(tarfile.TarInfo(name).tobuf(tarfile.USTAR_FORMAT))
+            file.write(bytes(2 * tarfile.BLOCKSIZE))
+        return root
+    for repeat, place, breed, k in _release_names():
+        folder = root / "spawrious224" / str(repeat) / place / breed
+        if k == 1:
+            folder.mkdir(parents=True)
+        (folder / f"{place}_{breed}_{k}.png").touch()
+    return root
+
+
+def _release_names():
+    for repeat in (0, 1, "domain_adaptation_ds"):
+        for place in _BACKGROUNDS:
+            for breed in _BREEDS:
+                yield from ((repeat, place, breed, k) for k in range(1, 3169) if repeat in (0, 1) or k == 1)
+
+
+@pytest.mark.campaign
+def test_every_count_of_the_release(release, monkeypatch):
+    """Each challenge in both variants by split, environment, breed and background; planted: 0.86 in environment 2."""
+    files = SpawriousFiles.find(release)  # once: a tar has 152,064 headers
+    monkeypatch.setattr(SpawriousFiles, "find", lambda folder, *, within: files)
+    for variant in ("paper", "released"):
+        for config in (*_O2O, *_M2M):
+            rows = list(_rows_without_pictures(release, config, variant=variant, strict=True))
+            counts = Counter(row[:4] for row in rows)
+            assert counts == _released_counts(variant, config), (variant, config)
+            sums = Counter()
+            for (split, environment, breed, _), count in counts.items():
+                sums["test" if split == "test" else environment] += count
+                sums[breed, split == "test"] += count
+            assert sums == {"env_1": 12_672, "env_2": 12_672, "test": 25_344} | {
+                (breed, is_test): 6336 for breed in _BREEDS for is_test in (True, False)
+            }
+            assert len({row[4] for row in rows}) == len(rows) == 50_688
+    every = list(_rows_without_pictures(release, "all", strict=True))
+    assert len(every) == len({row[4] for row in every}) == 152_064
+    of_cell = Counter(row[:4] for row in every)
+    assert set(of_cell.values()) == {3168} and len(of_cell) == 48
 
 
 @pytest.mark.parametrize("variant", ["paper", "released"])

@@ -1,19 +1,21 @@
 """The same row and seed elsewhere: what docs/results.md and the README say of docs/results/repeats.parquet.
 
 The numbers are read off the page and computed here again, by loops over the rows. Planted faults seen: the range of the
-seeds under that of the places; another place's number in a column; JTT's steps of ERM; the README with a number that
-no run gave.
+seeds under that of the places; another place's number in a column; "again" counted where the numbers differ; JTT's
+steps of ERM; the README with a number that no run gave.
 """
 
+import json
 import os
 import re
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 import repeated_runs
 from repeated_runs import METHODS, PLACES, TABLE, RunPlace, row_of, runs_again
-from repeats_section import steps_sentence
+from repeats_section import repeats_section, steps_sentence
 from results_runs import TABLE as RUNS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -35,6 +37,11 @@ def repeats() -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def runs() -> pd.DataFrame:
     return pd.read_parquet(RUNS)
+
+
+@pytest.fixture(scope="module")
+def about() -> dict:
+    return json.loads(pq.read_schema(TABLE).metadata[b"oochub"])
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +86,24 @@ def check_section(text: str, repeats: pd.DataFrame, runs: pd.DataFrame) -> None:
 
 def test_the_numbers_of_the_section(text, repeats, runs):
     check_section(text, repeats, runs)
+
+
+@pytest.mark.parametrize("place", list(HEADS.values()))
+def test_another_number_is_seen(text, repeats, runs, place):
+    """Planted: one run's number, at each place."""
+    changed = repeats.copy()
+    here = (changed[["threads", "instructions", "time"]] == list(place)).all(axis=1)
+    changed.loc[changed.index[here][0], "out_of_context"] += 0.002
+    with pytest.raises(AssertionError):
+        check_section(text, changed, runs)
+
+
+def test_again_is_counted_where_it_is_the_same(repeats, runs, about):
+    """Planted: the second time gives another number."""
+    changed, count = repeats.copy(), sum(len(set(methods) - {"JTT"}) for methods in METHODS.values())
+    changed.loc[changed.index[changed["time"] == 2][0], "out_of_context"] += 1e-9
+    before, after = (re.search(r"\((\d) of (\d)\)", repeats_section(each, runs, about)) for each in (repeats, changed))
+    assert before and after and int(before[1]) - int(after[1]) == 1 and int(before[2]) == int(after[2]) == count
 
 
 def test_jtt_trains_longer(repeats):

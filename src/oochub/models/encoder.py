@@ -1,7 +1,7 @@
 """A model as an encoder: from its inputs to one vector a row, whatever it was made for."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -92,8 +92,7 @@ class Encoder(nn.Module):  # type: ignore[misc]
 
 
 def _read_onnx_features(model: CallableModel, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    made: torch.Tensor = model.function(inputs["pixel_values"], is_features=True)
-    return made
+    return cast(OnnxFile, model.function)(inputs["pixel_values"], is_features=True)
 
 
 def _make_probe(model: nn.Module, inputs: Input) -> dict[str, torch.Tensor]:

@@ -377,10 +377,10 @@ def rank_groups(report: "ReportRecord") -> tuple[str, list[tuple[GroupRow, Estim
     sign = 1 if metric != "error_rate" and report.description(metric).direction != "lower" else -1
     rows = [(row, estimate) for row, name, estimate in headlines if name == metric]
 
-    def get_place(pair: tuple[GroupRow, Estimate]) -> tuple[bool, float, float]:
+    def get_place(pair: tuple[GroupRow, Estimate]) -> tuple[bool, list[float]]:
         row, estimate = pair
         ends = (sign * (estimate.low if sign < 0 else estimate.high), sign * estimate.value)
-        return row.role != "out", *(math.inf if format_numbers.is_undefined(end) else end for end in ends)
+        return row.role != "out", [math.inf if format_numbers.is_undefined(end) else end for end in ends]
 
     return metric, sorted(rows, key=get_place)
 

@@ -528,7 +528,7 @@ def _name_data(report: "ReportRecord", *, contexts: bool = False, how: bool = Tr
     """The options of the data; those of the model too, unless `how` is false; those of found contexts if asked."""
     asked = _asked(report)
     words = (*asked.data, *(asked.contexts if contexts else ()))
-    return words if how else _drop_options(words, [each.flag for each in list_options(ModelSettings).values()])
+    return words if how else _drop_options(words, [each.flag or "" for each in list_options(ModelSettings).values()])
 
 
 def _drop_options(words: Sequence[str], flags: Iterable[str]) -> tuple[str, ...]:

@@ -99,12 +99,12 @@ class LocalizationMode(Mode):
         self.network = self.network.to(data.device).eval()
         self.about, self.training = source.about("localization"), source.training
         self.details = {"head": "none: answers are boxes", "threshold": threshold, "iou": iou}
-        place = (
+        where = (
             f"on the object (intersection over union of at least {iou:g})" if "boxes" in features else "in the image"
         )
         self.notes = (
             *found.notes,
-            f"an answer is the class of the surest box {place}, none below a score of {threshold:g}",
+            f"an answer is the class of the surest box {where}, none below a score of {threshold:g}",
         )
 
     def finish(self, outputs: NDArray[np.float32], columns: Mapping[str, Sequence[Any]]) -> NDArray[np.float32]:
@@ -136,8 +136,12 @@ class LocalizationMode(Mode):
 class _Drawing(nn.Module):  # type: ignore[misc]
     """What one of the functions below makes of a batch, (b, ...), given the number in the data of each class."""
 
-    def __init__(self, draw: "Callable[[nn.Module, torch.Tensor, _Inputs], torch.Tensor]", model: nn.Module,
-                 numbers: torch.Tensor) -> None:  # fmt: skip
+    numbers: torch.Tensor
+
+    def __init__(
+        self, draw: Callable[[Any, torch.Tensor, Mapping[str, torch.Tensor]], torch.Tensor], model: nn.Module,
+        numbers: torch.Tensor,
+    ) -> None:  # fmt: skip
         super().__init__()
         self._draw, self.model = draw, model
         self.register_buffer("numbers", numbers)
@@ -165,13 +169,13 @@ def _draw_areas(model: nn.Module, numbers: torch.Tensor, inputs: _Inputs) -> tor
     return nn.functional.interpolate(label[:, None].float(), (_CELLS, _CELLS), mode="nearest").flatten(1)
 
 
-def _draw_given(model: nn.Module, numbers: torch.Tensor, inputs: _Inputs) -> torch.Tensor:
+def _draw_given(model: CallableModel, numbers: torch.Tensor, inputs: _Inputs) -> torch.Tensor:
     """The boxes of a function, as `_draw_boxes` gives them.
 
     Raises:
         OochubError: It returns another form.
     """
-    answers = model.function(inputs["pixel_values"])
+    answers: Any = model.function(inputs["pixel_values"])
 
     def refuse(got: str) -> OochubError:
         return OochubError(f"{model.model_id} must return, for each image, {_FORM}. It returned {got}.")

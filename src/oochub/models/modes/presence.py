@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import nn
 from transformers.modeling_outputs import ImageClassifierOutput
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, choose_wording
 from oochub.input import Input
 from oochub.models.class_map import match_classes, read_label_map
 from oochub.models.extraction import check_whole_images, draw_boxes
