@@ -43,7 +43,7 @@ def confusion_by_context(
     >>> told |= {"config": "own", "version": "1", "facts": {"usual_contexts": {"cat": ["sand"], "dog": ["snow"]}}}
     >>> ax = confusion_by_context(oochub.evaluate(oochub.Predictions(pa.table(rows), told)))
     >>> [label.get_text() for label in ax.get_yticklabels()]
-    ['cow in sand (n = 1)', 'cat in snow (n = 2)', 'dog in snow (n = 1)']
+    ['cow, sand (n = 1)', 'cat, snow (n = 2)', 'dog, snow (n = 1)']
     """
     classes, rows = catalog.get("section", "where_errors_go")().chart(report)
     rows = rows if by == "context" else _sum_by_class(classes, rows)
