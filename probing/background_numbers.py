@@ -72,10 +72,11 @@ def compare_answers(
         has_scores: Whether logits are more than the class that was chosen; else there are no log-odds.
 
     Returns:
-        Changes are paired, row by row: of shares of independent rows by an adjusted Wald interval, of all else by the
-        intervals of a mean. A row counts once, as the mean of its lent backgrounds; rows that share an image go
-        together, see `oochub.stats.shared_units`: the intervals are of other rows on other backgrounds too, and say so
-        where few lend one.
+        Both kinds of lent background are of the rows that have both, if any has. Changes are paired, row by row: of
+        shares of independent rows by an adjusted Wald interval, of all else by the intervals of a mean. A row counts
+        once, as the mean of its lent backgrounds; rows that share an image go together, see
+        `oochub.stats.shared_units`: the intervals are of other rows on other backgrounds too, and say so where few
+        lend one.
     """
     n, draws = altered["mixed_same"].shape[:2]
     if units is None:
@@ -85,6 +86,9 @@ def compare_answers(
     there: dict[str, NDArray[np.bool_]] = {
         name: ~np.isnan(logits.reshape(n, -1)).max(axis=1) for name, logits in every.items()
     }
+    both = there["mixed_same"] & there["mixed_rand"]
+    if both.any():  # the same rows on both kinds of background
+        there |= {"mixed_same": both, "mixed_rand": both}
     own = {name: np.broadcast_to(label.reshape(n, *[1] * (logits.ndim - 2)), logits.shape[:-1]) for name, logits in
            every.items()}  # fmt: skip
     right = {name: (logits.argmax(-1) == own[name]).astype(np.float64) for name, logits in every.items()}
@@ -120,7 +124,6 @@ def compare_answers(
         )
 
     first = VariantRow(name="original", accuracy=_share(right["original"], sampling(there["original"])))
-    both = there["mixed_same"] & there["mixed_rand"]
     gap = right["mixed_same"] - right["mixed_rand"]
     return BackgroundNumbers(
         (first, *(describe(name) for name in VARIANTS)),
