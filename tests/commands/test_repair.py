@@ -51,7 +51,7 @@ def test_the_last_line_says_better(run: Run, planted: Example, tmp_path: Path) -
     assert code == 0, err
     draws = json.loads((tmp_path / "out" / "repair.json").read_text("utf-8"))["draws"]
     changes = [100 * draw["outside"]["difference"]["value"] if draw["outside"] else 0.0 for draw in draws]
-    low, high = (f"{each:+.1f}" if abs(each) >= 0.05 else "0.0" for each in (min(changes), max(changes)))
+    low, high = (f"{each:+.1f}".replace("-", "−") if each else "0.0" for each in (min(changes), max(changes)))
     assert len(changes) > 1 and out.strip().splitlines()[-1] == (
         "The repaired model is better in unusual contexts, "
         f"by {low} to {high} points over {len(changes)} divisions of the rows."

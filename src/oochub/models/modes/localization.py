@@ -115,7 +115,7 @@ class LocalizationMode(Mode):
         return np.array(chosen, np.float32).reshape(-1, 1)
 
     def _choose(self, drawn: NDArray[np.float64], place: NDArray[np.float64] | None) -> int:
-        """The class of the first box (m, 6: corners, score, class; the surest first) at a place (k, 4); -1 without one."""
+        """The class of the first box (m, 6: corners, score, class), the surest, at a place (k, 4); -1 without one."""
         drawn = drawn[(drawn[:, 4] >= self._threshold) & (drawn[:, 5] >= 0)]
         if place is not None and len(drawn):
             drawn = drawn[measure_overlap(drawn[:, :4], place).max(axis=1, initial=0) >= self._iou]
