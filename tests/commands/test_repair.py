@@ -42,11 +42,20 @@ def control(tmp_path_factory: pytest.TempPathFactory) -> Example:
 
 @pytest.mark.slow
 def test_the_last_line_says_better(run: Run, planted: Example, tmp_path: Path) -> None:
-    """The paths, then the verdict; a second run takes what stands there, and gives the same numbers as JSON."""
+    """The paths, then the verdict, whose numbers are those of repair.json; a second run gives the same as JSON.
+
+    Planted faults, each seen: the first division alone, the ends exchanged, another number of divisions.
+    """
     words = (planted.model, planted.pictures, *COLUMNS, "--out", tmp_path / "out")
     code, out, err = run(*words)
     assert code == 0, err
-    assert out.strip().splitlines()[-1].startswith("The repaired model is better in unusual contexts")
+    draws = json.loads((tmp_path / "out" / "repair.json").read_text("utf-8"))["draws"]
+    changes = [100 * draw["outside"]["difference"]["value"] if draw["outside"] else 0.0 for draw in draws]
+    low, high = (f"{each:+.1f}".replace("-", "−") if each else "0.0" for each in (min(changes), max(changes)))
+    assert len(changes) > 1 and out.strip().splitlines()[-1] == (
+        "The repaired model is better in unusual contexts, "
+        f"by {low} to {high} points over {len(changes)} divisions of the rows."
+    )
     assert str(tmp_path / "out" / "model") in out and str(tmp_path / "out" / "repair.html") in out
     weights = (tmp_path / "out" / "model" / "model.safetensors").stat().st_mtime_ns
     record = (tmp_path / "out" / "repair.json").stat().st_mtime_ns

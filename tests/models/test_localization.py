@@ -79,6 +79,7 @@ HALF = (0.25, 0.25, 0.5, 0.75)  # intersection over union of exactly a half
 LESS = (0.25, 0.25, 0.49, 0.75)
 CASES = [
     ([(*ON, 0.9, 2)], {}, "car"),
+    ([(*ON, 0.25, 2)], {}, "car"),
     ([(*ON, 0.24, 2)], {}, None),
     ([(*ON, 0.24, 2)], {"threshold": 0.2}, "car"),
     ([(*HALF, 0.9, 0)], {}, "dog"),
@@ -93,7 +94,7 @@ CASES = [
 
 @pytest.mark.parametrize(("drawn", "settings", "wanted"), CASES)
 def test_the_surest_box_on_the_object(drawn, settings, wanted):
-    """Faults planted, each seen: intersection over the box's own area; a score above the threshold; the first box."""
+    """Faults planted, each seen: the box's own area below; no threshold, one that must be exceeded; the first box."""
     predictions = predict(detector(*drawn), rows([0, 1], [[OBJECT]] * 2), **settings)
     found = [None if each < 0 else predictions.class_names[each] for each in predictions.prediction]
     assert found == [wanted, wanted] and predictions.class_names == list(NAMES)

@@ -1,5 +1,6 @@
 """Right among all classes or among those present: worked by hand, in the metrics and for detectors."""
 
+import shlex
 import sys
 
 import numpy as np
@@ -82,7 +83,8 @@ def test_all_classes_present_changes_nothing():
 
 
 def test_by_command(tmp_path, capsys):
-    files = [one.save(tmp_path / f"{k}.parquet") for k, one in enumerate(_sets())]
+    """The report's command holds each file as one word. Planted fault seen: names without quotes."""
+    files = [one.save(tmp_path / f"{k} $(echo).parquet") for k, one in enumerate(_sets())]
 
     def run(*words):
         sys.argv = ["oochub", "evaluate", *map(str, files), "--out", str(tmp_path / "r.json"), *words]
@@ -94,5 +96,6 @@ def test_by_command(tmp_path, capsys):
     assert code == 0 and "Answers are limited to the 2 classes present." in shown.out, shown.err
     command = oochub.Report.load(tmp_path / "r.json").provenance.command
     assert command.endswith("--classes present --detector msp")
+    assert shlex.split(command)[2:-6] == [file.name for file in files], command
     code, shown = run("--detector", "msp", "--classes", "presnt")
     assert code == 2 and "'presnt' is not one of" in shown.err and "'present'" in shown.err

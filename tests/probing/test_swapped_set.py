@@ -94,7 +94,10 @@ def test_any_program_gives_the_gap_of_the_probe(world, swapped, tmp_path):
 
 
 def test_what_a_row_holds(world, swapped):
-    """Object and background are those of the named rows, pixel by pixel; the box is the mask's."""
+    """Object and background are those of the named rows, pixel by pixel; the box is the mask's.
+
+    Fault planted and seen: `background_of` of the first draw for all of them.
+    """
     rows = oochub.load(swapped)["test"]
     source = {str(row["example_id"]): row for row in oochub.load(world / "squares", **COLUMNS)["test"]}
     for row in rows:

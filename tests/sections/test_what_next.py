@@ -1,11 +1,13 @@
 """What a report says to do next: which steps come first, their numbers, and commands that are what they seem."""
 
+import html
 import io
 import math
 import re
 import shlex
 import subprocess
 from dataclasses import replace
+from itertools import pairwise
 
 import every_page
 import numpy as np
@@ -14,6 +16,7 @@ import reports
 import torch
 from detection_reports import detection_report
 from found_rows import found_report
+from probed_report import probed_report
 from rich.console import Console
 from scipy import stats
 
@@ -21,6 +24,7 @@ import oochub
 from oochub.app import command_line
 from oochub.records.origin_records import Asked
 from oochub.section import sections
+from oochub.sections.object_and_background import ObjectAndBackground
 
 ASKED = Asked(
     model="runs/erm",
@@ -73,6 +77,8 @@ def commands(report):
     return [shlex.split(step.command) for step in steps(report)[0]]
 
 
+SMUGGLED = ("--model-file", "evil.py:run", "--out", "/etc/x", "--probe", "background", "--masks", "$(echo ran)")
+
 WORLDS = {
     "relies": (lambda: world(outside=(400, 0.6)), ["repair"]),
     "no effect": (lambda: world(inside=(9000, 0.95), outside=(9000, 0.95)), ["check", "report"]),
@@ -87,6 +93,7 @@ WORLDS = {
     "found contexts": (lambda: reports.read(found_report()), []),
     "detectors": (lambda: _with_logits_alone(reports.read(detection_report())), ["predict"]),
     "benchmark": (lambda: reports.read(reports.nooch_report()), ["repair", "report", "check"]),
+    "probed": (lambda: reports.read(probed_report(options=SMUGGLED)), []),
 }  # fmt: skip
 
 
@@ -203,6 +210,7 @@ def test_a_report_of_someone_else_cannot_put_words_into_a_command(made):
     """A report.json may say anything. Planted fault seen: all options taken as they are."""
     evil = Asked(
         model="--model-file",
+        model_file="--model-file=evil.py:run",
         source="x; rm -rf ~ $(id) `id`\n",
         data=("--model-file", "evil.py:run", "--label-column", "a; id", "--out", "/etc/x"),
         report="r" * 500,
@@ -215,6 +223,68 @@ def test_a_report_of_someone_else_cannot_put_words_into_a_command(made):
             assert "--model-file" not in words and "/etc/x" not in words and "\n" not in step.command
             assert not {"$(id)", "x; rm -rf ~ $(id) `id`\n"} & set(words) or "'$(id)'" in step.command
             parse(words)
+
+
+HOSTILE = {
+    "quotes": """it's "new".py:load""",
+    "commands": "net.py:$(echo ran) `echo ran`; echo ran | echo ran & echo $HOME",
+    "markup": "<b>&amp;[bold]*_```x:load",
+    "a newline": "net.py:load\necho ran",
+    "an option": "--out=elsewhere",
+    "a short option": "-h",
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_file_of_a_model_is_one_word_in_every_form(made, what):
+    """A shell reads it from the page, the terminal and Markdown as the one word after its option, or it is not there.
+
+    Planted faults, each seen: words joined without quotes; names of several lines, or that are options, kept; the
+    options of a probe as they are.
+    """
+    hostile = HOSTILE[what]
+    evil = Asked(model_file=hostile, model="plain", source=hostile, predictions=hostile, report=hostile,
+                 data=("--label-column", hostile), contexts=("--contexts", hostile))  # fmt: skip
+    is_typed = what in ("quotes", "commands", "markup")
+    seen = set()
+    for name in ("relies, images", "no context, images", "probed"):
+        report = asked(made[name], evil)
+        named, of = replace(report.model, id=hostile), replace(report.benchmark, name=hostile)
+        report = replace(report, model=named, benchmark=of)
+        wanted = commands(report)
+        for form, shown in commands_by_form(report).items():
+            assert form == "probe" or shown == wanted, form
+            for words in shown:
+                parse(words)
+                places = [k for k, word in enumerate(words) if word == "--model-file"]
+                assert [words[k + 1] for k in places] == [hostile] * (len(places) if is_typed else 0), form
+                before = {option for option, word in pairwise(words) if word.startswith(hostile)}
+                assert is_typed or before <= {"--label-column", "--contexts"}, form
+                assert not {"evil.py:run", "/etc/x"} & set(words), form
+                seen |= {form} if places else set()
+    assert seen == ({"page", "terminal", "Markdown"} if is_typed else set())
+
+
+def commands_by_form(report):
+    """The words of each command that a form shows, as a shell reads them."""
+    console = Console(width=50, force_terminal=True, color_system=None, record=True, file=io.StringIO())
+    console.print(report.to_terminal(), soft_wrap=True)  # as the command line prints
+    text = console.export_text()
+    blocks = re.findall(r"^   (`{3,})bash\n(.*?)\n   \1$", report.to_markdown(), re.S | re.M)
+    shown = {
+        "page": re.findall(r'<pre tabindex="0" aria-label="Command \d+"><code>(.*?)</code>', report.to_html(), re.S),
+        "terminal": re.findall(r"^(oochub (?:.*\\\n)*.*)$", text, re.M),
+        "Markdown": [line for _, line in blocks],
+        "probe": [line for line in [ObjectAndBackground().command(report)] if line],
+    }
+    shown["page"] = [html.unescape(each) for each in shown["page"]]
+    return {form: [shell_words(line) for line in lines] for form, lines in shown.items()}
+
+
+def shell_words(line):
+    """What a shell makes of a line, which runs nothing but printf."""
+    shown = subprocess.run(["sh", "-c", f"printf '%s\\0' {line.strip()}"], capture_output=True, text=True, check=True)
+    return shown.stdout.rstrip("\0").split("\0")
 
 
 def test_the_rows_that_an_unclear_gap_needs_find_it_four_times_in_five(made):

@@ -136,6 +136,17 @@ def test_ends_are_of_the_logit_with_the_freedom_of_both_classes(monkeypatch: pyt
         assert (result.low, result.high) == pytest.approx(ends, rel=1e-9)
 
 
+def test_the_freedom_of_clusters_is_bounded_by_those_of_the_class_in_fewer() -> None:
+    """By hand: positives in 2 clusters, negatives in 100 others.
+
+    Shares of 1/4 twice and 1/200 a hundred times would be 7.8 clusters; twice 2 are counted, whichever class is in 2.
+    Faults planted, each seen: no bound; a bound of 2.
+    """
+    clusters = np.array([0, 1] * 5 + [*range(2, 102)])
+    for label in (np.arange(110) < 10, np.arange(110) >= 10):
+        assert count_equal_clusters(label, clusters) == pytest.approx(4, rel=1e-12)
+
+
 def test_paired_delong_equals_the_definition() -> None:
     """Planted fault: the covariance of the two AUCs left out (an unpaired comparison)."""
     rng = np.random.default_rng(0)
@@ -456,6 +467,21 @@ def test_the_limit_law_moves_ends_by_what_another_seed_does(monkeypatch: pytest.
 
 
 # Calibration error
+
+
+@pytest.mark.parametrize("n", [100, 300, 9_999])
+def test_an_ece_without_errors_has_an_interval_below_10_000_rows(n: int) -> None:
+    """A model that is 99% sure and always right: its residuals have no variance, so the limit law gives no interval.
+
+    That of a calibrated model is binomial: how far the share of errors is from 1% in 95 of 100 samples, by scipy.
+    Fault planted and seen: the limit law from 100 rows on.
+    """
+    found = estimate(ece, {"label": np.ones(n, int), "probability": np.full(n, 0.99)})
+    away = np.abs(np.arange(n + 1) / n - 0.01)
+    order = np.argsort(away)
+    reach = away[order][np.cumsum(stats.binom.pmf(order, n, 0.01)) >= 0.95][0]
+    assert "bootstrap" in found.method and found.high is not None
+    assert found.high - found == pytest.approx(reach, rel=0.1)
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ If models are compared on the same examples, every difference is paired, and no 
 What a comparison is given: reports told from predictions, and found in folders and in those of sweeps.
 """
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -282,7 +283,7 @@ def _compare_predictions(
     sets = make_row_sets(pair[0])
     shown = describe_benchmark(pair[0].predictions.metadata, pair[0].benchmark)
     slices = _correct_with_holm([_slice(rows, chosen, pair) for rows in sets])
-    command = " ".join(["oochub compare", *files[0], *files[1]]) if files[0] and files[1] else "oochub.compare(a, b)"
+    command = shlex.join(["oochub", "compare", *files[0], *files[1]]) if all(files) else "oochub.compare(a, b)"
     origin, other = (
         _make_provenance(part, " ".join(names), command, resamples, seed)
         for part, names in zip(opened, files, strict=True)

@@ -1,6 +1,7 @@
 """Scores predictions: makes the rows, and asks each section to measure its part of the report."""
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -255,8 +256,8 @@ def _name_source(benchmark: Any) -> list[str]:
 def _write_command(files: Sequence[str], **options: Sequence[str]) -> str:
     if not files:
         return "oochub.evaluate(predictions)"
-    given = "".join(f" --{name} {value}".rstrip() for name, values in options.items() for value in values)
-    return f"oochub evaluate {' '.join(files)} --out report.json{given}"
+    given = [f"--{name} {shlex.quote(value) if value else ''}".rstrip() for name, of in options.items() for value in of]
+    return " ".join(["oochub evaluate", *map(shlex.quote, files), "--out report.json", *given])
 
 
 def _write_notes(evaluated: EvaluationRows, allowed: NDArray[np.int64] | None, chose: EpochRows) -> tuple[str, ...]:

@@ -46,6 +46,15 @@ def name(text: str, limit: int = _LONGEST_NAME) -> str:
     return f"{line[: middle if first < 0 else first + 1]}…{line[end if last < 0 else last :]}"
 
 
+def can_be_typed(text: str) -> bool:
+    r"""Whether a name of a report, which may be anyone's, can stand in a command: one clean line that is no option.
+
+    >>> can_be_typed("my pictures"), can_be_typed("--out=elsewhere"), can_be_typed("a\nb")
+    (True, False, False)
+    """
+    return not text.startswith("-") and text == name(text, 200)
+
+
 def words(text: str) -> str:
     """A class or context name in print: cleaned, underscores as spaces, at most 40 characters.
 

@@ -16,6 +16,8 @@ from oochub.report.group_findings import judge
 from oochub.report.mistake_cards import LINK, embed_picture
 from oochub.report.svg import LinearScale
 from oochub.section import ChartRow, NamedNumber, OnPage, Passage, Section
+from oochub.settings.option import list_options
+from oochub.settings.probe_settings import ProbeSettings
 from oochub.stats.estimate import Estimate
 from oochub.stats.shared_units import METHOD
 
@@ -85,14 +87,20 @@ class ObjectAndBackground(Section["ReportRecord"]):
     def command(self, report: "ReportRecord") -> str:
         """The command that asks for the probe again; "" for a report without it.
 
-        What the report does not know stands in capitals: your own data, and a model that nobody named.
+        What the report does not know stands in capitals: your own data, and a model that nobody named. A report may be
+        anyone's, so options of another kind are left out.
         """
         found, benchmark = report.background, report.benchmark
         if found is None:
             return ""
-        source = "SOURCE" if benchmark.name == OWN else f"{benchmark.name}/{benchmark.config}"
-        seed = report.provenance.seed
-        words = ["oochub", "audit", report.model.id or "MODEL", source, *(found.options or ("--probe", "background"))]
+        own, seed = benchmark.name == OWN, report.provenance.seed
+        places = {"MODEL": report.model.id, "SOURCE": None if own else f"{benchmark.name}/{benchmark.config}"}
+        named = [name if name and wording.can_be_typed(name) else unknown for unknown, name in places.items()]
+        known = {each.flag for each in list_options(ProbeSettings).values()}
+        given = found.options or ("--probe", "background")
+        pairs = zip(given[::2], given[1::2], strict=False)
+        options = [each for each in pairs if each[0] in known and wording.can_be_typed(each[1])]
+        words = ["oochub", "audit", *named, *(word for each in options for word in each)]
         words += ["--seed", str(seed)] if seed else []
         words += ["--probe-option", f"seed={found.seed}"] if found.seed != seed else []
         return shlex.join(words)

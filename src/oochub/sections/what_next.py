@@ -36,7 +36,7 @@ _WITH_HEAD = (None, "head", "linear_probe")
 """Modes that answer by a last layer, which a repair replaces; None is unknown."""
 _OF_IMAGES = ("--label-column", "--image-column", "--config", "--data-dir", "--option")
 """Options of data by which a page of all rows finds their images."""
-_LONGEST = 200
+_PLACES = ("model", "model_file", "source", "predictions", "report")  # of what was typed
 _LONGEST_OPTION = 4_000  # the names of many classes
 _AUDIT_ONCE = "audit once: an audit repeated until it decides errs more often than its intervals say."
 _COLLECT_ONCE = f"Collect them in one go and {_AUDIT_ONCE}"
@@ -468,11 +468,7 @@ def _name_asked(report: "ReportRecord") -> list[str]:
 def _asked(report: "ReportRecord") -> Asked:
     """What was typed, as far as it can stand in a command: names of one line that are no options."""
     asked = report.provenance.asked or Asked()
-    names = {
-        name: value
-        for name in ("model", "model_file", "source", "predictions", "report")
-        if (value := getattr(asked, name)) and not value.startswith("-") and value == wording.name(value, _LONGEST)
-    }
+    names = {name: value for name in _PLACES if (value := getattr(asked, name)) and wording.can_be_typed(value)}
     return Asked(**names, data=_check_options(asked.data), contexts=_check_options(asked.contexts))
 
 
@@ -551,6 +547,5 @@ def _explain_names(report: "ReportRecord", steps: Sequence[NextStep]) -> Iterato
     open_names = [f"{name} ({_STANDS_FOR[name]})" for name in _STANDS_FOR if name in words]
     yield f"Replace {wording.join_names(open_names)} with your own." if open_names else ""
     asked = _asked(report)
-    places = (asked.model, asked.model_file, asked.source, asked.predictions, asked.report)
-    is_known = any(place in words for place in places if place)
+    is_known = any(place in words for name in _PLACES if (place := getattr(asked, name)))
     yield "Paths are relative to the folder in which this report was created." if is_known else ""

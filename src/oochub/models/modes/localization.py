@@ -115,11 +115,11 @@ class LocalizationMode(Mode):
         return np.array(chosen, np.float32).reshape(-1, 1)
 
     def _choose(self, drawn: NDArray[np.float64], place: NDArray[np.float64] | None) -> int:
-        """The class of the surest box (m, 6: corners, score, class) at a place (k, 4); -1 without one."""
+        """The class of the first box (m, 6: corners, score, class), the surest, at a place (k, 4); -1 without one."""
         drawn = drawn[(drawn[:, 4] >= self._threshold) & (drawn[:, 5] >= 0)]
         if place is not None and len(drawn):
             drawn = drawn[measure_overlap(drawn[:, :4], place).max(axis=1, initial=0) >= self._iou]
-        return int(drawn[drawn[:, 4].argmax(), 5]) if len(drawn) else -1
+        return int(drawn[0, 5]) if len(drawn) else -1
 
     def head(self, probe: Mapping[str, torch.Tensor]) -> Head:
         """See `Mode.head`.
@@ -204,7 +204,7 @@ def _draw_given(model: CallableModel, numbers: torch.Tensor, inputs: _Inputs) ->
 
 
 def _pack(boxes: torch.Tensor, scores: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
-    """The surest boxes of an image in one row, (6 * 100,)."""
+    """The surest boxes of an image in one row, the surest first, (6 * 100,)."""
     scores = scores.where(numbers >= 0, -1.0)
     best = scores.argsort(descending=True)[:_MOST]
     row = torch.cat([boxes[best], scores[best, None], numbers[best, None].to(scores.dtype)], 1)
