@@ -85,6 +85,9 @@ def test_page_renders_in_silence_and_fits(browser, tmp_path, factory, long):
     picture = browser.screenshot()
     assert picture.shape[0] > 1000
     assert 0.02 < np.mean(np.any(picture != [255, 255, 255], axis=2)) < 0.9
+    if factory is found_report:  # without a pair of sides, the second color is in a chart alone, which phones hide
+        browser.show(path, width=1280, scheme="light")
+        picture = browser.screenshot()
     assert all(np.all(picture == color, axis=2).any() for color in ((15, 82, 150), (217, 95, 14)))
     assert browser.said() == []
     assert browser.requests() <= {"file", "data"}
