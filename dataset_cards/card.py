@@ -1,7 +1,7 @@
 """Writes the Hub card of a benchmark from its declaration."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from datasets import get_dataset_config_names
 from huggingface_hub import DatasetCard, DatasetCardData
@@ -25,13 +25,23 @@ def card(benchmark: Benchmark) -> DatasetCard:
     """
     data = DatasetCardData(
         pretty_name=benchmark.title,
-        task_categories=[benchmark.task_category],
+        task_categories=list_tasks(benchmark, get_dataset_config_names(benchmark.name)),
         tags=["out-of-context", "robustness", "distribution-shift"],
         license="other",
         license_name=f"{benchmark.name}-images-and-labels".replace("_", "-"),
         license_link="LICENSE.md",
     )
     return DatasetCard(f"---\n{data.to_yaml()}\n---\n{_read_text(benchmark)}")
+
+
+def list_tasks(benchmark: Benchmark, configs: Iterable[str]) -> list[str]:
+    """The Hub's categories of what configs are for, sorted.
+
+    >>> from oochub import get
+    >>> list_tasks(get("benchmark", "wilds"), ["camelyon17", "amazon", "amazon_time"])
+    ['image-classification', 'text-classification']
+    """
+    return sorted({benchmark.of(config).task_category for config in configs})
 
 
 def _read_text(benchmark: Benchmark) -> str:
@@ -84,13 +94,14 @@ def _list_data_sets(benchmark: Benchmark) -> str:
             ", ".join(f"`{config}`" for config in each.configs),
             each.summary,
             f"{_INPUTS.get(each.input, each.input)}, {each.output}",
+            each.task_category,
             each.primary_metric,
             _count_rows(each.in_context),
             _count_rows(each.out_of_context),
         )
         for each in data_sets
     ]
-    header = ("configs", "what it is", "input, output", "headline", "in context", "out of context")
+    header = ("configs", "what it is", "input, output", "task", "headline", "in context", "out of context")
     rows = [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *cells)]
     first = "Sides and headline are those of the first config of each row."
     return "\n".join([*rows, "", first, _find_differing_configs(data_sets)])

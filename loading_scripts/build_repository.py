@@ -20,7 +20,7 @@ from huggingface_hub import DatasetCard
 from oochub import catalog
 from oochub.benchmark import Benchmark, find_data_folder
 from oochub.data.build_file import ConfigFiles, store_record
-from oochub.dataset_cards.card import card
+from oochub.dataset_cards.card import card, list_tasks
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
 from oochub.repository.croissant import write_croissant
@@ -118,6 +118,7 @@ def _write_card(target: Path, builder: Any, written: WrittenSplits, about: str) 
     files = {split: [f"{config}/{name}" for name in names] for split, names in written.files.items()}
     paths = [{"split": split, "path": each if len(each) > 1 else each[0]} for split, each in files.items()]
     MetadataConfigs({config: {"data_files": paths}}).to_dataset_card_data(data)
+    data["task_categories"] = list_tasks(benchmark, MetadataConfigs.from_dataset_card_data(data))
     info = builder.info.copy()
     info.splits = info.download_size = info.dataset_size = None  # the reader would compare them with what filters leave
     info.features = written.features

@@ -31,7 +31,6 @@ _DEPTHS = {
     **{"boxes": 2, "true_boxes": 2},
     **dict.fromkeys(("scores", "box_categories", "true_categories", "true_crowd", "true_areas"), 1),
 }  # of the lists of numbers that a row of these is
-_NEVER_LEFT_OUT = ("group", "box_categories", "true_categories", "true_crowd")
 _PER_LABEL = ("label", "prediction", "score", "probability", "kind")  # lists where a row has several labels or tokens
 TOKEN_KINDS = ("class", "method", "punctuation", "keyword", "builtin", "literal", "other_identifier")
 """The kinds of tokens of source code, in the order of their numbers in Py150-wilds.
@@ -143,11 +142,12 @@ class MetricShell(metaclass=_JoinsEvaluate):
 
     The arrays carry the names of the metric function's arguments. As everywhere in `evaluate`, `references` is accepted
     for the truth (`label`; without one `is_ood` or `true_boxes`), and `predictions` for the `prediction`, `score`,
-    `probability` or `boxes` that the metric compares with it. Options (such as the bins of ece) come with the first
-    batch, or with `compute` on whole arrays. Whatever happens in `compute`, the rows are gone afterwards. One process:
-    merge the states, or gather the predictions.
+    `probability` or `boxes` that the metric compares with it. If both are given, the metric's own name wins; a `label`
+    that differs from `references` is an error. Options (such as the bins of ece) come with the first batch, or with
+    `compute` on whole arrays. Whatever happens in `compute`, the rows are gone afterwards. One process: merge the
+    states, or gather the predictions.
 
-    In `evaluate.combine`, `add_batch` hands each metric the arrays that it needs; `compute` hands all of them to each.
+    In `evaluate.combine`, `add_batch` hands each metric the arrays that it knows; `compute` hands all of them to each.
     """
 
     state: type[Any]
@@ -226,13 +226,14 @@ class MetricShell(metaclass=_JoinsEvaluate):
         return _list_parameters(self.state.update)
 
     def _feature_names(self) -> list[str]:
-        """What `evaluate.combine` hands a module in `add_batch`, by the names used there, and nothing else.
+        """What `evaluate.combine` hands a module in `add` and `add_batch`: what is given there and this metric knows.
 
-        The arrays that the metric needs; groups and classes too, since another number without them would come in
-        silence.
+        `combine` looks up each of these names in its `batch`, so that a name that is not given there must not be here.
         """
-        theirs = {array: name for name, array in _find_aliases(self.state).items()}
-        return [theirs.get(name, name) for name, needed in self._arrays.items() if needed or name in _NEVER_LEFT_OUT]
+        caller = inspect.currentframe().f_back  # type: ignore[union-attr]
+        batch = caller.f_locals.get("batch", ())  # type: ignore[union-attr]
+        known = {*self._arrays, *_find_aliases(self.state), *_list_parameters(self.state)}  # type: ignore[arg-type]
+        return [name for name in batch if name in known]
 
     def _check_options_agree(self, options: dict[str, Any]) -> None:
         changed = {name: option for name, option in options.items() if self._options.get(name, _UNSET) != option}
@@ -248,6 +249,11 @@ class MetricShell(metaclass=_JoinsEvaluate):
                 return self._sort_inputs({name: value for name, value in inputs.items() if value is not None})
         arrays, options = _sort_names(self.state, tuple(inputs))  # type: ignore[arg-type]
         given = {array: inputs[name] for name, array in arrays}
+        if "references" in inputs and "label" in inputs and _differ(inputs["references"], given["label"]):
+            raise OochubError(
+                "label and references differ, and are the same array of this metric. Pass one of them; if references "
+                "are another metric's, pass that array by its own name."
+            )
         return given, {name: inputs[name] for name in options} if options else {}
 
 
@@ -261,11 +267,17 @@ def _sort_names(state: Any, names: tuple[str, ...]) -> tuple[tuple[tuple[str, st
     if unknown:
         allowed = ", ".join([*arrays, *options])
         raise OochubError(f"This metric takes {allowed}, got {', '.join(unknown)}.")
-    of_arrays = tuple((name, meaning) for name, meaning in meanings.items() if meaning in arrays)
-    twice = [name for name, meaning in of_arrays if name != meaning and meaning in names]
-    if twice:
-        raise OochubError(f"{twice[0]} and {aliases[twice[0]]} are the same array of this metric. Pass one of them.")
-    return of_arrays, tuple(set(names) & set(options))
+    by_name = {meaning: name for name, meaning in meanings.items() if meaning in arrays}
+    by_name |= {name: name for name in names if name in arrays}  # a metric's own name wins
+    return tuple((name, array) for array, name in by_name.items()), tuple(set(names) & set(options))
+
+
+def _differ(first: Any, second: Any) -> bool:
+    try:
+        first, second = np.asarray(first), np.asarray(second)
+    except ValueError:  # ragged: the metric itself refuses it
+        return False
+    return not np.array_equal(first, second, equal_nan=first.dtype.kind == second.dtype.kind == "f")
 
 
 def _find_aliases(state: Any) -> Mapping[str, str]:

@@ -208,7 +208,7 @@ def test_reported_numbers_stand_apart():
     assert len(table.columns) == 3 + 9 and all(column.reported for column in table.columns[3:])
     assert table.cells[AVERAGE, theirs].mean == pytest.approx((0.891 + 0.865) / 2)
     for text in (result.to_markdown(), shown(result), result.to_latex("full")):
-        assert "Reported, not measured: Tables 3 and 9 of Madras and Zemel 2021" in text
+        assert "Reported, not measured: Tables 3 (ce) and 9 of Madras and Zemel 2021" in text
         assert "89.1 (0.6)" in text
     assert result.to_markdown().count(" (reported) |") == 9
     assert r"\multicolumn{3}{c}{measured} & \multicolumn{9}{c}{reported}" in result.to_latex("full")

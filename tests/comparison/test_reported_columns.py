@@ -1,5 +1,7 @@
 """Which reported numbers stand beside a run: those of the model that was trained, or of the table that is named."""
 
+import csv
+import io
 from dataclasses import replace
 
 import pytest
@@ -81,6 +83,49 @@ def test_two_models_are_the_two_halves_of_a_table():
     assert "Table 5" in table.reported_from and "Table 3" in table.reported_from
     scratch = comparison([trained(**RUNS["4"]), trained(**RUNS["3"])]).tables[0]
     assert [column.method for column in scratch.columns] == ["erm, ResNet from scratch", "erm, resnet-50"]
+
+
+CE, GIST = ("ce", "3", "2"), ("gist", "4", "3")  # name, number with the appendix, number with the checklist
+
+
+@pytest.mark.parametrize(("config", "names", "mean"), [("ce_car", CE, 0.769), ("gist_car", GIST, 0.766)])
+@pytest.mark.parametrize("version", [None, "appendix", "checklist"])
+def test_a_table_of_a_paper_in_two_versions_is_named_with_its_version(config, names, mean, version):
+    """ERM on car as both texts print it. Planted faults seen: the first version's number in the second; no name."""
+    name, *numbers = names
+    number = numbers[version == "checklist"]
+    words = "version with the NeurIPS checklist" if version == "checklist" else "version with the appendix"
+    for table in (name, *([number] if version else [])):
+        result = comparison([report(config, "erm", 0, 0.7)], table=table, version=version)
+        assert result.tables[0].cells[config, ERM].mean == mean
+        for text in (result.to_markdown(), result.to_latex("full"), result.to_html()):
+            assert f"Table {number} ({name}) of Madras" in text and words in text
+        printed = [row for row in csv.DictReader(io.StringIO(result.to_csv())) if row["reported"] == "True"]
+        assert {row["table"] for row in printed} == {f"{number} ({name}), {words}"}
+
+
+def test_a_number_that_two_versions_give_to_two_tables_is_refused():
+    """Planted fault seen: the version with the appendix is taken in silence."""
+    given = [report("ce_car", "erm", 0, 0.7)]
+    for number, words in (
+        ("3", "Table 3 is ce in the version with the appendix and gist in the version with the NeurIPS checklist"),
+        ("2", "Table 2 is ce in the version with the NeurIPS checklist"),
+    ):
+        with pytest.raises(
+            oochub.OochubError, match=rf"{words}\. Give its name to table=, or add version= \(appendix, "
+        ):
+            comparison(given, table=number)
+    assert "Table 9 of Madras" in comparison(given, table="9").to_markdown()
+    for chosen, words in (
+        ({"table": "9", "version": "checklist"}, r"No table .* named '9'.*Allowed: 2, 3, ce, gist"),
+        ({"table": "ce", "version": "neurips"}, r"No version of the papers of nooch named 'neurips'.*Allowed: app"),
+    ):
+        with pytest.raises(oochub.OochubError, match=words):
+            comparison(given, **chosen)
+    with pytest.raises(oochub.OochubError, match=r"No version of the papers of spawrious named 'appendix'.*none"):
+        comparison([trained(**RUNS["3"])], version="appendix")
+    checklist = comparison(given, version="checklist").tables[0]
+    assert "Table 2 (ce)" in checklist.reported_from and checklist.cells["ce_car", ERM].mean == 0.769
 
 
 def test_a_table_that_no_paper_has_is_refused():

@@ -31,8 +31,8 @@ PAPERS = {
     "WILDS": ("wilds.txt", "wilds"),
     "Spawrious": ("spawrious.txt", "spawrious"),
 }
-COLUMNS = {"class_audit", "class_name", "id_test", "id_val", "ood_validation", "per_task", "test"}
-"""Words in backticks that the catalog does not hold: a function, columns, splits, a rule and a key of recipes."""
+COLUMNS = {"ce", "class_audit", "class_name", "id_test", "id_val", "ood_validation", "per_task", "test"}
+"""Words in backticks that the catalog does not hold: a table, a function, columns, splits, a rule and a key."""
 NO_COMMAND = ("no experiment", "not built", "config", "the same", "recipe", "objectives", "the grids", "the arguments")
 KINDS = ("metric", "detector", "objective", "criterion")
 

@@ -133,7 +133,7 @@ def test_names_of_evaluate_in_combine(name: str, kind: str) -> None:
     Planted faults seen: features by the metric's names, which `combine` cannot find; no truth but `label`.
     """
     metric = subject(name, kind)
-    columns = {array: column for array, column in metric.columns(40, 3).items() if (name, array) not in _LEFT_OUT}
+    columns = metric.columns(40, 3)
     truth = next(each for each in ("label", "is_ood", "true_boxes") if each in columns)
     compared = next(each for each in ("prediction", "score", "probability", "boxes") if each in columns)
     expected = metric(columns)
@@ -149,21 +149,35 @@ def test_names_of_evaluate_in_combine(name: str, kind: str) -> None:
             same({key: result[f"{which}_{key}"] for key in expected}, expected)
 
 
-# what a metric does not need, `add_batch` of combine does not hand it
-_LEFT_OUT = {("worst_group", "probability")} | {
-    (name, array)
-    for name in ("box_average_precision", "box_precision_at_iou", "box_average_recall")
-    for array in ("true_areas", "image_id")
-}
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_a_metric_s_own_name_wins(name: str, kind: str) -> None:
+    """Beside `score` and its like, `predictions` are another metric's; so are `references` beside `is_ood`.
 
-
-def test_an_array_by_two_names_is_an_error() -> None:
-    """Planted fault seen: the last of the two wins."""
-    shell = evaluate.load(str(FOLDER / "accuracy"))
-    with pytest.raises(
-        OochubError, match=r"references and label are the same array of this metric\. Pass one of them\."
-    ):
-        shell.compute(references=[0, 1], label=[1, 1], predictions=[0, 1])
+    Planted faults seen: `predictions` alone in `add_batch` of combine; the last of two names wins; a
+    label that `references` deny is taken.
+    """
+    metric, shell = subject(name, kind), evaluate.load(str(FOLDER / name))
+    columns = metric.columns(40, 3)
+    truth = next(each for each in ("label", "is_ood", "true_boxes") if each in columns)
+    compared = next(each for each in ("prediction", "score", "probability", "boxes") if each in columns)
+    expected = metric(columns)
+    others = {"predictions": columns[compared][::-1], "references": columns[truth][:: 1 if truth == "label" else -1]}
+    for given in (others | columns, columns | others):
+        same(shell.compute(**given), expected)
+        one = evaluate.combine([shell])
+        same(one.compute(**given), expected)
+        for module in (shell, one):
+            for rows in (slice(25), slice(25, 40)):
+                module.add_batch(**{each: column[rows] for each, column in given.items()})
+            same(module.compute(), expected)
+            singular = {"predictions": "prediction", "references": "reference"} if module is one else {}
+            for i in range(40):
+                row = {each: column[i] for each, column in given.items()}
+                module.add(**{singular[each]: row.pop(each) for each in singular} | row)
+            same(module.compute(), expected)
+    if truth == "label":
+        with pytest.raises(OochubError, match=r"label and references differ.*Pass one of them"):
+            shell.compute(**columns, references=columns[truth][::-1])
 
 
 def test_a_batch_without_an_array_says_which() -> None:

@@ -61,6 +61,16 @@ def test_one_card_of_two_in_either_order():
     assert str(both.of(["gist_boat"]).over(one.of([]))) == str(both)
 
 
+def test_a_card_of_two_has_the_tasks_of_both():
+    """Planted fault: those of the card that is pushed alone."""
+    texts, images = content("amazon"), content("camelyon17")
+    texts["task_categories"], images["task_categories"] = ["text-classification"], ["image-classification"]
+    one, two = read(texts), read(images)
+    for both in (one.over(two), two.over(one)):
+        assert both.card.data["task_categories"] == ["image-classification", "text-classification"]
+    assert one.over(one).card.data["task_categories"] == ["text-classification"]
+
+
 def _places(value, path=()):
     yield from [path] if path else []
     for key, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():

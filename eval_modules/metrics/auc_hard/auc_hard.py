@@ -9,7 +9,8 @@ Interval: DeLong's on the logit scale (with clusters: Obuchowski's), of the hard
 Limitations: Values of two criteria are of different rows and do not compare. Hard rows are few: look at the interval.
 
 Source: Madras and Zemel 2021, "Identifying and Benchmarking Natural Out-of-Context Prediction Problems" (NOOCH),
-"AUC-Hard" of Section 6.1 and Table 2 (nooch.py of the released code: hard = hard positives and hard negatives).
+"AUC-Hard" of Section 6.1 and Tables 3 and 4 (2 and 3 in the version with the checklist; nooch.py of the released code:
+hard = hard positives and hard negatives).
 """
 
 from typing import Any

@@ -204,8 +204,8 @@ def compare(first: Compared, /, *others: Compared, asked: ComparisonSettings) ->
     given, metric, slice = compare_files((first, *others)), asked.metric, asked.slice
     metrics = None if metric is None else [metric] if isinstance(metric, str) else read_names("metric", metric)
     if given.predictions:
-        if {"reported", "table", "rows"} & asked.given().keys():
-            named = choose_wording("reported=, table= and rows=")
+        if {"reported", "table", "version", "rows"} & asked.given().keys():
+            named = choose_wording("reported=, table=, version= and rows=")
             raise OochubError(f"{named} apply to reports, got predictions.")
         pair = (
             given.predictions if asked.task is None else [_select_task(part, asked.task) for part in given.predictions]
@@ -222,7 +222,13 @@ def compare(first: Compared, /, *others: Compared, asked: ComparisonSettings) ->
     if {"resamples", "seed"} & asked.given().keys():
         raise OochubError("resamples= and seed= apply to predictions; reports have their own intervals.")
     return comparison(
-        given.reports, metric=metrics, slice=slice, reported=asked.reported, table=asked.table, rows=asked.rows
+        given.reports,
+        metric=metrics,
+        slice=slice,
+        reported=asked.reported,
+        table=asked.table,
+        version=asked.version,
+        rows=asked.rows,
     )
 
 

@@ -1,4 +1,4 @@
-"""Reports side by side: tables of tasks and methods with the spread over seeds, as Tables 3, 4 and 9 of NOOCH."""
+"""Reports side by side: tables of tasks and methods with the spread over seeds, as those of NOOCH."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,11 +16,11 @@ from oochub.comparison.comparison_table import (
     ComparisonTable,
     are_folds,
     build_side_tables,
-    check_table,
     comparison_table,
     paper_table_of_methods,
 )
 from oochub.comparison.model_line import find_trained_models
+from oochub.comparison.paper_numbers import check_table
 from oochub.errors import OochubError, unknown_name
 from oochub.records.document import Block, Document, DocumentForms
 from oochub.records.table import Table
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _FRAME = [
     *("benchmark", "config", "metric", "slice", "method", "reported"),
-    *("mean", "sd", "low", "high", "seeds", "bold", "reason"),
+    *("mean", "sd", "low", "high", "seeds", "bold", "reason", "table"),
 ]
 
 
@@ -76,7 +76,8 @@ class Comparison(DocumentForms):
 
         Returns:
             Columns benchmark, config ("Average" for the mean over configs), metric, slice, method, reported (bool),
-            mean, sd, low, high (float, nan where there is none), seeds (int), bold (bool), reason (str or missing).
+            mean, sd, low, high (float, nan where there is none), seeds (int), bold (bool), reason (str or missing),
+            table (str, of a reported number).
         """
         records = [record for block in self._format_blocks() if block.table for record in block.table.records]
         return Table(heads=(), rows=(), records=tuple(records)).to_frame(_FRAME)
@@ -135,6 +136,7 @@ def comparison(
     slice: str | Sequence[str] | None = None,
     reported: bool = False,
     table: str | None = None,
+    version: str | None = None,
     rows: str = "tasks",
 ) -> Comparison:
     """Sets reports side by side: a row for each task, a column for each method, the mean over its seeds.
@@ -151,7 +153,8 @@ def comparison(
             out of context, and all rows for a metric that picks its own.
         reported: Adds the paper's numbers as columns of their own: those of the model that was trained, where its
             tables are of several.
-        table: The number of the paper's table to add, whatever was trained.
+        table: The number or the name of the paper's table to add, whatever was trained.
+        version: The version of the paper, if it exists in several that number their tables differently.
         rows: "tasks", methods being the columns; or "methods", tasks being the columns.
 
     Returns:
@@ -159,11 +162,11 @@ def comparison(
 
     Raises:
         OochubError: No report; a metric or slice that no report of a benchmark has; two reports of one task, method
-            and seed; reports of one task on other rows or of another version; a table that no paper has, or none
-            named where the reports do not say which it is.
+            and seed; reports of one task on other rows or of another version; a table or version that no paper has, or
+            no table named where the reports do not say which it is.
 
     Source:
-        Madras and Zemel 2021, Tables 3, 4 and 9; Lynch et al. 2023, Tables 3 to 5.
+        Madras and Zemel 2021, Tables 3, 4 and 9 of the version with the appendix; Lynch et al. 2023, Tables 3 to 5.
 
     >>> comparison([])
     Traceback (most recent call last):
@@ -176,8 +179,9 @@ def comparison(
         raise OochubError("There are no reports to compare. Pass paths of report.json.")
     _check_seeds(runs)
     _check_versions(runs)
-    if table is not None:
-        check_table(table, list(dict.fromkeys(run.benchmark for run in runs)))
+    reported = reported or table is not None or version is not None
+    if reported:
+        check_table(table, version, list(dict.fromkeys(run.benchmark for run in runs)))
     if rows not in _ROWS:
         raise unknown_name("kind of rows", rows, _ROWS)
     metrics = [metric] if metric is None or isinstance(metric, str) else list(metric)
@@ -186,7 +190,7 @@ def comparison(
     tables: dict[_Key, ComparisonTable] = {}
     sides: dict[tuple[_Key, ...], tuple[ComparisonTable, ...]] = {}
     for name, part in product(metrics, parts):
-        asked: dict[str, Any] = {"metric": name, "reported": reported or table is not None, "table": table}
+        asked: dict[str, Any] = {"metric": name, "reported": reported, "table": table, "version": version}
         own = {_key(each): each for each in (comparison_table(part, slice=one, **asked) for one in slices)}
         tables |= own
         both: tuple[ComparisonTable, ...] = ()

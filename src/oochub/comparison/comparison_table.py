@@ -13,10 +13,8 @@ from typing import NamedTuple
 from oochub.comparison.paper_numbers import (
     ReportedNumbers,
     find_reported_numbers,
-    list_reported_benchmarks,
     list_reported_configs,
     list_reported_models,
-    list_reported_tables,
 )
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.records.report_records import MetricDescription
@@ -54,6 +52,7 @@ class Cell:
         high: Upper end of it.
         seeds: How many runs it is the mean of; 0 for a reported number.
         reason: Why it is undefined, or what limits the interval of a single seed.
+        table: The table of a reported number, "" for a measured one: "3 (ce), version with the appendix".
     """
 
     mean: float
@@ -62,6 +61,7 @@ class Cell:
     high: float = math.nan
     seeds: int = 0
     reason: str | None = None
+    table: str = ""
 
     @property
     def spread(self) -> tuple[float, float]:
@@ -143,6 +143,7 @@ def comparison_table(
     slice: str | None = None,
     reported: bool = False,
     table: str | None = None,
+    version: str | None = None,
 ) -> ComparisonTable:
     """The table of one benchmark's runs; see `oochub.comparison.comparison.comparison`.
 
@@ -161,13 +162,15 @@ def comparison_table(
     own = dict.fromkeys(run.config for run in runs)
     configs = list(dict.fromkeys([*(name for name in list_reported_configs(runs[0].benchmark) if name in own), *own]))
     columns = list(dict.fromkeys(Column(run.method) for run in runs))
-    of_models = _find_reported_columns([run.report for run in runs], key, name, table=table) if reported else {}
+    reports = [run.report for run in runs]
+    of_models = _find_reported_columns(reports, key, name, table=table, version=version) if reported else {}
     printed = {model: numbers.among(configs) for model, numbers in of_models.items()}
     cells: dict[tuple[str, Column], Cell] = {}
     for model, theirs in printed.items():
         for (config, method), number in theirs.values.items():
             column = Column(f"{method}, {model}" if len(printed) > 1 else method, reported=True)
-            cells[config, column] = Cell(mean=number.mean, sd=number.sd)
+            printed_in = f"{number.table}, {theirs.version}" if theirs.version else number.table
+            cells[config, column] = Cell(mean=number.mean, sd=number.sd, table=printed_in)
             columns += [] if column in columns else [column]
     cells = _fill_cells(configs, columns, values, cells)
     rows = [*configs, *([AVERAGE] if len(configs) > 1 else [])]
@@ -196,7 +199,12 @@ def comparison_table(
 
 
 def build_side_tables(
-    runs: Sequence[ComparedRun], *, metric: str | None = None, reported: bool = False, table: str | None = None
+    runs: Sequence[ComparedRun],
+    *,
+    metric: str | None = None,
+    reported: bool = False,
+    table: str | None = None,
+    version: str | None = None,
 ) -> tuple[ComparisonTable, ...]:
     """The tables in context, out of context and of the gap, out of context minus in context.
 
@@ -213,7 +221,10 @@ def build_side_tables(
     names = [next((p.name for run in runs for p in run.report.slices if p.role == role), "") for role in ("in", "out")]
     if not all(any(f"{name}/{key}" in run.report for run in runs) for name in names):
         return ()
-    inside, outside = (comparison_table(runs, metric=key, slice=name, reported=reported, table=table) for name in names)
+    inside, outside = (
+        comparison_table(runs, metric=key, slice=name, reported=reported, table=table, version=version)
+        for name in names
+    )
     values: dict[tuple[str, Column], dict[tuple[int, ...], Estimate]] = {}
     for run in runs:
         if all(f"{name}/{key}" in run.report for name in names):
@@ -400,7 +411,7 @@ def _find_undefined(cells: Mapping[tuple[str, Column], Cell]) -> list[str]:
 
 
 def _find_reported_columns(
-    reports: Sequence[Report], metric: str, slice: str, *, table: str | None = None
+    reports: Sequence[Report], metric: str, slice: str, *, table: str | None = None, version: str | None = None
 ) -> dict[str, ReportedNumbers]:
     """The numbers of a paper that belong beside reports of one benchmark: those of the model that was trained.
 
@@ -411,7 +422,8 @@ def _find_reported_columns(
         reports: Reports on one benchmark, one or more.
         metric: Key of the metric.
         slice: Name of the slice.
-        table: The number of a table, to take that one whatever was trained.
+        table: The number or the name of a table, to take that one whatever was trained.
+        version: The version of the paper that numbers its tables so.
 
     Returns:
         The numbers by the name of their model, in the order of the reports; one entry, named "", where no model was
@@ -423,7 +435,7 @@ def _find_reported_columns(
     benchmark = reports[0].benchmark.name
     models = list_reported_models(benchmark) if table is None else {}
     if not models:
-        return {"": find_reported_numbers(benchmark, metric, slice, table=table)}
+        return {"": find_reported_numbers(benchmark, metric, slice, table=table, version=version)}
     trained = [(each.architecture, each.pretrained) for each in (r.provenance.training for r in reports) if each]
     chosen = dict.fromkeys(
         model for pair in trained for model in models.values() if (model.architecture, model.pretrained) == pair
@@ -435,21 +447,6 @@ def _find_reported_columns(
             f"of these was trained. Name a table with {choose_wording('table=')}."
         )
     return {model.title: find_reported_numbers(benchmark, metric, slice, model=model) for model in chosen}
-
-
-def check_table(table: str, benchmarks: Sequence[str]) -> None:
-    """Checks that a paper of one of the benchmarks has a table of that number.
-
-    Raises:
-        OochubError: No paper of them has such a table.
-
-    >>> check_table("5", ["nooch", "spawrious"])
-    """
-    known = [
-        number for name in benchmarks if name in list_reported_benchmarks() for number in list_reported_tables(name)
-    ]
-    if table not in known:
-        raise unknown_name(f"table with reported numbers of {', '.join(benchmarks)}", table, dict.fromkeys(known))
 
 
 def paper_table_of_methods(

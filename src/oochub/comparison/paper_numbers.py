@@ -4,22 +4,24 @@ One JSON file per benchmark, `studies/reported/<benchmark>.json`: its source, se
 each with the metric, slice and methods under the names of this hub; of ImageNet-OOD, a slice is the set out of
 distribution and the methods are detectors. A table may have a setting, notes and a model of its own; one with
 `only_if_named` never stands for the paper if no table is named. A cell is [mean, standard deviation] or null where the
-source has none that can be read with certainty.
+source has none that can be read with certainty. If a paper exists in several `versions`, the keys of its tables are
+their numbers in the first; a table has a `name`, and `numbers` in the other versions that print it.
 """
 
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 from oochub import catalog
-from oochub.errors import unknown_name
+from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.report import wording
 
 
 class ReportedNumber(NamedTuple):
-    """A printed number: its mean, its standard deviation (nan where none is printed), and the number of its table."""
+    """A printed number: its mean, its standard deviation (nan where none is printed), and its table ("3 (ce)")."""
 
     mean: float
     sd: float
@@ -43,12 +45,14 @@ class ReportedNumbers:
         setting: What was measured: the model, the split.
         values: The numbers by (config, method), in the order of the paper.
         notes: What must be known of them, such as a misprint.
+        version: Which version of the paper numbers its tables so; "" where there is one.
     """
 
     source: str
     setting: str
     values: Mapping[tuple[str, str], ReportedNumber]
     notes: tuple[str, ...] = ()
+    version: str = ""
 
     def among(self, configs: Collection[str]) -> "ReportedNumbers":
         """Those of some configs."""
@@ -56,15 +60,24 @@ class ReportedNumbers:
         return replace(self, values=values, notes=self.notes if values else ())
 
     def __str__(self) -> str:
-        tables = sorted({number.table for number in self.values.values()}, key=lambda table: (len(table), table))
+        tables = sorted(
+            {number.table for number in self.values.values()}, key=lambda name: (len(name.split()[0]), name)
+        )
         if not tables:
             return f"{self.source} report no such numbers."
         of = f"Table{'s' if len(tables) > 1 else ''} {wording.join_names(tables)}"
-        return f"Reported, not measured: {of} of {self.source} ({self.setting}); never bold."
+        source = f"{self.source}, {self.version}" if self.version else self.source
+        return f"Reported, not measured: {of} of {source} ({self.setting}); never bold."
 
 
 def find_reported_numbers(
-    benchmark: str, metric: str, slice: str, *, table: str | None = None, model: ReportedModel | None = None
+    benchmark: str,
+    metric: str,
+    slice: str,
+    *,
+    table: str | None = None,
+    model: ReportedModel | None = None,
+    version: str | None = None,
 ) -> ReportedNumbers:
     """The reported numbers of a metric on a slice.
 
@@ -74,8 +87,9 @@ def find_reported_numbers(
         benchmark: Benchmark, one of `list_reported_benchmarks()`.
         metric: Metric as in a report ("auc", "worst_group.nll").
         slice: The name of a slice as in a report ("out_of_context", "hard_positive").
-        table: The number of a table, to take no other's.
+        table: The number or the name of a table, to take no other's.
         model: One of `list_reported_models`, to take its tables; None is the paper's main one, if no table is named.
+        version: A version of a paper that has several, as `check_table` allows; None is the first.
 
     Returns:
         The numbers as fractions or nats; none where the paper prints no such table.
@@ -85,16 +99,21 @@ def find_reported_numbers(
 
     >>> find_reported_numbers("nooch", "auc", "out_of_context").values["ce_car", "group_dro"]
     ReportedNumber(mean=0.891, sd=0.006, table='9')
+    >>> find_reported_numbers("nooch", "auc", "out_of_context", table="ce", version="checklist").values["ce_car", "erm"]
+    ReportedNumber(mean=0.769, sd=nan, table='2 (ce)')
     """
     content = _read_content(benchmark)
     values: dict[tuple[str, str], ReportedNumber] = {}
     notes: dict[str, None] = {}
-    setting = content["setting"]
-    for name, printed in content["tables"].items():
-        number = name.partition(" ")[0]
+    setting, versions = content["setting"], content.get("versions", {})
+    for number, printed in _list_tables(content, version):
         if (printed["metric"], printed["slice"]) != (metric, slice):
             continue
-        if number != table if table else _find_model(content, printed) != (model or _find_model(content, {})):
+        if (
+            table not in (number, printed.get("name"))
+            if table
+            else _find_model(content, printed) != (model or _find_model(content, {}))
+        ):
             continue
         if table is None and printed.get("only_if_named"):
             continue
@@ -104,8 +123,15 @@ def find_reported_numbers(
             for method, cell in zip(printed["columns"], cells, strict=True):
                 if cell is not None and (cell[1] is not None or (config, method) not in values):
                     sd = math.nan if cell[1] is None else cell[1]
-                    values[config, method] = ReportedNumber(cell[0], sd, number)
-    return ReportedNumbers(source=content["source"], setting=setting, values=values, notes=tuple(notes))
+                    label = f"{number} ({printed['name']})" if "name" in printed else number
+                    values[config, method] = ReportedNumber(cell[0], sd, label)
+    return ReportedNumbers(
+        source=content["source"],
+        setting=setting,
+        values=values,
+        notes=tuple(notes),
+        version=versions.get(version or "") or next(iter(versions.values()), ""),
+    )
 
 
 def list_reported_models(benchmark: str) -> dict[str, ReportedModel]:
@@ -119,13 +145,37 @@ def list_reported_models(benchmark: str) -> dict[str, ReportedModel]:
     return {number: model for number, model in models.items() if model}
 
 
-def list_reported_tables(benchmark: str) -> list[str]:
-    """The numbers of the tables of a benchmark's paper.
+def check_table(table: str | None, version: str | None, benchmarks: Sequence[str]) -> None:
+    """Checks that a paper of one of the benchmarks has a table of that number or name.
 
-    >>> list_reported_tables("spawrious")
-    ['3', '4', '5']
+    Raises:
+        OochubError: No paper of them has such a table or version; a number alone that another version of the paper
+            gives to another table.
+
+    >>> check_table("5", None, ["nooch", "spawrious"])
+    >>> check_table("2", None, ["nooch"])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    oochub.errors.OochubError: Table 2 is ce in the version with the NeurIPS checklist. Give its name to ...
     """
-    return list(dict.fromkeys(name.partition(" ")[0] for name in _read_content(benchmark)["tables"]))
+    contents = [_read_content(name) for name in benchmarks if name in list_reported_benchmarks()]
+    versions = {each: words for content in contents for each, words in content.get("versions", {}).items()}
+    if version is not None and version not in versions:
+        raise unknown_name(f"version of the papers of {', '.join(benchmarks)}", version, versions)
+    meanings = {
+        (each, f"{printed.get('name', table)} in the {words}")
+        for content in contents
+        for each, words in content.get("versions", {}).items()
+        for number, printed in _list_tables(content, each)
+        if number == table
+    }
+    if version is None and {each for each, _ in meanings} - {next(iter(versions), "")}:
+        raise OochubError(
+            f"Table {table} is {' and '.join(words for _, words in sorted(meanings))}. Give its name to "
+            f"{choose_wording('table=')}, or add {choose_wording('version=')} ({', '.join(versions)})."
+        )
+    names = [(n, printed.get("name", n)) for each in contents for n, printed in _list_tables(each, version)]
+    if table is not None and table not in (known := dict.fromkeys(chain(*names))):
+        raise unknown_name(f"table with reported numbers of {', '.join(benchmarks)}", table, known)
 
 
 def list_reported_configs(benchmark: str) -> list[str]:
@@ -152,6 +202,16 @@ def _read_content(benchmark: str) -> dict[str, Any]:
         raise unknown_name("benchmark with reported numbers", benchmark, list_reported_benchmarks())
     content: dict[str, Any] = json.loads(catalog.reported_files()[benchmark].read_text("utf-8"))
     return content
+
+
+def _list_tables(content: Mapping[str, Any], version: str | None = None) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The tables that a version of the paper prints, each with its number there; None is the first version."""
+    versions = content.get("versions", {})
+    first = next(iter(versions), None)
+    for key, printed in content["tables"].items():
+        numbers = printed.get("numbers", {first: key.partition(" ")[0]})
+        if number := numbers.get(version if version in versions else first):
+            yield number, printed
 
 
 def _find_model(content: Mapping[str, Any], printed: Mapping[str, Any]) -> ReportedModel | None:

@@ -117,6 +117,7 @@ class RepositoryCard:
             text,
             [*_parse_notes(notes), *(line for line in others if _parse_config(line) in kept)],
             sizes=[*self._sizes, *(there._sizes if kept else [])],
+            tasks=[*self._tasks, *(there._tasks if kept else [])],
         )
 
     def renamed(self, paths: Mapping[str, str], infos: Mapping[str, Any], *, note: str) -> "RepositoryCard":
@@ -170,6 +171,10 @@ class RepositoryCard:
         return [str(size) for size in self.card.data.get("size_categories") or ()]
 
     @property
+    def _tasks(self) -> list[str]:
+        return [str(task) for task in self.card.data.get("task_categories") or ()]
+
+    @property
     def _configs(self) -> dict[str, Any]:
         return dict(MetadataConfigs.from_dataset_card_data(self.card.data))
 
@@ -181,6 +186,7 @@ class RepositoryCard:
         notes: list[str],
         *,
         sizes: Collection[str],
+        tasks: Collection[str] = (),
     ) -> "RepositoryCard":
         card = copy(self.card)  # to parse 1,000 names of classes again takes a second
         card.data = deepcopy(self.card.data)
@@ -190,6 +196,8 @@ class RepositoryCard:
         DatasetInfosDict(dict(sorted(infos.items()))).to_dataset_card_data(card.data)
         if sizes:
             card.data["size_categories"] = [name_size(0, others=sizes)]
+        if tasks:
+            card.data["task_categories"] = sorted(set(tasks))
         listed = "\n".join(sorted(notes, key=lambda line: line.partition(":")[0]))
         card.text = f"{text.rstrip()}\n{_BUILD}\n{listed}\n" if notes else text
         return RepositoryCard(card)

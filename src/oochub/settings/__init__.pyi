@@ -257,6 +257,7 @@ class _Compare(Protocol):
         slice: str | Sequence[str] | None = None,
         reported: bool = False,
         table: str | None = None,
+        version: str | None = None,
         rows: Literal["tasks", "methods"] = "tasks",
         task: str | None = None,
         resamples: int = 1000,
@@ -274,7 +275,8 @@ class _Compare(Protocol):
             slice: Slices to show for reports, or for 3 or more prediction files, such as hard, easy or all (default: out of
                 context).
             reported: Reports only: add the paper's numbers for the model that was trained.
-            table: Reports only: add the paper's numbers from this table, such as 3.
+            table: Reports only: add the paper's numbers from this table, such as 3 or ce.
+            version: Reports only: version of the paper, if two number their tables differently: appendix or checklist.
             rows: Reports only: use tasks or methods as table rows.
             task: Predictions for nooch/all only: the task, such as ce_car.
             resamples: Predictions only: number of bootstrap resamples, for bootstrapped differences.

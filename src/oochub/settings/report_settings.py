@@ -44,7 +44,12 @@ class ComparisonSettings(Settings):
         flag="--reported",
     )
     table: str | None = option(
-        None, help="Reports only: add the paper's numbers from this table, such as 3.", panel=_REPORTS
+        None, help="Reports only: add the paper's numbers from this table, such as 3 or ce.", panel=_REPORTS
+    )
+    version: str | None = option(
+        None,
+        help="Reports only: version of the paper, if two number their tables differently: appendix or checklist.",
+        panel=_REPORTS,
     )
     rows: Literal["tasks", "methods"] = option(
         "tasks", help="Reports only: use tasks or methods as table rows.", panel=_REPORTS, noun="kind of rows"

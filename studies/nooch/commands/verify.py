@@ -72,7 +72,7 @@ def _show(verification: Any) -> None:
             )
     out_console.print(table)
     for title, rows in (
-        ("Table 2", verification.table_2),
+        ("Table 2, version with the appendix", verification.table_2),
         ("Contexts", verification.contexts),
         ("Figure 10", verification.figure_10),
     ):
