@@ -34,6 +34,7 @@ PAPERS = {
 COLUMNS = {"ce", "class_audit", "class_name", "id_test", "id_val", "ood_validation", "per_task", "test"}
 """Words in backticks that the catalog does not hold: a table, a function, columns, splits, a rule and a key."""
 NO_COMMAND = ("no experiment", "not built", "config", "the same", "recipe", "objectives", "the grids", "the arguments")
+PAGE_TEXT = (DOCS / "papers.md").read_text("utf-8")
 KINDS = ("metric", "detector", "objective", "criterion")
 
 
@@ -149,6 +150,16 @@ def test_each_name_in_backticks_exists():
     assert plain - known == COLUMNS
     configs = {word for word in words if re.fullmatch(r"[a-z]\w*/\S+", word)}
     assert len(configs) > 20 and [word for word in configs if not _is_config(word)] == []
+
+
+def test_what_is_said_not_to_be_here_is_not_here():
+    """Fault seen before the mend: MetaShift and NICO, which are `metashift` and `domains/nico_plus_plus`."""
+    clauses = re.findall(r"([^;.|`]*)\b(?:is|are) not(?: here| built in|(?= \|$))", PAGE_TEXT, flags=re.M)
+    absent = {word for clause in clauses for word in re.findall(r"[A-Z][\w+-]{3,}", clause)}
+    here = [name for benchmark in catalog.names("benchmark") for name in (benchmark, *_configs(benchmark))]
+    plain = {re.sub(r"\W|_", "", name).lower() for name in here}
+    assert {"ColorMNIST", "BREEDS"} <= absent
+    assert [word for word in absent if any(name.startswith(word.lower()) for name in plain)] == []
 
 
 def test_each_row_has_an_answer():

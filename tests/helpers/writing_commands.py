@@ -33,18 +33,19 @@ class Inputs:
 
     Args:
         folder: Holds them.
-        finish: Runs a command to its end, in a process of its own.
+        finish: Runs a command to its end.
+        made: How each is made; None takes INPUTS.
     """
 
-    def __init__(self, folder: Path, finish: Callable[[Words], None]) -> None:
-        self._folder, self._finish = folder, finish
+    def __init__(self, folder: Path, finish: Callable[[Words], None], *, made: "MadeInputs | None" = None) -> None:
+        self._folder, self._finish, self._made = folder, finish, made
 
     def __call__(self, name: str) -> str:
         """The path of an input by its name in this file."""
         path = self._folder / name
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            words = INPUTS[name](self, path)
+            words = (self._made or INPUTS)[name](self, path)
             if words:
                 self._finish(words)
         return str(path)
@@ -147,7 +148,8 @@ def _predict(model: str, task: str, raw: str, *more: str) -> Callable[[Inputs, P
     ]
 
 
-INPUTS: dict[str, Callable[[Inputs, Path], Words]] = {
+MadeInputs = dict[str, Callable[[Inputs, Path], Words]]
+INPUTS: MadeInputs = {
     "raw/spawrious": _world("toy_spawrious"),
     "raw/waterbirds": _world("toy_waterbirds", size=20),
     "raw/cub": _world("toy_cub", size=10),

@@ -150,10 +150,12 @@ def _run(
 ) -> "SweepResult":
     """Trains the runs, or heads on features that are extracted once."""
     from oochub.sweep.measurement import check_raw_folders, measure
+    from oochub.sweep.runs import plan_stages
     from oochub.sweep.sweep import feature_sweep
     from oochub.sweep.sweep import sweep as run
 
-    check_raw_folders(() if plan.missing_benchmarks else plan.tasks, data_dir)
+    tasks = dict.fromkeys(run.task for stage in plan_stages(plan, only=only) for run in stage)
+    check_raw_folders(() if plan.missing_benchmarks else tasks, data_dir)
     if features:
         from oochub.sweep.feature_measurement import measure_on_features
 
