@@ -230,10 +230,9 @@ class MetricShell(metaclass=_JoinsEvaluate):
 
         `combine` looks up each of these names in its `batch`, so that a name that is not given there must not be here.
         """
-        caller = inspect.currentframe().f_back  # type: ignore[union-attr]
-        batch = caller.f_locals.get("batch", ())  # type: ignore[union-attr]
-        known = {*self._arrays, *_find_aliases(self.state), *_list_parameters(self.state)}  # type: ignore[arg-type]
-        return [name for name in batch if name in known]
+        frame: Any = inspect.currentframe()
+        known = {*self._arrays, *_find_aliases(self.state), *inspect.signature(self.state).parameters}
+        return [name for name in frame.f_back.f_locals.get("batch", ()) if name in known]
 
     def _check_options_agree(self, options: dict[str, Any]) -> None:
         changed = {name: option for name, option in options.items() if self._options.get(name, _UNSET) != option}
