@@ -209,7 +209,8 @@ def page(numbers: Mapping[str, Any]) -> str:
         f"words. With the extra `vision` (timm and torchvision) oochub serves {len(served)} of them; `oochub show "
         "models` says what the packages that you have installed serve. The largest difference to a bare forward pass "
         "is that of a tiny model with random weights, image by image, in float32, as a share of the range of its "
-        "answers: logits for `head` and `zero_shot`, probabilities for `presence`, features for `linear_probe`; `localization` is not measured.",
+        "answers: logits for `head` and `zero_shot`, probabilities for `presence`, features for `linear_probe`; "
+        "`localization` is not measured.",
         f"It was measured for {len(largest)} types and is {max(largest.values()):.1e} at most. A dash: not measured, "
         "since there is no tiny model of the type among our tests.",
     )
