@@ -127,8 +127,10 @@ def write_page(numbers: dict[str, dict[str, Any]]) -> str:
                 f"{100 * each['draw_deviation']:.1f}",
             )
             lines.append(f"| {' | '.join(cells)} |")
-    shown = [f"The interval of {title} includes zero: no gap is shown there" for name, title in
-             (CLASSIFIERS | DETECTORS).items() if name in numbers and numbers[name]["gap"][1] <= 0]  # fmt: skip
+    ends = {title: numbers[name]["gap"][1:] for name, title in (CLASSIFIERS | DETECTORS).items() if name in numbers}
+    shown = [f"The interval of {title} includes zero: no gap is shown there" for title, (low, high) in ends.items()
+             if low <= 0 <= high]  # fmt: skip
+    shown += [f"The interval of {title} lies below zero" for title, (_, high) in ends.items() if high < 0]
     all_above = "Each interval lies above zero."
     return _TEXT.format(table="\n".join(lines), said=f"{'. '.join(shown)}." if shown else all_above)
 

@@ -24,6 +24,9 @@ def test_an_interval_that_includes_zero_is_said() -> None:
     """Fault planted: every interval said to lie above zero."""
     low = {"nanodet": {**NUMBERS["efficientnet-lite0"], "gap": [0.02, -0.01, 0.05]}}
     assert "interval of NanoDet-m, COCO includes zero" in page.write_page(NUMBERS | low)
+    below = {"nanodet": {**NUMBERS["efficientnet-lite0"], "gap": [-0.02, -0.03, -0.01]}}
+    text = page.write_page(NUMBERS | below)
+    assert "interval of NanoDet-m, COCO lies below zero" in text and "includes zero" not in text
 
 
 def test_the_first_result_of_the_readme_is_that_of_the_table() -> None:

@@ -32,7 +32,8 @@ def _classifier(folder: Path) -> Example:
     return Example(edited(resnet(folder, classes=3), "config.json", id2label=names, label2id=...), BREEDS)
 
 
-def _detector(folder: Path) -> Example:
+def save_detector(folder: Path) -> Path:
+    """A tiny detector of cars and dogs, for images of 32 by 32 pixels."""
     config = transformers.YolosConfig(
         hidden_size=16,
         num_hidden_layers=1,
@@ -46,7 +47,11 @@ def _detector(folder: Path) -> Example:
     )
     transformers.YolosForObjectDetection(config).save_pretrained(folder)
     transformers.YolosImageProcessorPil(size={"height": 32, "width": 32}).save_pretrained(folder)
-    return Example(folder, ("no_car", "car"))
+    return folder
+
+
+def _detector(folder: Path) -> Example:
+    return Example(save_detector(folder), ("no_car", "car"))
 
 
 EXAMPLES: dict[str, Callable[[Path], Example]] = {

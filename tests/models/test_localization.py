@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from mode_examples import Example
+from mode_examples import Example, save_detector
 from PIL import Image
 
 import oochub
@@ -19,19 +19,7 @@ NAMES = ("car", "dog")
 
 
 def _detector(folder):
-    config = transformers.YolosConfig(
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        image_size=[32, 32],
-        patch_size=16,
-        num_detection_tokens=5,
-        id2label=dict(enumerate(NAMES)),
-    )
-    transformers.YolosForObjectDetection(config).save_pretrained(folder)
-    transformers.YolosImageProcessorPil(size={"height": 32, "width": 32}).save_pretrained(folder)
-    return Example(folder, NAMES)
+    return Example(save_detector(folder), NAMES)
 
 
 MODE_EXAMPLES = {"localization": _detector}
