@@ -6,13 +6,15 @@ import inspect
 import os
 import random
 import re
+import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from filelock import FileLock
@@ -121,12 +123,29 @@ KILLED = 70
 """Exit code of a run of tests that lost one of its processes."""
 
 
+_ENDS: dict[str, str] = {}
+"""How each process of a run that was lost has ended, by its name."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Notes how a process ended that was lost; xdist says that it did, not by which signal."""
+    if error:
+        try:
+            code = node.gateway._io.popen.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            _ENDS[node.gateway.id] = "it runs on, but its channel is closed"
+        else:
+            _ENDS[node.gateway.id] = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_handlecrashitem(crashitem: str, report: pytest.TestReport) -> None:
-    """Ends a run that lost a process, which xdist would wait for without end, and says what memory was left."""
+    """Ends a run that lost a process, which xdist would wait for without end, and says how it ended and with what."""
     memory = Path("/proc/meminfo")
     left = " ".join(memory.read_text().split()[:9]) if memory.is_file() else "memory unknown"
-    pytest.exit(f"{report.longrepr} ({left})", returncode=KILLED)
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    pytest.exit(f"{report.longrepr} ({_ENDS}, largest {largest} kB, {left})", returncode=KILLED)
 
 
 _SIGNALS = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
