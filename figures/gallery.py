@@ -2,11 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, check_installed
 from oochub.figures._chosen_examples import KINDS, choose_examples
 from oochub.figures._picture_grid import Picture, draw_picture_grid, read_pictures
 from oochub.prediction.predictions import Predictions
@@ -83,8 +82,7 @@ def gallery(
     >>> [image.get_title(loc="left") for image in ax.child_axes]
     ['erm 0.13\nno car, road 40%', 'erm 2.13\ncar 10%, road 30%']
     """
-    if find_spec("matplotlib") is None:
-        raise OochubError('Plots require matplotlib, which is not installed. Run: pip install "oochub[plots]"')
+    check_installed("matplotlib", "plots", "Drawing plots")
     first, other = _open_task(models, than, task)
     chosen = choose_examples(first, than=other, only=only, kinds=kinds, most=columns, split=split, names=names)
     about = first[0].metadata

@@ -1,7 +1,6 @@
 """The worst mistakes of each class, each beside a training image of the class that it was taken for."""
 
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -9,7 +8,7 @@ from numpy.typing import NDArray
 
 from oochub.data.declaration import find_declaration
 from oochub.detection.image_sets import find_nearest_rows
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import OochubError, check_installed, unknown_name
 from oochub.figures._picture_grid import Picture, draw_picture_grid, draw_side_by_side, read_pictures
 from oochub.prediction.predictions import Predictions
 from oochub.report import format_numbers, wording
@@ -83,8 +82,7 @@ def misclassified_pictures(
     >>> [(pair.get_label(), pair.get_title(loc="left")) for pair in ax.child_axes]
     [('2/1', 'snow: said labrador, 88%\nbeside labrador in snow')]
     """
-    if find_spec("matplotlib") is None:
-        raise OochubError('Plots require matplotlib, which is not installed. Run: pip install "oochub[plots]"')
+    check_installed("matplotlib", "plots", "Drawing plots")
     declared, config, names = find_declaration(predictions), str(predictions.metadata.config), predictions.class_names
     column, joint = declared.context_column, f" {declared.words.place or 'in'} "
     if not predictions.output.has_confidence or column not in predictions.column_names:

@@ -1,7 +1,6 @@
 """Images at percentiles of a detector's score or of their distance, each beside the nearest one in distribution."""
 
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from oochub.detection.image_sets import (
     choose_outside_part,
     find_nearest_inside,
 )
-from oochub.errors import OochubError
+from oochub.errors import OochubError, check_installed
 from oochub.figures._picture_grid import Picture, draw_picture_grid, draw_side_by_side, name_class, select_pictures
 from oochub.figures._style import name_detector
 from oochub.report import format_numbers, wording
@@ -81,8 +80,7 @@ def percentile_pictures(
     >>> [image.get_title(loc="left") for image in ax.child_axes]
     ['50th: 0.00496\nnew | car', '50th: 2\nnew | cow']
     """
-    if find_spec("matplotlib") is None:
-        raise OochubError('Plots require matplotlib, which is not installed. Run: pip install "oochub[plots]"')
+    check_installed("matplotlib", "plots", "Drawing plots")
     keys = list(dict.fromkeys(choose_detector(scored_sets, name) for name in detectors or scored_sets[0].scores))
     known, new = choose_inside_part(scored_sets), choose_outside_part(scored_sets, outside)
     for percentile in percentiles:

@@ -1,7 +1,6 @@
 """Mistakes of a model out of context, and what it looked at in each; a second model may stand below it."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from PIL import Image
 
 from oochub.attention.attention import Attention
 from oochub.attention.attention_map import AttentionMap
-from oochub.errors import OochubError
+from oochub.errors import check_installed
 from oochub.figures._picture_grid import Picture, draw_picture_grid
 from oochub.report import format_numbers, wording
 
@@ -53,8 +52,7 @@ def saliency(attention: Attention, *, ax: "Axes | None" = None) -> "Axes":
     >>> [image.get_title(loc="left") for image in saliency(found).child_axes]
     ['corgi, snow', 'bulldog (wrong) 90%']
     """
-    if find_spec("matplotlib") is None:
-        raise OochubError('Plots require matplotlib, which is not installed. Run: pip install "oochub[plots]"')
+    check_installed("matplotlib", "plots", "Drawing plots")
     shown = [each for each in attention.maps if each.shown]
     first = [each for each in shown if each.model == attention.models[0]]
     rows = [

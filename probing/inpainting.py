@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from safetensors import safe_open
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, check_installed
 from oochub.models.open_model import model_load_errors
 from oochub.remote.check_source import check_source
 
@@ -36,12 +36,9 @@ class OpenedPipeline:
     """
 
     def __init__(self, source: str, *, task: str, words: str, hint: str) -> None:
-        try:
-            import diffusers
-        except ModuleNotFoundError as error:
-            raise OochubError(
-                'Making images needs diffusers, which is not installed. Run: pip install "oochub[images]"'
-            ) from error
+        check_installed("diffusers", "images", "Making images")
+        import diffusers
+
         check_source(source, kind="model", hint=hint)
         diffusers.logging.disable_progress_bar()
         diffusers.logging.set_verbosity_error()  # a flagged image is counted, a missing weight refused below

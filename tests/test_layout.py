@@ -70,7 +70,7 @@ CODE_LINES = {
     "browsing": 850,
     "builder": 300,
     "builders": 9900,
-    "catalog": 150,
+    "catalog": 190,
     "checking": 900,
     "class_names": 450,
     "cli": 100,
@@ -82,7 +82,7 @@ CODE_LINES = {
     "dataset_cards": 250,
     "detection": 700,
     "detector": 350,
-    "errors": 50,
+    "errors": 62,
     "eval_modules": 3200,
     "evaluation": 2550,
     "exchange": 1650,
@@ -99,7 +99,7 @@ CODE_LINES = {
     "outputs": 900,
     "prediction": 2650,
     "probing": 1400,
-    "process": 300,
+    "process": 345,
     "records": 2400,
     "registration": 150,
     "remote": 500,
@@ -120,7 +120,7 @@ CODE_LINES = {
     "training": 200,
 }
 """The lines of code of each room, at most: whoever raises one says why in the same commit."""
-AUDIT_LINES = 25_900
+AUDIT_LINES = 26_000
 """Lines of code of `oochub.auditing` and all that it imports, at most; raised as `CODE_LINES` is."""
 HEAVY = ("datasets", "torch", "transformers", "evaluate", "pandas", "scipy.stats", "sklearn", "matplotlib")
 BUT_PANDAS = tuple(name for name in HEAVY if name != "pandas")  # pyarrow imports it where it is installed

@@ -5,9 +5,7 @@ import tomllib
 from importlib import metadata
 from pathlib import Path
 
-import pytest
 from packaging.requirements import Requirement
-from without_torch import main
 
 ROOT = Path(__file__).parents[1]
 _TOOLS = {"pytest", "pytest-xdist"}  # of the tests, at the versions of constraints.txt
@@ -35,7 +33,7 @@ def test_the_lowest_versions_are_the_bounds_of_the_package() -> None:
     """Of what `make lowest` installs. Planted faults seen: a raised bound alone, a line left out, one too many."""
     extras = _PROJECT["optional-dependencies"]
     bounds = _bounds(
-        [*_PROJECT["dependencies"], *(each for name in ("coco", "plots", "gist") for each in extras[name])]
+        [*_PROJECT["dependencies"], *(each for name in ("models", "coco", "plots", "gist") for each in extras[name])]
     )
     pins, usual = _pins("constraints-lowest.txt"), _pins("constraints.txt")
     assert pins.keys() == bounds.keys() | _TOOLS
@@ -50,7 +48,7 @@ def test_make_lowest_installs_them_with_torch_at_its_pin() -> None:
     """A range for torch would fetch gigabytes of another build. Planted fault seen: no torch on the line of pip."""
     recipe = (ROOT / "Makefile").read_text("utf-8").partition("\n$(LOWEST)/.ready: ")[2].partition("\n\n")[0]
     torch = _pins("constraints.txt")[_PINNED]
-    assert f'torch=={torch} --constraint constraints-lowest.txt --editable ".[coco,plots,gist]"' in recipe
+    assert f'torch=={torch} --constraint constraints-lowest.txt --editable ".[models,coco,plots,gist]"' in recipe
 
 
 def test_the_canary_installs_the_newest_of_what_may_leave_us() -> None:
@@ -62,12 +60,11 @@ def test_the_canary_installs_the_newest_of_what_may_leave_us() -> None:
     assert "make newest" in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
-def test_what_a_newer_python_installs_needs_no_torch(capsys: pytest.CaptureFixture[str]) -> None:
-    """Of torch there is one CPU build, for one Python. Planted fault seen: accelerate, which requires torch."""
-    main()
-    names = {Requirement(line).name for line in capsys.readouterr().out.split()}
-    assert {"datasets", "pytest"} < names
-    for name in names:
-        requires = metadata.requires(name) or []
-        direct = [each.name for each in map(Requirement, requires) if not each.marker or each.marker.evaluate()]
-        assert "torch" not in direct, name
+def test_what_scores_answers_needs_no_torch() -> None:
+    """Nor do coco and plots, which `make newer` installs too. Planted fault seen: accelerate, which requires torch."""
+    extras = _PROJECT["optional-dependencies"]
+    for requirement in [*_PROJECT["dependencies"], *extras["coco"], *extras["plots"]]:
+        name = Requirement(requirement).name
+        requires = map(Requirement, metadata.requires(name) or [])
+        direct = [each.name for each in requires if not each.marker or each.marker.evaluate()]
+        assert not {"torch", "transformers"} & {name, *direct}, name

@@ -38,6 +38,7 @@ CALLS = {
     "show": lambda: oochub.show("absent.json"),
     "task": lambda: oochub.task("absent.parquet", "nosuch"),
     "train": lambda: oochub.train("nosuch/config", "run"),
+    "use": lambda: oochub.use("absent.py"),
 }
 
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import torch
 
 from oochub.input import Input
+from oochub.process.own_files import describe_own_files
 from oochub.records.build_record import BuildRecord
 from oochub.records.origin_records import provenance
 from oochub.trainers.arguments import RobustTrainingArguments
@@ -31,7 +32,7 @@ def settings(
         splits: The data sets by the name of their split, "train" first.
     """
     return {
-        "objective": {"name": name_objective(objective), "hyperparameters": objective.hyperparameters},
+        "objective": _describe_objective(objective),
         "arguments": args.settings,
         "model": {"architecture": type(model).__name__, "initial_weights": _digest_state(model.state_dict())},
         **inputs.settings(),
@@ -70,7 +71,7 @@ def make_recipe(
     base = getattr(model.config, "_name_or_path", "") or None  # an empty name: built from a config, not loaded
     return {
         "schema": 1,
-        "objective": {"name": name_objective(objective), "hyperparameters": objective.hyperparameters},
+        "objective": _describe_objective(objective),
         "arguments": args.settings,
         "model": {
             "architecture": type(model).__name__,
@@ -94,6 +95,13 @@ def make_recipe(
         "selection": dict(selection),
         "provenance": provenance(seed=args.seed),
     }
+
+
+def _describe_objective(objective: Objective) -> dict[str, Any]:
+    """Its name and hyperparameters; of a file of the user's also the digest."""
+    name = name_objective(objective)
+    own = {file: digest for file, digest in describe_own_files().items() if file == f"{name}.py"}
+    return {"name": name, "hyperparameters": objective.hyperparameters, **({"file": own} if own else {})}
 
 
 def name_objective(objective: Objective) -> str:

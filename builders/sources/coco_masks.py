@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, check_installed
 from oochub.process.follow import follow
 
 Sizes = Mapping[int, tuple[int, int]]
@@ -38,12 +38,9 @@ def mask_areas(
     >>> mask_areas([annotation, annotation], {1: (10, 10)}, union=True).tolist()
     [16.0, 0.0]
     """
-    try:
-        from pycocotools import mask as coco_mask
-    except ImportError as error:
-        raise OochubError(
-            'area="mask" and area="union" need pycocotools. Run: pip install "oochub[coco]"; or use area="field".'
-        ) from error
+    check_installed("pycocotools", "coco", 'area="mask" or "union"', 'Or use area="field".')
+    from pycocotools import mask as coco_mask
+
     pixels = np.zeros(len(annotations))
     masks_of: dict[tuple[int, int], list[Any]] = {}
     first: dict[tuple[int, int], int] = {}

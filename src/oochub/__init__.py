@@ -7,8 +7,8 @@ the two is imported first. It imports neither `datasets` nor torch: what is name
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from oochub.catalog import get, names
-from oochub.errors import OochubError
+from oochub.catalog import get, names, use
+from oochub.errors import OochubError, check_models_extra
 from oochub.registration import register
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ __all__ = [
     "show",
     "task",
     "train",
+    "use",
 ]
 
 _LAZY = {
@@ -88,7 +89,11 @@ def __getattr__(name: str) -> Any:
         return version("oochub")
     if name not in _LAZY:
         raise AttributeError(f"module 'oochub' has no attribute {name!r}")
-    return getattr(import_module(_LAZY[name]), name)
+    try:
+        return getattr(import_module(_LAZY[name]), name)
+    except ModuleNotFoundError:
+        check_models_extra(f"oochub.{name}")
+        raise
 
 
 def __dir__() -> list[str]:

@@ -3,11 +3,13 @@
 import math
 import os
 import sys
+from collections import deque
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import cache, wraps
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
@@ -47,7 +49,7 @@ _OLD_NAMES = {
     "wilds_tables": "wilds tables",
 }
 
-_MODEL_FILE = "--model-file"
+_MODEL_FILE, _PLUGIN = "--model-file", "--plugin"
 _WHAT_TO_NAME = (
     "Missing argument. Use `oochub {0} MODEL SOURCE`, or `oochub {0} SOURCE --model-file FILE.py:NAME` for a model "
     "created by your own Python file, but not both. See `oochub {0} --help`."
@@ -65,7 +67,7 @@ class _Commands(typer.core.TyperGroup):
             if not word or (word.startswith("--") and word.endswith("=")):
                 place = f"after {before}" if not word else f"in {word}"
                 raise OochubError(f"Empty value {place}. Pass a value or remove the option. Is a shell variable unset?")
-        parsed: list[str] = super().parse_args(context, words)
+        parsed: list[str] = super().parse_args(context, words if context.parent else _put_plugins_first(words))
         return parsed
 
     def get_params(self, context: Any) -> list[Any]:
@@ -90,6 +92,22 @@ class _Commands(typer.core.TyperGroup):
         raise OochubError(
             f"No such command: `oochub {f'{group} {typed}'.strip()}`.{question} Run `{more}` to list all commands."
         )
+
+
+def _put_plugins_first(words: list[str]) -> list[str]:
+    """The words with each --plugin before the command, where it is read, wherever it was typed.
+
+    >>> _put_plugins_first(["train", "--plugin", "a.py", "data", "--", "--plugin"])
+    ['--plugin', 'a.py', 'train', 'data', '--', '--plugin']
+    """
+    first, rest, queue = list[str](), list[str](), deque(words)
+    while queue and queue[0] != "--":
+        word = queue.popleft()
+        is_plugin = word.partition("=")[0] == _PLUGIN
+        (first if is_plugin else rest).append(word)
+        if is_plugin and "=" not in word and queue:
+            first.append(queue.popleft())
+    return [*first, *rest, *queue]
 
 
 def _near_commands(typed: str, group: str) -> list[str]:
@@ -167,7 +185,14 @@ def _set_up_process(
     version_only: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
+    plugin: Annotated[
+        list[Path] | None,
+        typer.Option(_PLUGIN, help="A Python file with a part of your own. Can be repeated.", hidden=True),
+    ] = None,
 ) -> None:
+    for file in plugin or ():
+        typer.echo(f"Running your own code: {file}", err=True)
+        catalog.use(file)
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")  # its hints are for programmers
     if not sys.stderr.isatty():
         os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")  # read when `datasets` is imported

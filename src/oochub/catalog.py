@@ -1,7 +1,7 @@
 """What the hub offers, by kind and name: the folder is the registry.
 
 A file (or metric folder) in the right folder is found by its name, without importing it. Other packages add
-theirs through entry points of the group `oochub.<kind>`; a clash of names is an error.
+theirs through entry points of the group `oochub.<kind>`, and a user adds a file (`use`); a clash of names is an error.
 """
 
 import pkgutil
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oochub.errors import OochubError, unknown_name
+from oochub.process.own_files import OwnFile, list_own_files, run_own_file
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint  # half the time of `import oochub`
@@ -34,6 +35,18 @@ _PACKAGES = {
     "figure": "figures",
     "command": "commands",
 }
+_BASES = {
+    "oochub.benchmark.Benchmark": "benchmark",
+    "oochub.context_finder.ContextWay": "context",
+    "oochub.detector.Detector": "detector",
+    "oochub.exchange.bridge.Bridge": "bridge",
+    "oochub.metric.MetricShell": "metric",
+    "oochub.repairs.head_method.HeadMethod": "repair",
+    "oochub.section.Section": "section",
+    "oochub.trainers.objective.Objective": "objective",
+}
+"""The kinds that a file of a user may add, by the class that its public thing is of."""
+_OWN_PARTS = "For a part of your own see docs/own_parts.md."
 _HELPERS_OF_BUILDERS = {"sources", "criteria", "toy_worlds"}  # folders beside the benchmarks, not benchmarks
 _CORE = Path(__file__).parent
 _STUDIES = _CORE / "studies"
@@ -87,7 +100,7 @@ def module_name(kind: str, name: str) -> str:
     'oochub.eval_modules.metrics.ece.ece'
     """
     if name not in names(kind):
-        raise unknown_name(kind, name, names(kind), f"Run `oochub list {kind}` for descriptions.")
+        raise unknown_name(kind, name, names(kind), f"Run `oochub list {kind}` for descriptions. {_OWN_PARTS}")
     plugin = _find_plugins(kind).get(name)
     if plugin is not None:
         return plugin.module
@@ -114,6 +127,29 @@ def get(kind: str, name: str) -> Any:
     """
     module = import_module(module_name(kind, name))
     return _find_public_object(module, kind, name)
+
+
+def use(file: str | Path) -> str:
+    """Adds what one Python file of yours defines to the catalog, under the file's name; the file is run.
+
+    It may hold an objective, a metric, a detector, a context method, a head method of a repair, a section of the
+    report, a bridge or a benchmark. Processes that this one starts use it too.
+
+    Args:
+        file: The path of the file, such as std_risk.py; docs/own_parts.md shows one of each kind.
+
+    Returns:
+        Its kind, one of `kinds()`.
+
+    Raises:
+        OochubError: No Python file, an error in it, none or several things in it, or a name that is taken.
+    """
+    own = run_own_file(file)
+    kind, name = _find_kind(own), own.path.stem
+    point = _make_entry_point(kind, name)
+    if name in _own_folders(kind) or _find_entry_points(kind).setdefault(name, point) != point:
+        raise OochubError(f"There is a {kind} named {name!r} already. Rename {own.path.name}.")
+    return kind
 
 
 def summary(kind: str, name: str) -> str:
@@ -217,8 +253,38 @@ def _own_folders(kind: str) -> dict[str, Path]:
     return known
 
 
-@cache
 def _find_plugins(kind: str) -> "dict[str, EntryPoint]":
+    """What packages and files of the user add, by name."""
+    for file in list_own_files():
+        use(file)
+    return _find_entry_points(kind)
+
+
+def _make_entry_point(kind: str, module: str) -> "EntryPoint":
+    from importlib.metadata import EntryPoint
+
+    return EntryPoint(name=module, value=module, group=f"oochub.{kind}")
+
+
+def _find_kind(own: OwnFile) -> str:
+    """The kind of the one public thing of a file."""
+    module = own.module
+    public = [value for key, value in vars(module).items() if not key.startswith("_")]
+    types = [value for value in public if isinstance(value, type) and value.__module__ == module.__name__]
+    classes = [each for value in types for each in value.__mro__] + [type(value) for value in public]
+    names_of_classes = [f"{each.__module__}.{each.__qualname__}" for each in classes]
+    kinds_of = {_BASES[name] for name in names_of_classes if name in _BASES}
+    if len(kinds_of) != 1:
+        allowed = ", ".join(base.rpartition(".")[2] for base in _BASES)
+        got = ", ".join(sorted(kinds_of)) or "none"
+        raise OochubError(
+            f"{own.path.name} must define one part, got {got}. Allowed: a class of {allowed}. See docs/own_parts.md."
+        )
+    return kinds_of.pop()
+
+
+@cache
+def _find_entry_points(kind: str) -> "dict[str, EntryPoint]":
     from importlib.metadata import entry_points
 
     known: dict[str, EntryPoint] = {}

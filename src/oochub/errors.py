@@ -4,9 +4,11 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from importlib.util import find_spec
 
 _LISTED = 48  # names; of more the near ones are shown, and how many there are
 _TYPED = 200  # characters of what was typed
+_MODELS = ("torch", "transformers", "accelerate")
 _KEYWORD = re.compile("""\\b([a-z_]+)=("[^"]*"|'[^']*'|[\\w.-]*)""")  # as Python has it, with or without a value
 
 
@@ -101,6 +103,49 @@ def did_you_mean(name: str, allowed: Iterable[str]) -> str:
     near = same or get_close_matches(name, choices, n=3, cutoff=0.6)
     near = near or [folded[each] for each in get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def check_installed(package: str, extra: str, use: str, hint: str = "") -> None:
+    """Checks that a package is installed that not everybody needs.
+
+    Args:
+        package: The name to import it by, such as "sentence_transformers".
+        extra: The extra of ours that brings it.
+        use: What needs it; the sentence begins with this.
+        hint: A last sentence on another way.
+
+    Raises:
+        OochubError: It is not installed; the line to type is named.
+
+    >>> check_installed("no_such_package", "plots", "Drawing plots")
+    Traceback (most recent call last):
+    ...
+    oochub.errors.OochubError: Drawing plots needs no-such-package, which is not installed. Run: pip install \
+'oochub[plots]'.
+    """
+    try:
+        is_there = find_spec(package) is not None
+    except ValueError:  # somebody has blocked its import
+        is_there = False
+    if not is_there:
+        more = f" {hint}" if hint else ""
+        name = package.replace("_", "-")
+        raise OochubError(f"{use} needs {name}, which is not installed. Run: pip install 'oochub[{extra}]'.{more}")
+
+
+def check_models_extra(use: str = "Running or training a model") -> None:
+    """Checks that what every model needs is installed; whatever opens a model calls this first.
+
+    Args:
+        use: What needs it; the sentence begins with this.
+
+    Raises:
+        OochubError: torch, transformers or Accelerate is not installed; the line to type is named.
+
+    >>> check_models_extra()
+    """
+    for package in _MODELS:
+        check_installed(package, "models", use)
 
 
 def list_causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from oochub import catalog
 from oochub.data.load import find_data_declaration, get_declaration, is_benchmark, open_data
-from oochub.errors import OochubError, choose_wording, unknown_name
+from oochub.errors import OochubError, check_models_extra, choose_wording, unknown_name
 from oochub.output import find_output_of_features
 from oochub.records.typed_values import check_parameters
 from oochub.remote.check_source import check_source
@@ -57,6 +57,7 @@ def train(
     Raises:
         OochubError: An unknown name, hyperparameter or argument, an output that cannot be written, broken data.
     """
+    check_models_extra()
     with overwriting(asked.overwrite):
         return _train(str(source), out, data, asked, callbacks)
 

@@ -94,7 +94,7 @@ def test_the_second_run_opens_no_encoder(encoder, tmp_path, monkeypatch):
 def test_without_sentence_transformers_nothing_is_fetched(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     monkeypatch.setattr(module, "_find_encoder", lambda *_: pytest.fail("the encoder was fetched"))
-    with pytest.raises(OochubError, match=r'pip install "oochub\[gist\]"'):
+    with pytest.raises(OochubError, match=r"pip install 'oochub\[gist\]'"):
         image_embeddings(_CAPTIONS, cache_dir=tmp_path)
 
 

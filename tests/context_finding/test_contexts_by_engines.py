@@ -25,6 +25,7 @@ from process_tree import list_descendants
 from rank_threads import run_as_ranks
 
 import oochub
+from oochub import errors
 from oochub.context_finding import context_columns
 from oochub.context_finding import measure_images as module
 from oochub.context_finding.context_columns import make_way
@@ -127,7 +128,7 @@ def test_a_block_travels_to_an_actor(short_blocks, monkeypatch):
     ],
 )
 def test_an_engine_is_looked_at_before_the_data(options, words, monkeypatch):
-    monkeypatch.setattr(ray_engine, "find_spec", lambda name: None)
+    monkeypatch.setattr(errors, "find_spec", lambda name: None)
     with pytest.raises(OochubError, match=words):
         oochub.contexts("nowhere", by="properties", **options)
 

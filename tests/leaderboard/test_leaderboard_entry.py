@@ -5,9 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
+import oochub
 from oochub.errors import OochubError
 from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
-from oochub.leaderboard.write_entry import _find_predictions
+from oochub.leaderboard.write_entry import _find_predictions, write_entry
+from oochub.prediction.predictions import Predictions
 
 SAID = {
     "model": "m", "track": "standard", "selection": "hard", "supervision": "labels", "date": "2026-11-22",
@@ -45,6 +47,16 @@ def test_what_is_wrong_is_named_with_its_file(tmp_path, changed, words):
     with pytest.raises(OochubError, match=words) as raised:
         LeaderboardEntry.load(tmp_path)
     assert "entry.json" in str(raised.value)
+
+
+def test_a_file_of_answers_is_no_entry(tmp_path):
+    """Seen before it was mended: the CSV file was copied as Parquet, and its footer was missed."""
+    report = Predictions.from_arrays(logits=[[1.0, 0.0]] * 8, label=[0] * 8, class_names=["cat", "dog"])
+    oochub.evaluate(report).save(tmp_path / "mine.json")
+    (tmp_path / "mine.csv").write_text("example_id,prediction\n1,cat\n")
+    with pytest.raises(OochubError, match=r"holds answers.*`oochub evaluate mine.csv ... --keep mine.parquet`"):
+        write_entry(tmp_path / "mine.json", tmp_path / "results", **SAID | {"predictions": [tmp_path / "mine.csv"]})
+    assert not (tmp_path / "results").exists()
 
 
 def test_the_files_behind_a_report_stand_beside_it(tmp_path):

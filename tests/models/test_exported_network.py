@@ -14,6 +14,7 @@ from PIL import Image as Pictures
 from torch import nn
 
 import oochub
+from oochub import errors
 from oochub.errors import OochubError
 from oochub.models.runtimes import exported_network
 from oochub.models.runtimes.exported_network import open_runtime
@@ -186,12 +187,13 @@ def test_auto_takes_the_fastest_and_says_so(model, data, monkeypatch, fastest):
 
 
 def test_auto_without_another_runtime_is_torch(model, data, monkeypatch):
-    monkeypatch.setattr(prediction_settings, "find_spec", lambda name: None)
+    for module in (prediction_settings, errors):
+        monkeypatch.setattr(module, "find_spec", lambda name: None)
     made = predict(model, data, runtime="auto")
     assert made.metadata.provenance["runtime"].startswith("torch ")
     assert made.metadata.provenance["runtime_auto"] == "no other runtime is installed"
     for name, extra in (("onnxruntime", "onnx"), ("openvino", "openvino")):
-        with pytest.raises(OochubError, match=rf"requires {name}.* pip install 'oochub\[{extra}\]'"):
+        with pytest.raises(OochubError, match=rf"needs {name}.* pip install 'oochub\[{extra}\]'"):
             predict(model, data, runtime=name)
 
 

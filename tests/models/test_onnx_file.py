@@ -14,6 +14,7 @@ from torch import nn
 from transformers import ViTImageProcessorPil
 
 import oochub
+from oochub import errors
 from oochub.errors import OochubError, OochubWarning
 from oochub.models.onnx_file import OnnxFile
 
@@ -295,10 +296,8 @@ def test_broken_files_are_said(net, data, tmp_path):
 
 
 def test_missing_packages_are_named(net, data, tmp_path, monkeypatch):
-    from oochub.models import onnx_file
-
-    monkeypatch.setattr(onnx_file, "find_spec", lambda name: None)
-    with pytest.raises(OochubError, match=r"requires onnx, which is not installed. Run: pip install 'oochub\[onnx\]'"):
+    monkeypatch.setattr(errors, "find_spec", lambda name: None)
+    with pytest.raises(OochubError, match=r"needs onnx, which is not installed. Run: pip install 'oochub\[onnx\]'"):
         oochub.predict(write(tmp_path, graph(net)), data, class_names=NAMES)
 
 

@@ -17,7 +17,7 @@ from process_tree import list_descendants
 from transformers import ResNetConfig, ResNetForImageClassification, ViTImageProcessorPil
 
 import oochub
-from oochub import catalog
+from oochub import catalog, errors
 from oochub.errors import OochubError
 from oochub.models.extraction import Extraction
 from oochub.prediction import ray_engine
@@ -115,7 +115,7 @@ def test_a_cluster_that_is_not_there(address, monkeypatch):
 
 
 def test_without_ray_the_extra_is_named(monkeypatch):
-    monkeypatch.setattr(ray_engine, "find_spec", lambda name: None)
+    monkeypatch.setattr(errors, "find_spec", lambda name: None)
     with pytest.raises(OochubError, match=r"pip install 'oochub\[ray\]'"):
         oochub.predict("nowhere", array_data(test=4), engine="ray")
 

@@ -4,6 +4,7 @@ import re
 import sys
 
 import matplotlib as mpl
+import matplotlib.pyplot
 import numpy as np
 import pytest
 import reports
@@ -130,5 +131,5 @@ def test_messages(monkeypatch, report):
         plot(report, "detection")
     with monkeypatch.context() as patched:
         patched.setitem(sys.modules, "matplotlib", None)
-        with pytest.raises(OochubError, match=re.escape('Run: pip install "oochub[plots]"')):
+        with pytest.raises(OochubError, match=re.escape("Run: pip install 'oochub[plots]'")):
             plot(report)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from oochub import catalog
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import OochubError, check_installed, unknown_name
 from oochub.exchange.bridge import Bridge, get_bridge
 from oochub.prediction.predictions import Predictions
 from oochub.storage.artifacts import CSV, FIGURE, find_plot_kind, format_csv
@@ -367,12 +367,9 @@ def draw(plots: Sequence[Plot], sources: Sources) -> "dict[str, pd.DataFrame]":
     tables: dict[str, pd.DataFrame] = {}
     if not plots:
         return tables
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise OochubError(
-            'Plots require matplotlib, which is not installed. Run: pip install "oochub[plots]"'
-        ) from error
+    check_installed("matplotlib", "plots", "Drawing plots")
+    from matplotlib import pyplot
+
     pyplot.switch_backend("agg")  # files, no windows
     named = [name for plot in plots for name in plot.detectors]
     sources = replace(sources, detectors=_match_detectors(sources.detectors, named))

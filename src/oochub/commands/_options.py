@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 from rich.highlighter import JSONHighlighter
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, check_models_extra
 from oochub.records.typed_values import list_kinds, parse_options
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.option import Option, Settings, get_default, list_options, type_of
@@ -122,8 +122,10 @@ def check_models(*models: str | None, how: ModelSettings, device: str = "auto") 
     """Checks that there are such models, the one whose processor is taken, and the device: before anything slow.
 
     Raises:
-        OochubError: A name that is neither a model's folder nor on the Hub; a setting of the mode in two ways.
+        OochubError: A name that is neither a model's folder nor on the Hub; a setting of the mode in two ways; what
+            models need is not installed.
     """
+    check_models_extra()
     from oochub.models.packaged_model import check_packages, is_packaged
     from oochub.remote.check_source import check_source
 
@@ -156,7 +158,12 @@ def open_model_file(model: str, how: ModelSettings, asked: PredictionSettings) -
 
 
 def without_weight_bars() -> None:
-    """Loading weights takes no time worth a bar; the work itself has one."""
+    """Loading weights takes no time worth a bar; the work itself has one.
+
+    Raises:
+        OochubError: What models need is not installed.
+    """
+    check_models_extra()
     from transformers.utils import logging
 
     logging.disable_progress_bar()

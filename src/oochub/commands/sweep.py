@@ -19,7 +19,7 @@ from oochub.commands._options import (
     without_weight_bars,
     writes,
 )
-from oochub.errors import OochubError
+from oochub.errors import OochubError, check_models_extra
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.report_settings import TableSettings
 from oochub.storage.artifacts import CSV, LATEX, SWEEP, FileKind, format_csv
@@ -149,6 +149,7 @@ def _run(
     plan: "SweepRecipe", out: Path, data_dir: str | None, *, only: Sequence[str], jobs: int, features: bool
 ) -> "SweepResult":
     """Trains the runs, or heads on features that are extracted once."""
+    check_models_extra("Training")
     from oochub.sweep.measurement import check_raw_folders, measure
     from oochub.sweep.runs import plan_stages
     from oochub.sweep.sweep import feature_sweep

@@ -30,9 +30,9 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Train a model with a robust objective. Run the same command again to resume after an interruption."""
+    without_weight_bars()
     from oochub.training import train as train_model
 
-    without_weight_bars()
     result = take_records(train_model)(source, out, data=data, asked=asked, callbacks=[_EpochLines()])
     if not as_json:
         from oochub.storage.reading import read_json

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import shlex
 import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -47,6 +48,12 @@ def write_entry(report: str | Path, folder: str | Path, *, predictions: Sequence
     for file in files:
         if not file.exists():
             raise OochubError(f"There are no predictions at {file}. {_describe_hint()}")
+        if file.is_file() and file.suffix != ".parquet":
+            keep = f"oochub evaluate {shlex.quote(file.name)} ... --keep {shlex.quote(file.stem)}.parquet"
+            raise OochubError(
+                f"An entry holds predictions as Parquet, and {file.name} holds answers. Evaluate them again with "
+                f"`{keep}`, and send that report."
+            )
     entry = _make_entry(loaded, files, said)
     name = _name(loaded, entry)
     target = Path(folder).expanduser() / name

@@ -1,6 +1,5 @@
 """EfficientNet-Lite (Tan and Le 2019; release of 2020) as a model of transformers; its layers are a package's."""
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from transformers import AutoConfig, AutoModelForImageClassification, PreTrained
 from transformers.modeling_outputs import ImageClassifierOutputWithNoAttention
 
 from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
-from oochub.errors import OochubError
+from oochub.errors import check_installed
 
 _SIDES = {"efficientnet-lite0": 224, "efficientnet-lite1": 240, "efficientnet-lite2": 260}  # pixels
 _RIM = 32  # pixels by which the shorter side is longer than the square that is cut out
@@ -44,11 +43,7 @@ class EfficientNetLiteForImageClassification(PreTrainedModel):  # type: ignore[m
 
     def __init__(self, config: Any) -> None:
         super().__init__(config)
-        if find_spec("efficientnet_lite_pytorch") is None:
-            raise OochubError(
-                f"{config.variant} needs the package efficientnet-lite-pytorch, which is not installed. Run: pip "
-                "install 'oochub[photos]'."
-            )
+        check_installed("efficientnet_lite_pytorch", "photos", config.variant)
         from efficientnet_lite_pytorch import EfficientNet  # type: ignore[import-untyped]
 
         self.network = EfficientNet.from_name(config.variant, num_classes=config.num_labels)

@@ -1,7 +1,6 @@
 """A model that a user's own Python file makes: `--model-file my_model.py:load`; it runs only if that is asked for."""
 
 import sys
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -11,6 +10,7 @@ from types import ModuleType
 from typing import NamedTuple, TypeVar
 
 from oochub.errors import OochubError, unknown_name
+from oochub.process.own_files import blame_file
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.option import get_default, list_options
 from oochub.settings.prediction_settings import PredictionSettings
@@ -82,7 +82,7 @@ def make_model(typed: str, how: ModelSettings, asked: PredictionSettings) -> Mad
         try:
             made = function()
         except (Exception, SystemExit) as error:
-            raise _describe_error(error, file, name) from error
+            raise blame_file(error, file, f"{name}()") from error
     if made is None:
         raise OochubError(f"{name}() of {file} returned nothing. {_FORM}")
     if not isinstance(made, Mapping):
@@ -104,7 +104,7 @@ def _run_file(file: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise _describe_error(error, file, "") from error
+        raise blame_file(error, file) from error
     return module
 
 
@@ -119,18 +119,6 @@ def _find_function(module: ModuleType, name: str, file: Path) -> Callable[[], ob
             f"{name} of {file} is a {type(function).__name__}, but must be a function: def load(): return {name}."
         )
     return function
-
-
-def _describe_error(error: BaseException, file: Path, name: str) -> OochubError:
-    """What went wrong in the user's code, in one line, with the last line of the file that led to it."""
-    own = str(file.resolve())
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == own]
-    if isinstance(error, SyntaxError) and error.filename == own:
-        lines.append(error.lineno)
-    place = f"{file}, line {lines[-1]}" if lines else f"{file}"
-    words = (str(error).strip().splitlines() or [""])[0]
-    said = f"{type(error).__name__}{f': {words}' if words else ''}".rstrip(".")
-    return OochubError(f"{place}{f', in {name}()' if name else ''}: {said}. The error is in your code.")
 
 
 def _take_keywords(

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,7 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from oochub.errors import OochubError, OochubWarning, choose_wording
+from oochub.errors import OochubError, OochubWarning, check_installed, choose_wording
 from oochub.inputs.pictures.image_processor import ImageTransform, load_image_processor
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.files import make_scratch_folder
@@ -89,10 +88,7 @@ def import_onnx(*packages: str) -> None:
         OochubError: One is not; how to install it.
     """
     for package in packages:
-        if not find_spec(package):
-            raise OochubError(
-                f"An ONNX file requires {package}, which is not installed. Run: pip install 'oochub[onnx]'."
-            )
+        check_installed(package, "onnx", "An ONNX file")
 
 
 class OnnxFile:

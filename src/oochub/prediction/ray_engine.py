@@ -9,10 +9,9 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from oochub.errors import OochubError, choose_wording
+from oochub.errors import OochubError, check_installed, choose_wording
 from oochub.input import BrokenRow, Input, InputBatch
 from oochub.prediction.prediction_data import select_rows
 from oochub.process.ranks import Ranks
@@ -65,9 +64,7 @@ class RayEngine:
     _is_ours: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        if find_spec("ray") is None:
-            engine = choose_wording('engine="ray"')
-            raise OochubError(f"{engine} needs Ray. Install it: pip install 'oochub[ray]'.")
+        check_installed("ray", "ray", choose_wording('engine="ray"'))
         if self.actors is not None and (isinstance(self.actors, bool) or self.actors < 1):
             raise OochubError(
                 f"actors must be a whole number, 1 or larger, got {self.actors!r}. Omit it for the default."

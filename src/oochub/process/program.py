@@ -26,7 +26,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from oochub.errors import OochubError, list_causes
+from oochub.errors import OochubError, check_models_extra, list_causes
 from oochub.storage.files import name_scratch_folder
 from oochub.storage.ownership import make_cache
 
@@ -91,8 +91,9 @@ def program(work: Callable[[], object]) -> None:
                 "resume.\n"
             )
             sys.exit(code)
-        if isinstance(end, OochubError):
-            sys.stderr.write(f"Error: {_escape_controls(str(end))}\n")
+        mistake = end if isinstance(end, OochubError) else _find_missing_extra(end)
+        if mistake is not None:
+            sys.stderr.write(f"Error: {_escape_controls(str(mistake))}\n")
             sys.exit(2)
         if any(map(_is_full_disk, list_causes(end))):
             sys.stderr.write(
@@ -104,6 +105,16 @@ def program(work: Callable[[], object]) -> None:
         raise
     finally:
         signals.leave()
+
+
+def _find_missing_extra(error: BaseException) -> OochubError | None:
+    """The error in words if what models need is not installed."""
+    if isinstance(error, ModuleNotFoundError):
+        try:
+            check_models_extra()
+        except OochubError as missing:
+            return missing
+    return None
 
 
 def _is_full_disk(error: BaseException) -> bool:

@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from oochub.process.own_files import describe_own_files
 from oochub.records.metadata import HubDataSet, Training
 from oochub.records.schema import optional
 from oochub.records.sides import Form, Vocabulary
@@ -283,7 +284,7 @@ def provenance(**fields: Any) -> dict[str, Any]:
     return {
         "oochub": version("oochub"),
         "python": platform.python_version(),
-        "packages": dict(_read_versions()),
+        "packages": {**_read_versions(), **describe_own_files()},
         **fields,
         "when": {"created": datetime.now(UTC).isoformat(timespec="seconds")},
         "where": {"platform": f"{platform.system()}-{platform.machine()}", "device": _describe_device()},

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any, Literal
 
-from oochub.errors import OochubError, choose_wording
+from oochub.errors import OochubError, check_installed, choose_wording
 from oochub.settings.option import Settings, option
 
 _PACKAGES: Mapping[str, Mapping[str, str]] = {
@@ -308,10 +308,7 @@ class PredictionSettings(EngineSettings):
         if self.dtype == "int8":
             needed["onnxruntime"] = "onnx"  # it quantizes for both
         for package, extra in needed.items():
-            if not find_spec(package):
-                raise OochubError(
-                    f"{runtime} requires {package}, which is not installed. Run: pip install 'oochub[{extra}]'."
-                )
+            check_installed(package, extra, runtime)
 
     @property
     def device_type(self) -> str:

@@ -5,13 +5,12 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, check_installed
 from oochub.process.ranks import Ranks
 from oochub.records.origin_records import provenance
 from oochub.remote.check_source import check_source
@@ -119,8 +118,7 @@ def _check_room(folder: Path, plan: GenerationPlan, left: Sequence[Job]) -> None
 
 
 def _open_models(plan: GenerationPlan, device: str) -> "tuple[PictureMaker, Captioner]":
-    if find_spec("diffusers") is None:
-        raise OochubError('Making images needs diffusers, which is not installed. Run: pip install "oochub[images]"')
+    check_installed("diffusers", "images", "Making images")
     for source in (plan.model, plan.captioner):
         check_source(source, kind="model", hint="Pass a folder, or an id of the Hub.")
     from oochub.models.captioner import Captioner
