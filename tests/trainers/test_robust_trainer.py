@@ -7,6 +7,7 @@ import resource
 import shutil
 import signal
 import time
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -345,10 +346,18 @@ def test_patience_stops_and_the_best_epoch_is_restored(
 
 
 @pytest.mark.slow
-def test_decoding_in_every_epoch_gives_the_same_weights(tmp_path: Path, train: Dataset) -> None:
+def test_decoding_in_every_epoch_gives_the_same_weights(tmp_path: Path, train: Dataset, folder: Path) -> None:
+    """In a process of its own, which forks: one that had run a thousand tests has ended here, without a word."""
     trainer_of(tmp_path / "cached", train).train()
-    trainer_of(tmp_path / "decoded", train, cache="none", dataloader_num_workers=2).train()
+    process = get_context("spawn").Process(target=_train_decoding, args=(tmp_path / "decoded", folder))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
     assert bytes_of(tmp_path / "cached") == bytes_of(tmp_path / "decoded")
+
+
+def _train_decoding(out: Path, folder: Path) -> None:
+    trainer_of(out, load_from_disk(folder / "train"), cache="none", dataloader_num_workers=2).train()
 
 
 def test_max_steps_and_the_linear_schedule(tmp_path: Path, train: Dataset) -> None:

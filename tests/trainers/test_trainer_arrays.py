@@ -1,6 +1,7 @@
 """Arrays by the same trainer: a ResNet of four bands against a bare loop, saved with arrays.json, resumed, refused."""
 
 import json
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -58,11 +59,19 @@ def made(out: Path, train: Dataset, validation: Any = None, *, objective: str = 
 def test_equals_a_bare_loop(tmp_path: Path, normalize: bool, workers: int) -> None:
     """Numpy normalizes by the training rows' mean and deviation; workers read the same.
 
-    Planted faults seen: one deviation for all bands; normalize=False without effect.
+    In a process of its own, which forks for workers. Planted faults seen: one deviation for all bands; normalize=False
+    without effect.
     """
+    process = get_context("spawn").Process(target=_compare_to_bare_loop, args=(tmp_path, normalize, workers))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+
+def _compare_to_bare_loop(folder: Path, normalize: bool, workers: int) -> None:
     train = arrays(40, 1)
     settings: dict[str, Any] = {"optim": "sgd", "momentum": 0.0, "learning_rate": 0.01, "normalize": normalize}
-    trainer = made(tmp_path / "run", train, cache="none", dataloader_num_workers=workers, **settings)
+    trainer = made(folder / "run", train, cache="none", dataloader_num_workers=workers, **settings)
     trainer.train()
     model, _ = open_backbone("resnet-tiny", class_names=["dry", "wet"], kind=Arrays, dataset=train)
     values, label = np.array(train["array"][:], np.float64), torch.tensor(train["label"][:])
@@ -83,7 +92,7 @@ def test_equals_a_bare_loop(tmp_path: Path, normalize: bool, workers: int) -> No
     trained = trainer.model.state_dict()
     for name, weights in model.state_dict().items():
         torch.testing.assert_close(trained[name], weights, atol=1e-5, rtol=1e-4)
-    record = json.loads((tmp_path / "run" / "arrays.json").read_text())
+    record = json.loads((folder / "run" / "arrays.json").read_text())
     assert record["shape"] == [BANDS, SIZE, SIZE] and len(record["std"]) == (BANDS if normalize else 0)
 
 
