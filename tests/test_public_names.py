@@ -1,6 +1,7 @@
 """What `oochub` offers at the top: each name is there, can be called, and stays what it is."""
 
 import pkgutil
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -66,6 +67,13 @@ def test_a_function_is_called_twice(name: str, tmp_path: Path, monkeypatch: pyte
         errors.append(str(raised.value))
         assert _import_everything() > 100
     assert errors[0] == errors[1]
+
+
+def test_help_begins_with_a_line_a_function() -> None:
+    """`help(oochub)` shows the docstring of the package first. Planted fault seen: `task` left out."""
+    lines = re.findall(r"^    ((?:\w+, )*\w+) ", oochub.__doc__ or "", re.M)
+    functions = {name for name in oochub.__all__ if not isinstance(getattr(oochub, name), type)}
+    assert {name for line in lines for name in line.split(", ")} == functions
 
 
 def test_every_function_is_called() -> None:

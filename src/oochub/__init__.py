@@ -1,5 +1,21 @@
 """The dataset and evaluation hub for models that must work out of context.
 
+    audit       Check whether a model relies on context: predict, evaluate and report.
+    load        Load a benchmark or your own data with a label and a context.
+    train       Train a model with a robust objective.
+    predict     Run a model on every example of the splits.
+    evaluate    Evaluate predictions or answers: metrics with intervals, in and out of context.
+    compare     Compare models on the same examples, or reports side by side.
+    check       Check a report against rules.
+    contexts    Find unlabeled contexts in images.
+    repair      Retrain a model's last layer so that it relies less on context.
+    task        Take one task of NOOCH's config "all", or of predictions of it.
+    push        Push a benchmark, a model or results to the Hub.
+    show        Open the page of a report in a browser.
+    names, get  List what there is of a kind, and get one of them.
+    use         Add a part of your own from a Python file.
+    join_images Put your own images in the place of their digests.
+
 `import oochub` registers the benchmarks with `datasets`, so that `load_dataset("nooch", "ce_car")` works, whichever of
 the two is imported first. It imports neither `datasets` nor torch: what is named here is loaded at its first use.
 """

@@ -102,7 +102,19 @@ def did_you_mean(name: str, allowed: Iterable[str]) -> str:
     folded = {choice.casefold(): choice for choice in choices}
     near = same or get_close_matches(name, choices, n=3, cutoff=0.6)
     near = near or [folded[each] for each in get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]
+    near = near or [choice for choice in choices if _is_short_for(name, choice)][:3]
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def _is_short_for(name: str, choice: str) -> bool:
+    """Whether a name is the initials of another, or words of it.
+
+    >>> _is_short_for("lr", "learning_rate"), _is_short_for("batch_size", "per_device_train_batch_size")
+    (True, True)
+    """
+    words = choice.split("_")
+    initials = "".join(word[:1] for word in words)
+    return len(name) > 1 and (name == initials or f"_{name}_" in f"_{choice}_")
 
 
 def check_installed(package: str, extra: str, use: str, hint: str = "") -> None:
