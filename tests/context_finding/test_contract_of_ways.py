@@ -56,7 +56,7 @@ def test_contexts_have_names_words_and_rows(way):
         assert len(set(found.names)) == len(found.names) == len(found.words) == found.has.shape[1]
         assert all(name and words for name, words in zip(found.names, found.words, strict=True))
         assert found.has.shape[0] == N and found.has.dtype == bool
-        assert json.loads(json.dumps(dict(found.settings))) and json.loads(json.dumps(made.settings()))
+        json.dumps([dict(found.settings), made.settings()])  # raises unless they are JSON types
         assert all(len(values) == N for _, values in found.columns.values())
 
 
