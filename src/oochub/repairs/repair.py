@@ -429,13 +429,16 @@ class Repair:
         return from_json(cls, read_json(Path(path)), what=str(path))
 
 
-def write_repair_card(repair: Repair, *, class_names: Sequence[str], is_wrapper: bool) -> str:
+def write_repair_card(
+    repair: Repair, *, class_names: Sequence[str], is_wrapper: bool = False, is_file: bool = False
+) -> str:
     """Markdown with the Hub's YAML header; the same repair gives the same card.
 
     Args:
         repair: A repair that is better.
         class_names: Names of the model's outputs.
         is_wrapper: Whether the model is an encoder with a linear layer, which transformers opens after an import.
+        is_file: Whether the model is made by a user's own file, which `repaired.py` beside the card runs.
     """
     base = wording.name(str(repair.provenance.get("model") or "a model"), 60)
     data = wording.name(str(repair.provenance.get("data") or "the user's own data"), 60)
@@ -443,7 +446,7 @@ def write_repair_card(repair: Repair, *, class_names: Sequence[str], is_wrapper:
     more = f" and {len(class_names) - 20} more" if len(class_names) > 20 else ""
     lines = [
         "---",
-        "library_name: transformers",
+        f"library_name: {'oochub' if is_file else 'transformers'}",
         "pipeline_tag: image-classification",
         "tags:",
         "- oochub",
@@ -458,6 +461,7 @@ def write_repair_card(repair: Repair, *, class_names: Sequence[str], is_wrapper:
         else "All weights but those of the last layer are the given model's.",
         f"Classes: {escape_markdown(shown + more)}.",
         *(["The Auto classes of transformers open it after `import oochub.models.encoder_classifier`."] * is_wrapper),
+        *(["`--model-file repaired.py` opens it; the file that made the given model must stay where it is."] * is_file),
         "",
         "## What was done",
         describe_choice(repair),
