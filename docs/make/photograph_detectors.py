@@ -82,7 +82,9 @@ def ssd(file: Path) -> dict[str, Any]:
         center_y, center_x = y * anchors[:, 2] + anchors[:, 0], x * anchors[:, 3] + anchors[:, 1]
         half_h, half_w = np.exp(h) * anchors[:, 2] / 2, np.exp(w) * anchors[:, 3] / 2
         boxes = np.stack([center_x - half_w, center_y - half_h, center_x + half_w, center_y + half_h], 1)
-        return _keep_best(boxes, expit(logits[0]))
+        scores = expit(logits[0])
+        scores[:, 0] = 0  # "???" stands for no class, and has the surest of most boxes
+        return _keep_best(boxes, scores)
 
     model = _make_model(read, show, OPEN_IMAGES_NAMES, "SSD MobileNetV2")
     return {**model, "label_map": OPEN_IMAGES_OF_COCO, "restrict": True}

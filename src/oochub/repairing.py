@@ -25,7 +25,7 @@ from oochub.errors import OochubError, choose_wording
 from oochub.models.callable_model import leave_as_it_was, wrap_callable
 from oochub.models.mode import choose_mode, list_mode_options
 from oochub.models.model_source import ModelSource
-from oochub.models.onnx_file import is_onnx_file
+from oochub.models.onnx_file import OnnxFile, is_onnx_file
 from oochub.output import find_output_of_features
 from oochub.prediction.predict import predict_splits
 from oochub.prediction.predictions import Predictions
@@ -127,6 +127,8 @@ def repair(
         check_collecting(settings, has_out=out is not None)
         _check_callable(model, how, settings, has_out=out is not None)
         opened = ModelSource(wrap_callable(model, how, asked))
+        if isinstance(file := getattr(opened.given, "function", None), OnnxFile):
+            file.last_layer  # noqa: B018  it says that there is none
         folder = None if out is None else RepairedFolder.at(out, given=opened.given)
         opened.check_place()
         way = None if found.contexts is None else make_way_for_model(found, opened, how)
@@ -333,32 +335,34 @@ _WAY_OUT = (
 
 
 def _check_callable(model: object, how: ModelSettings, settings: RepairSettings, *, has_out: bool) -> None:
-    """Refuses an ONNX file and a function, whose last layer cannot be replaced, and a module that no file makes again.
+    """Refuses a function, which has no last layer, and what could not be written or fine-tuned.
 
     Raises:
-        OochubError: Such a model, or a module whose whole network is to be fine-tuned.
+        OochubError: A function; a module that no file makes again; an ONNX file with a transform; either with `deep`.
     """
-    is_named = isinstance(model, str | Path)
-    is_own = not is_named and callable(model) and not hasattr(model, "config")
-    if is_onnx_file(model) or (is_own and not isinstance(model, nn.Module)):
+    is_onnx = is_onnx_file(model)
+    is_own = is_onnx or (not isinstance(model, str | Path) and callable(model) and not hasattr(model, "config"))
+    if is_own and not is_onnx and not isinstance(model, nn.Module):
         file = choose_wording("a module of PyTorch", "a module of PyTorch with --model-file")
         raise OochubError(
-            f"A repair replaces the last layer, but {'an ONNX file' if is_named else 'a function'} has none that can "
-            f"be replaced. Pass {file}, or if the model stands as a folder of transformers, "
-            f"{choose_wording(*_WAY_OUT)}."
+            f"A repair replaces the last layer, but a function has none that can be replaced. Pass {file} or an ONNX "
+            f"file, or if the model stands as a folder of transformers, {choose_wording(*_WAY_OUT)}."
         )
-    if not is_own:
-        return
-    if settings.deep:
+    if is_own and settings.deep:
         raise OochubError(
             f"{choose_wording('deep=True', '--deep')} fine-tunes models of transformers only. Remove it, so that the "
             "last layer alone is retrained."
         )
-    if has_out and how.model_file is None:
+    if is_own and not is_onnx and has_out and how.model_file is None:
         raise OochubError(
             "A repaired module is stored as its new last layer beside the file that makes the module, and a module in "
             f"memory has none. Remove {choose_wording('out=')}, or write such a file and name it with --model-file on "
             "the command line."
+        )
+    if is_onnx and has_out and how.transform is not None:
+        raise OochubError(
+            "A repaired ONNX file is stored with its image processor, and a transform is none. Pass "
+            f"{choose_wording('image_processor=')}, or remove {choose_wording('out=')}."
         )
 
 

@@ -93,11 +93,14 @@ def make():
 def test_a_module_is_repaired_as_its_folder_is(run: Run, planted: Example, tmp_path: Path) -> None:
     """The same network by its folder and by --model-file: the same numbers, and the same logits of the repaired one.
 
-    What is printed last but one is the file that opens it, by the same door; it needs no option of the model.
+    What is printed last but one is the file that opens it, by the same door; it needs no option of the model. So it is
+    for an ONNX file of the network.
 
-    Planted faults, each seen: the old layer kept; the names of the classes of the given model; another module in the
-    user's file.
+    Planted faults, each seen: the old layer kept, of a module and of a file; another module in the user's file.
     """
+    from transformers import AutoModelForImageClassification
+
+    from oochub.inputs.pictures.image_processor import load_image_processor as make_processor
     from oochub.models.model_file import make_model
     from oochub.settings.model_settings import ModelSettings
     from oochub.settings.prediction_settings import PredictionSettings
@@ -131,6 +134,22 @@ def test_a_module_is_repaired_as_its_folder_is(run: Run, planted: Example, tmp_p
     before = oochub.predict(planted.model, data, cache=False)
     assert np.abs(after.logits - before.logits).max() > 0.1
 
+    network, onnx_file = made.model.eval(), tmp_path / "net.onnx"
+    with torch.no_grad():
+        network.net = AutoModelForImageClassification.from_pretrained(planted.model)  # as it was given
+    axes = {"x": {0: "n"}, "logits": {0: "n"}}
+    shown = {"input_names": ["x"], "output_names": ["logits"], "dynamic_axes": axes, "dynamo": False}
+    size = make_processor(str(planted.model)).size
+    torch.onnx.export(network, torch.rand(2, 3, size["height"], size["width"]), str(onnx_file), **shown)
+    own = ("--image-processor", planted.model, "--class-names", ",".join(names))
+    code, out, err = run(onnx_file, planted.pictures, *COLUMNS, *own, "--out", tmp_path / "onnx")
+    assert code == 0, err
+    assert out.strip().splitlines()[-2] == str(tmp_path / "onnx/model/model.onnx")
+    by_onnx = oochub.predict(tmp_path / "onnx/model/model.onnx", data, cache=False)  # names and processor are beside it
+    assert list(by_onnx.class_names) == list(wanted.class_names)
+    assert np.abs(by_onnx.logits - wanted.logits).max() < 0.02 * np.ptp(wanted.logits)
+    assert run(onnx_file, planted.pictures, *COLUMNS, *own, "--out", tmp_path / "onnx")[0] == 0
+
     assert run(*door, "--out", tmp_path / "module")[0] == 0  # reused: its files are whole
     file.write_text(file.read_text("utf-8").replace(".logits", ".logits * 2"), "utf-8")
     with pytest.raises(OochubError, match="makes another model than the one that was repaired"):
@@ -146,8 +165,12 @@ def test_what_cannot_be_repaired_is_refused_before_work(run: Run, tmp_path: Path
     )
     (tmp_path / "net.onnx").write_bytes(b"x")
     for words, message in (
-        ((tmp_path / "net.onnx",), "an ONNX file has none that can be replaced. Pass a module of PyTorch with --model"),
-        (("--model-file", f"{file}:function"), "a function has none that can be replaced"),
+        ((tmp_path / "net.onnx", "--deep"), "--deep fine-tunes models of transformers only"),
+        ((tmp_path / "net.onnx",), "is not a valid ONNX file"),
+        (
+            ("--model-file", f"{file}:function"),
+            "a function has none that can be replaced. Pass a module of PyTorch with",
+        ),
         (("--model-file", file, "--deep"), "--deep fine-tunes models of transformers only"),
     ):
         code, _, err = run(*words, tmp_path / "nowhere", "--out", tmp_path / "out")

@@ -220,6 +220,54 @@ class OnnxFile:
             self._check_logits(made)
         return torch.from_numpy(made.astype(np.float32, copy=False)).to(pixels.device)
 
+    @property
+    def last_layer(self) -> "onnx.NodeProto":
+        """The linear layer or 1x1 convolution that makes the logits.
+
+        Raises:
+            OochubError: The file does not end in one.
+        """
+        if self._last is None:
+            raise OochubError(
+                f"{self._file} does not end in a linear layer that outputs the logits, so it has no features that can "
+                f"be found. Predict without {choose_wording('features=True', '--features')}."
+            )
+        return self._last
+
+    def replace_head(self, weight: NDArray[np.floating], bias: NDArray[np.floating], names: Sequence[str]) -> bytes:
+        """The content of the file with a new last layer, whose outputs are the only ones; no external data.
+
+        Args:
+            weight: (c, d).
+            bias: (c,).
+            names: Names of the c outputs.
+
+        Raises:
+            OochubError: No last layer, or a file of more than 2 GB.
+        """
+        import onnx
+
+        features = self.last_layer.input[0]
+        proto = onnx.load(str(self._file))
+        graph, new = proto.graph, ("repaired.flat", "repaired.weight", "repaired.bias")
+        arrays = {new[1]: weight, new[2]: bias}
+        graph.initializer.extend(
+            onnx.numpy_helper.from_array(np.ascontiguousarray(array, np.float32), name)
+            for name, array in arrays.items()
+        )
+        graph.node.append(onnx.helper.make_node("Flatten", [features], [new[0]], axis=1))
+        graph.node.append(onnx.helper.make_node("Gemm", new, ["repaired.logits"], transB=1))
+        del graph.output[:]
+        shape = [self._input.batch, len(bias)]
+        graph.output.append(onnx.helper.make_tensor_value_info("repaired.logits", onnx.TensorProto.FLOAT, shape))
+        kept = {key: value for key, value in self.metadata.items() if key not in _NAMES}
+        onnx.helper.set_model_props(proto, {**kept, "names": json.dumps(list(names))})
+        try:
+            content: bytes = proto.SerializeToString()
+        except ValueError as error:  # of protobuf
+            raise OochubError(f"{self._file} is too large to be written with a new last layer: {error}.") from error
+        return content
+
     def read_head(self, pixels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The weight (c, d) and the bias (c,) of the last linear layer: features @ weight.T + bias are the logits.
 
@@ -230,12 +278,7 @@ class OnnxFile:
             OochubError: No such layer; a weight that is not the whole of it.
         """
         instead = f"Predict without {choose_wording('features=True', '--features')}."
-        node = self._last
-        if node is None:
-            raise OochubError(
-                f"{self._file} does not end in a linear layer that outputs the logits, so it has no features that can "
-                f"be found. {instead}"
-            )
+        node = self.last_layer
         features, logits, weight = self(pixels, is_features=True), self(pixels), self._weight
         assert weight is not None  # noqa: S101  the features were read
         weight = weight.T if node.op_type == "MatMul" else weight.reshape(len(weight), -1)
@@ -253,8 +296,7 @@ class OnnxFile:
 
     def _run_features(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """The input of the last layer (n, d), by a session of its own, so that the logits keep their bytes."""
-        assert self._last is not None  # noqa: S101  the head was found
-        names, feed = list(self._last.input[:2]), {self._input.name: np.ascontiguousarray(values)}
+        names, feed = list(self.last_layer.input[:2]), {self._input.name: np.ascontiguousarray(values)}
         if self._features is None:
             import onnx
 

@@ -31,6 +31,8 @@ from oochub.storage.files import write_whole_folder
 
 REPAIRED_FILE = "repaired.py"
 """The file in the folder of a repaired module of the user's own, see `oochub.repairs.repaired_module`."""
+REPAIRED_ONNX = "model.onnx"
+"""The file in the folder of a repaired ONNX file."""
 _CLOSE = 1e-3  # of the largest logit
 
 
@@ -86,7 +88,7 @@ def ask_folder(
     """The logits (k, c) of a model that stands in a folder, of some rows of a split.
 
     Args:
-        folder: The folder, of transformers or with a `repaired.py`.
+        folder: The folder, of transformers or with a `repaired.py` or a `model.onnx`.
         part: The split.
         places: Numbers of its rows (k,).
         asked: How the given model predicts.
@@ -97,6 +99,8 @@ def ask_folder(
     if (folder / REPAIRED_FILE).is_file():
         made = make_model(str(folder / REPAIRED_FILE), ModelSettings(), own)
         source, how, own = ModelSource(wrap_callable(made.model, made.how, made.asked)), made.how, made.asked
+    elif (folder / REPAIRED_ONNX).is_file():
+        source = ModelSource(wrap_callable(folder / REPAIRED_ONNX, how))
     logits: NDArray[np.float32] = predict_splits(source, part.select(places), how, own).logits
     return logits
 

@@ -14,10 +14,12 @@ from oochub.errors import OochubError
 from oochub.input import Input
 from oochub.models.callable_model import CallableModel
 from oochub.models.model_source import ModelSource
+from oochub.models.onnx_file import OnnxFile
 from oochub.prediction.predictions import Predictions
 from oochub.repairs.choose_head import ChosenHead
 from oochub.repairs.model_folder import (
     REPAIRED_FILE,
+    REPAIRED_ONNX,
     ask_folder,
     find_places,
     find_pooling,
@@ -28,7 +30,7 @@ from oochub.repairs.model_folder import (
 )
 from oochub.repairs.prove_repair import Proof
 from oochub.repairs.repair import Repair, repair_page, write_repair_card
-from oochub.repairs.repaired_module import write_repaired_module
+from oochub.repairs.repaired_module import write_repaired_module, write_repaired_onnx
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.artifacts import REPAIR
@@ -119,7 +121,7 @@ class RepairedFolder:
         if made.model is None:
             return made
         model = self.path / made.model
-        is_there = any((model / name).is_file() for name in ("config.json", REPAIRED_FILE))
+        is_there = any((model / name).is_file() for name in ("config.json", REPAIRED_FILE, REPAIRED_ONNX))
         is_whole = is_there and bool(made.weights) and _digest_weights(model) == made.weights
         return made if is_whole else None
 
@@ -197,8 +199,11 @@ class RepairedFolder:
         if isinstance(source.given, CallableModel):
             assert chosen.head is not None  # noqa: S101  no network of one's own is fine-tuned
             with write_whole_folder(self.path / _MODEL) as draft:
-                write_repaired_module(draft, source, inputs, how, chosen.head, names)
-                (draft / "README.md").write_text(write_repair_card(made, class_names=names, is_file=True), "utf-8")
+                if isinstance(source.given.function, OnnxFile):
+                    write_repaired_onnx(draft, source, inputs, chosen.head, names)
+                else:
+                    write_repaired_module(draft, source, inputs, how, chosen.head, names)
+                (draft / "README.md").write_text(write_repair_card(made, class_names=names, is_own=True), "utf-8")
                 check(draft)
             return
         if chosen.network is not None:
@@ -215,7 +220,7 @@ class RepairedFolder:
 def _digest_weights(folder: Path) -> dict[str, str]:
     """SHA-256 of each file of weights of a model, by name."""
     digests = {}
-    for file in sorted(folder.glob("*.safetensors")):
+    for file in sorted([*folder.glob("*.safetensors"), *folder.glob(REPAIRED_ONNX)]):
         with file.open("rb") as content:
             digests[file.name] = hashlib.file_digest(content, "sha256").hexdigest()
     return digests

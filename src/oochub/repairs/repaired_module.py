@@ -1,7 +1,8 @@
 """Writes a module of the user's own file with a new last layer, and opens it again by the same door, `--model-file`.
 
-The folder holds the new layer as safetensors and a Python file that asks the user's file for the module and puts the
-layer in the place of its last one. The user's file stays where it is; nothing is pickled.
+For a module, the folder holds the new layer as safetensors and a Python file that asks the user's file for the module
+and puts the layer in the place of its last one. The user's file stays where it is; nothing is pickled. An ONNX file
+becomes an ONNX file that ends in the new layer.
 """
 
 import os
@@ -21,7 +22,7 @@ from oochub.models.model_file import make_model, split_model_file
 from oochub.models.model_source import ModelSource
 from oochub.prediction.predictions_file import StoredHead
 from oochub.records.schema import from_json, to_json
-from oochub.repairs.model_folder import REPAIRED_FILE, make_layer
+from oochub.repairs.model_folder import REPAIRED_FILE, REPAIRED_ONNX, make_layer
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.tensor_file import load_tensors, save_tensors
@@ -73,6 +74,23 @@ def write_repaired_module(
     path, name = split_model_file(file)
     typed = f"{os.path.relpath(path.resolve(), draft.resolve())}:{name}"
     (draft / REPAIRED_FILE).write_text(_CODE.format(name=REPAIRED_FILE, typed=typed), "utf-8")
+
+
+def write_repaired_onnx(
+    draft: Path, source: ModelSource, inputs: Input, head: StoredHead, class_names: Sequence[str]
+) -> None:
+    """Writes an ONNX file with the new last layer and the names of its outputs, and its processor beside it.
+
+    Args:
+        draft: The folder.
+        source: The ONNX file that is repaired.
+        inputs: How its rows are read.
+        head: The new layer.
+        class_names: Names of its outputs.
+    """
+    content = source.given.function.replace_head(head.weight, head.bias, class_names)
+    (draft / REPAIRED_ONNX).write_bytes(content)
+    inputs.processor.save_pretrained(draft)
 
 
 def open_repaired_module(file: str, typed: str) -> Mapping[str, Any]:

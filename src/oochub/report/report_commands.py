@@ -61,12 +61,7 @@ class ReportCommands:
         asked, given = self.asked, self.report.provenance.asked
         if given is None or asked.has_features is not None:
             return asked.has_features is not False
-        return not asked.model_file and asked.model is not None and not self.is_onnx
-
-    @property
-    def is_onnx(self) -> bool:
-        """Whether the model is an ONNX file."""
-        return (self.asked.model or "").lower().endswith(".onnx")
+        return not asked.model_file and asked.model is not None and not asked.model.lower().endswith(".onnx")
 
     @property
     def model(self) -> tuple[str, ...]:

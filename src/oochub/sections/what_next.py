@@ -256,7 +256,7 @@ def _repair(report: "ReportRecord") -> NextStep | None:
     if told.case not in ("relies", "slight") or not is_classifier or not (has_sides or report.is_by_contexts):
         return None
     known = ReportCommands(report)
-    if not known.has_features or known.is_onnx:
+    if not known.has_features:
         return None
     if report.is_by_contexts:
         first = report.contexts.contexts[0] if report.contexts else None
