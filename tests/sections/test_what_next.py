@@ -26,6 +26,7 @@ import oochub
 from oochub.app import command_line
 from oochub.errors import OochubError
 from oochub.records.origin_records import Asked
+from oochub.report.report_commands import ReportCommands
 from oochub.section import sections
 from oochub.sections.object_and_background import ObjectAndBackground
 
@@ -217,6 +218,17 @@ def test_a_command_keeps_the_file_of_the_model_its_classes_and_what_stands_alone
     )
     browse = next(step.command for step in found if "--browse" in step.command)
     assert browse == "oochub report audit/report.json --browse rows --images-from pictures --label-column breed"
+
+
+def test_the_same_audit_again_asks_for_the_probe_and_writes_where_it_wrote(made):
+    """Planted faults, each seen: no probe; no folder; a folder of someone else's choice."""
+    report = made["probed"]
+    first = "oochub audit runs/erm 'my pictures' --label-column breed --context-column background"
+    probe = "--probe background --masks '$(echo ran)'"
+    for place, out in {"audit": "", "runs/first": " --out runs/first", "/etc/x": "", "a/../../x": ""}.items():
+        known = ReportCommands(asked(report, replace(ASKED, report=f"{place}/report.json")))
+        assert known.audit() == f"{first} {probe}{out}"
+        assert known.audit("--usual", "a=b") == f"{first} --usual a=b{out}"
 
 
 def test_a_path_outside_of_the_folder_is_not_named(tmp_path, monkeypatch):

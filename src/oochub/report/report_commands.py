@@ -104,8 +104,10 @@ class ReportCommands:
         """
         given = dict(zip(also[::2], also[1::2], strict=True))
         way = given.get("--contexts", given.get("--probe"))
-        place = Path(self.asked.report or "audit/report.json").parent.as_posix()
-        own = ("--out", f"audit_{way}") if way else () if place in ("audit", ".") else ("--out", place)
+        place = Path(self.asked.report or "audit/report.json").parent
+        is_below = not place.is_absolute() and ".." not in place.parts  # a report of someone else names no other place
+        own = ("--out", place.as_posix()) if is_below and place.as_posix() not in ("audit", ".") else ()
+        own = ("--out", f"audit_{way}") if way else own
         but = ("--context-column",) if "--contexts" in given else ()
         probe = () if also else self.probe()
         options = self.options("audit", contexts=not also, but=but)
