@@ -20,7 +20,7 @@ from oochub.builders.sources.coco_categories import THINGS
 from oochub.stats.image_boxes import measure_overlap
 
 Values = Any
-_LEAST, _OVERLAP = 0.05, 0.6  # of a box that counts; of boxes of a class that are one
+_LEAST, _OVERLAP = 0.25, 0.6  # score from which a box counts, as in the mode localization; of boxes that are one
 COCO_NAMES = [thing["name"] for thing in THINGS]
 OPEN_IMAGES_NAMES = (
     "???,Bicycle,Boot,Laptop,Person,Chair,Cattle,Desk,Cat,Computer mouse,Computer monitor,Box,Mug,Coffee cup,"
@@ -45,7 +45,7 @@ OPEN_IMAGES_OF_COCO: Mapping[str, list[str]] = {
 
 def nanodet(file: Path) -> dict[str, Any]:
     """NanoDet-m: the arguments of `oochub.audit`."""
-    session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+    session = _open(file)
     names = [f"Identity{each}:0" for each in ("", "_3", "_1", "_4", "_2", "_5")]
 
     def show(image: Image.Image) -> torch.Tensor:
@@ -68,7 +68,7 @@ def nanodet(file: Path) -> dict[str, Any]:
 
 def ssd(file: Path) -> dict[str, Any]:
     """SSD MobileNetV2: the arguments of `oochub.audit`; classes that it lacks are left out."""
-    session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+    session = _open(file)
     names = ["raw_outputs/box_encodings", "raw_outputs/class_predictions"]
     anchors = _make_anchors()
 
@@ -82,10 +82,19 @@ def ssd(file: Path) -> dict[str, Any]:
         center_y, center_x = y * anchors[:, 2] + anchors[:, 0], x * anchors[:, 3] + anchors[:, 1]
         half_h, half_w = np.exp(h) * anchors[:, 2] / 2, np.exp(w) * anchors[:, 3] / 2
         boxes = np.stack([center_x - half_w, center_y - half_h, center_x + half_w, center_y + half_h], 1)
-        return _keep_best(boxes, expit(logits[0]))
+        scores = expit(logits[0])
+        scores[:, 0] = 0  # "???" stands for no class, and has the surest of most boxes
+        return _keep_best(boxes, scores)
 
     model = _make_model(read, show, OPEN_IMAGES_NAMES, "SSD MobileNetV2")
     return {**model, "label_map": OPEN_IMAGES_OF_COCO, "restrict": True}
+
+
+def _open(file: Path) -> onnxruntime.InferenceSession:
+    """A session of one thread: for a batch of one, threads wait for each other for as long as they compute."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
 
 
 def _make_model(
@@ -119,8 +128,8 @@ def _make_anchors() -> Values:
 def _keep_best(boxes: Values, scores: Values) -> dict[str, Values]:
     """Of boxes of a class that are one, the surest alone."""
     kept: list[tuple[Values, float, int]] = []
-    for number in np.flatnonzero((scores > _LEAST).any(0)):
-        rows = np.flatnonzero(scores[:, number] > _LEAST)
+    for number in np.flatnonzero((scores >= _LEAST).any(0)):
+        rows = np.flatnonzero(scores[:, number] >= _LEAST)
         order = rows[np.argsort(-scores[rows, number], kind="stable")]
         while len(order):
             best, order = order[0], order[1:]

@@ -158,10 +158,10 @@ standard deviation of the gap if each object had one background of each kind.
 
 ## What this shows, and what it does not
 
-These models recognize an object less often when it stands in surroundings of another class. Filling and pasting cannot
-explain it, because both sides of the gap are pasted. It is a small sample: 56 photographs with permissive licenses that
-were chosen by hand, one dataset, objects that COCO outlines. The order of the models is not shown: their intervals
-overlap.
+Models whose interval lies above zero recognize an object less often when it stands in surroundings of another class.
+Filling and pasting cannot explain it, because both sides of the gap are pasted. It is a small sample: 56 photographs
+with permissive licenses that were chosen by hand, one dataset, objects that COCO outlines. The order of the models is
+not shown: their intervals overlap.
 Made by `python docs/make/photographs.py --nanodet FILE --ssd FILE`. The weights are not part of the package.
 """
 

@@ -13,7 +13,8 @@ from oochub.data.load import find_data_declaration, open_data
 from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.evaluate import evaluate
 from oochub.evaluation.evaluation_inputs import read_kept_report
-from oochub.models.callable_model import leave_as_it_was, wrap_callable
+from oochub.models.callable_model import CallableModel, leave_as_it_was, wrap_callable
+from oochub.models.extraction import find_head
 from oochub.models.mode import list_mode_options
 from oochub.models.model_source import ModelSource
 from oochub.prediction.predict import predict_splits
@@ -22,11 +23,12 @@ from oochub.records.origin_records import Asked
 from oochub.records.schema import to_json
 from oochub.records.typed_values import check_parameters
 from oochub.report.report import Report
+from oochub.report.report_commands import list_typed_options
 from oochub.settings import listing, with_options
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.evaluation_settings import IntervalSettings
-from oochub.settings.model_settings import TYPED, ModelSettings
+from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.probe_settings import ProbeSettings
 from oochub.storage.artifacts import AUDIT
@@ -103,10 +105,16 @@ def _audit(
     needs_context = way is None and altered is None
     loaded = open_data(source, data, in_place=True, guess=("label", "context") if needs_context else ("label",))
     _check_task(loaded)
+    typed = list_typed_options(data, how, asked)
+    knows_objects = None
     if altered is not None:
         altered.check(loaded.rows, data_dir=data.data_dir)
+    else:
+        knows_objects = _knows_objects(loaded, data)
     if way is None:
-        loaded.check_context(needed=needs_context)
+        named = ("--model-file", how.model_file) if how.model_file else (str(model),)
+        masks = () if knows_objects else ("--masks", "MASKS")
+        loaded.check_context(needed=needs_context, typed=(*named, str(source), *typed), masks=masks)
     else:
         measurement = MeasurementSettings(skip_broken=asked.skip_broken, seed=intervals.seed)
         loaded = replace(loaded, rows=find_contexts(loaded.splits, way, choose_on=found.choose_on, asked=measurement))
@@ -128,10 +136,12 @@ def _audit(
             model=model,
             model_file=how.model_file,
             source=source,
-            data=(*data.words(), *how.words(*(name for name in TYPED if name not in how.said_by_file))),
+            data=typed,
             contexts=found.words(),
             predictions=file,
             report=None if folder is None else folder / "report.json",
+            has_features=_has_features(opened, how, loaded) if predictions.metadata.model.mode == "head" else None,
+            knows_objects=knows_objects,
         )
         report = probed(report, predictions)
         report = replace(report, provenance=replace(report.provenance, asked=known))
@@ -158,6 +168,27 @@ def _make_probe(asked: ProbeSettings, *, seed: int) -> Any:
     settings = {"seed": seed, **asked.of_probe}
     check_parameters(kind, settings, kind=f"option of the probe {asked.probe}")
     return kind(**settings)
+
+
+def _knows_objects(loaded: DataSource, data: DataSettings) -> bool:
+    """Whether the data say where the object of each image is, so that the probe of backgrounds needs no masks."""
+    try:
+        catalog.get("probe", "background")().check(loaded.rows, data_dir=data.data_dir)
+    except OochubError:
+        return False
+    return True
+
+
+def _has_features(opened: ModelSource, how: ModelSettings, loaded: DataSource) -> bool | None:
+    """Whether the features of a module or an ONNX file can be found; None for a model of transformers."""
+    if not isinstance(opened.given, CallableModel):
+        return None
+    processor = how.image_processor if how.processor is None else how.processor
+    try:
+        find_head(opened.given, opened.inputs(loaded.first, processor=processor).probe())
+    except Exception:
+        return False
+    return True
 
 
 def _check_task(data: DataSource) -> None:

@@ -6,7 +6,6 @@ choice has seen, proves the chosen one beside the model. See `oochub.repairs`.
 
 import hashlib
 import json
-import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -17,6 +16,7 @@ from typing import Annotated, Any
 
 import datasets
 import numpy as np
+from torch import nn
 
 from oochub.context_finder import ContextWay
 from oochub.context_finding.context_columns import find_contexts, make_way_for_model
@@ -25,7 +25,7 @@ from oochub.errors import OochubError, choose_wording
 from oochub.models.callable_model import leave_as_it_was, wrap_callable
 from oochub.models.mode import choose_mode, list_mode_options
 from oochub.models.model_source import ModelSource
-from oochub.models.onnx_file import is_onnx_file
+from oochub.models.onnx_file import OnnxFile, is_onnx_file
 from oochub.output import find_output_of_features
 from oochub.prediction.predict import predict_splits
 from oochub.prediction.predictions import Predictions
@@ -64,10 +64,12 @@ from oochub.repairs.split_rows import (
     find_sides,
     find_trained_splits,
 )
+from oochub.report.report_commands import write_command
 from oochub.settings import listing, with_options
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.model_settings import ModelSettings
+from oochub.settings.option import Settings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.repair_settings import RepairSettings
 from oochub.storage.artifacts import REPAIR
@@ -91,7 +93,8 @@ def repair(
 
     Args:
         model: Folder or Hub id of a classifier, or the model itself with `image_processor=`; with
-            `mode="linear_probe"` any image encoder. It is never changed.
+            `mode="linear_probe"` any image encoder; or a `torch.nn.Module` with `class_names=` and `transform=`, which
+            is stored only if it is that of `--model-file`. It is never changed.
         source: A benchmark, a folder of images, files, an id on the Hub, or a data set that is loaded already, see
             `oochub.load`.
         data: The options of `DataSettings`.
@@ -122,8 +125,10 @@ def repair(
         _check_asked(asked)
         _check_processes(asked)
         check_collecting(settings, has_out=out is not None)
-        _refuse_callable(model)
+        _check_callable(model, how, settings, has_out=out is not None)
         opened = ModelSource(wrap_callable(model, how, asked))
+        if isinstance(file := getattr(opened.given, "function", None), OnnxFile):
+            file.last_layer  # noqa: B018  it says that there is none
         folder = None if out is None else RepairedFolder.at(out, given=opened.given)
         opened.check_place()
         way = None if found.contexts is None else make_way_for_model(found, opened, how)
@@ -147,7 +152,7 @@ def repair(
             )
             splits = find_contexts(splits, way, choose_on=found.choose_on, asked=measurement)
         images = None if settings.unlabeled is None else UnlabeledImages.open(settings.unlabeled)
-        command = _write_command(opened.given, source, (data, how, asked, found, settings), out)
+        command = _write_command(model, source, how, (data, how, asked, found, settings), out)
         asked = replace(asked, features=True, splits=tuple(asked.splits or splits))
         with nullcontext() if folder is None else lock_target(folder.path, kind=REPAIR):
             predictions = predict_splits(opened, splits, how, asked, out=None if folder is None else folder.features)
@@ -279,14 +284,17 @@ def _make_key(predictions: Predictions, found: ContextSettings, settings: Repair
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:40]
 
 
-def _write_command(model: Any, source: Any, records: Sequence[Any], out: str | Path | None) -> str:
+def _write_command(
+    model: Any, source: Any, how: ModelSettings, records: Sequence[Settings], out: str | Path | None
+) -> str:
     """What to type for the same repair; "" if a model or data in memory was given. Paths are named by their end."""
-    if not all(isinstance(each, str | Path) for each in (model, source)):
+    named = [source] if how.model_file else [model, source]
+    if not all(isinstance(each, str | Path) for each in named):
         return ""
-    places = [Path(each).name if Path(each).is_absolute() else str(each) for each in (model, source, out or "repaired")]
-    words = [word for record in records for word in record.words()]
-    words = [Path(word).name if Path(word).is_absolute() else word for word in words]
-    return shlex.join(["oochub", "repair", *places[:2], *words, "--out", places[2]])
+    typed = [[name for name in record.given() if name not in how.said_by_file] for record in records]
+    words = [word for record, names in zip(records, typed, strict=True) if names for word in record.words(*names)]
+    words = [*map(str, named), *words, "--out", str(out or "repaired")]
+    return write_command("repair", *(Path(word).name if Path(word).is_absolute() else word for word in words))
 
 
 def _check_asked(asked: PredictionSettings) -> None:
@@ -326,12 +334,35 @@ _WAY_OUT = (
 )
 
 
-def _refuse_callable(model: object) -> None:
-    is_named = isinstance(model, str | Path)
-    if is_onnx_file(model) if is_named else (callable(model) and not hasattr(model, "config")):
+def _check_callable(model: object, how: ModelSettings, settings: RepairSettings, *, has_out: bool) -> None:
+    """Refuses a function, which has no last layer, and what could not be written or fine-tuned.
+
+    Raises:
+        OochubError: A function; a module that no file makes again; an ONNX file with a transform; either with `deep`.
+    """
+    is_onnx = is_onnx_file(model)
+    is_own = is_onnx or (not isinstance(model, str | Path) and callable(model) and not hasattr(model, "config"))
+    if is_own and not is_onnx and not isinstance(model, nn.Module):
+        file = choose_wording("a module of PyTorch", "a module of PyTorch with --model-file")
         raise OochubError(
-            "A repair replaces the last layer of a model of transformers, but a function, a module or an ONNX file has "
-            f"none that can be replaced. If the model stands as a folder of transformers, {choose_wording(*_WAY_OUT)}."
+            f"A repair replaces the last layer, but a function has none that can be replaced. Pass {file} or an ONNX "
+            f"file, or if the model stands as a folder of transformers, {choose_wording(*_WAY_OUT)}."
+        )
+    if is_own and settings.deep:
+        raise OochubError(
+            f"{choose_wording('deep=True', '--deep')} fine-tunes models of transformers only. Remove it, so that the "
+            "last layer alone is retrained."
+        )
+    if is_own and not is_onnx and has_out and how.model_file is None:
+        raise OochubError(
+            "A repaired module is stored as its new last layer beside the file that makes the module, and a module in "
+            f"memory has none. Remove {choose_wording('out=')}, or write such a file and name it with --model-file on "
+            "the command line."
+        )
+    if is_onnx and has_out and how.transform is not None:
+        raise OochubError(
+            "A repaired ONNX file is stored with its image processor, and a transform is none. Pass "
+            f"{choose_wording('image_processor=')}, or remove {choose_wording('out=')}."
         )
 
 

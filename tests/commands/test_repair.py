@@ -6,8 +6,12 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
+import oochub
+from oochub.errors import OochubError
 from oochub.storage import artifacts
 from oochub.studies.demo.example import Example, example
 
@@ -64,6 +68,116 @@ def test_the_last_line_says_better(run: Run, planted: Example, tmp_path: Path) -
     assert code == 0 and said["outcome"] == "better" and said["outside"]["difference"]["low"] > 0
     assert (tmp_path / "out" / "model" / "model.safetensors").stat().st_mtime_ns == weights
     assert (tmp_path / "out" / "repair.json").stat().st_mtime_ns == record
+
+
+MODULE = """
+import torch
+from transformers import AutoModelForImageClassification
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = AutoModelForImageClassification.from_pretrained({model!r})
+
+    def forward(self, images):
+        return self.net(pixel_values=images).logits
+
+
+def make():
+    return {{"model": Net(), "class_names": {names!r}}}
+"""
+
+
+@pytest.mark.slow
+def test_a_module_is_repaired_as_its_folder_is(run: Run, planted: Example, tmp_path: Path) -> None:
+    """The same network by its folder and by --model-file: the same numbers, and the same logits of the repaired one.
+
+    What is printed last but one is the file that opens it, by the same door; it needs no option of the model. So it is
+    for an ONNX file of the network.
+
+    Planted faults, each seen: the old layer kept, of a module and of a file; another module in the user's file.
+    """
+    from transformers import AutoModelForImageClassification
+
+    from oochub.inputs.pictures.image_processor import load_image_processor as make_processor
+    from oochub.models.model_file import make_model
+    from oochub.settings.model_settings import ModelSettings
+    from oochub.settings.prediction_settings import PredictionSettings
+
+    classes = json.loads((planted.model / "config.json").read_text("utf-8"))["id2label"]
+    names = [classes[str(k)] for k in range(len(classes))]
+    file = tmp_path / "net.py"
+    file.write_text(MODULE.format(model=str(planted.model), names=names), "utf-8")
+    code, _, err = run(planted.model, planted.pictures, *COLUMNS, "--out", tmp_path / "folder", "--json")
+    assert code == 0, err
+    door = ("--model-file", f"{file}:make", planted.pictures, *COLUMNS, "--image-processor", planted.model)
+    code, out, err = run(*door, "--out", tmp_path / "module")
+    assert code == 0, err
+    records = [json.loads((tmp_path / each / "repair.json").read_text("utf-8")) for each in ("folder", "module")]
+    for part in ("gap", "draws", "inside", "outside"):
+        assert records[0].get(part) == records[1].get(part), part
+    assert records[1]["command"] == (
+        "oochub repair pictures --label-column breed --context-column background --model-file net.py:make "
+        "--image-processor model --out module"
+    )
+
+    repaired = tmp_path / "module/model/repaired.py"
+    assert out.strip().splitlines()[-2] == str(repaired)
+    made = make_model(str(repaired), ModelSettings(), PredictionSettings())
+    data = oochub.load(planted.pictures, label="breed", context="background")["test"]
+    own = {"class_names": list(made.how.class_names), "image_processor": made.how.image_processor}
+    after = oochub.predict(made.model, data, cache=False, **own)
+    wanted = oochub.predict(tmp_path / "folder/model", data, cache=False)
+    assert list(after.class_names) == list(wanted.class_names)
+    assert np.abs(after.logits - wanted.logits).max() < 1e-4
+    before = oochub.predict(planted.model, data, cache=False)
+    assert np.abs(after.logits - before.logits).max() > 0.1
+
+    network, onnx_file = made.model.eval(), tmp_path / "net.onnx"
+    with torch.no_grad():
+        network.net = AutoModelForImageClassification.from_pretrained(planted.model)  # as it was given
+    axes = {"x": {0: "n"}, "logits": {0: "n"}}
+    shown = {"input_names": ["x"], "output_names": ["logits"], "dynamic_axes": axes, "dynamo": False}
+    size = make_processor(str(planted.model)).size
+    torch.onnx.export(network, torch.rand(2, 3, size["height"], size["width"]), str(onnx_file), **shown)
+    own = ("--image-processor", planted.model, "--class-names", ",".join(names))
+    code, out, err = run(onnx_file, planted.pictures, *COLUMNS, *own, "--out", tmp_path / "onnx")
+    assert code == 0, err
+    assert out.strip().splitlines()[-2] == str(tmp_path / "onnx/model/model.onnx")
+    by_onnx = oochub.predict(tmp_path / "onnx/model/model.onnx", data, cache=False)  # names and processor are beside it
+    assert list(by_onnx.class_names) == list(wanted.class_names)
+    assert np.abs(by_onnx.logits - wanted.logits).max() < 0.02 * np.ptp(wanted.logits)
+    assert run(onnx_file, planted.pictures, *COLUMNS, *own, "--out", tmp_path / "onnx")[0] == 0
+
+    assert run(*door, "--out", tmp_path / "module")[0] == 0  # reused: its files are whole
+    file.write_text(file.read_text("utf-8").replace(".logits", ".logits * 2"), "utf-8")
+    with pytest.raises(OochubError, match="makes another model than the one that was repaired"):
+        make_model(str(repaired), ModelSettings(), PredictionSettings())
+
+
+def test_what_cannot_be_repaired_is_refused_before_work(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(
+        "import torch\ndef load(): return {'model': torch.nn.Linear(2, 2), 'class_names': ['a', 'b'], 'transform': len}"
+        "\ndef function(): return {'model': len, 'class_names': ['a', 'b'], 'transform': len}\n",
+        "utf-8",
+    )
+    (tmp_path / "net.onnx").write_bytes(b"x")
+    for words, message in (
+        ((tmp_path / "net.onnx", "--deep"), "--deep fine-tunes models of transformers only"),
+        ((tmp_path / "net.onnx",), "is not a valid ONNX file"),
+        (
+            ("--model-file", f"{file}:function"),
+            "a function has none that can be replaced. Pass a module of PyTorch with",
+        ),
+        (("--model-file", file, "--deep"), "--deep fine-tunes models of transformers only"),
+    ):
+        code, _, err = run(*words, tmp_path / "nowhere", "--out", tmp_path / "out")
+        assert code == 2 and message in " ".join(err.split()), err
+    net = torch.nn.Linear(2, 2)
+    with pytest.raises(OochubError, match="a module in memory has none"):
+        oochub.repair(net, "nowhere", class_names=["a", "b"], transform=len, out=tmp_path / "out")
 
 
 @pytest.mark.slow

@@ -2,9 +2,12 @@
 
 import base64
 import hashlib
+import html
 import io
 import re
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -203,3 +206,38 @@ def test_a_comparison_is_a_few_lines_at_the_prompt_and_small_tables_in_a_noteboo
     assert "<script" not in html and "<img" not in html and html.count("<table") == 4
     words = ParsedPage(html).words
     assert lines[1] in words and "right only in" in words and "sea" in words
+
+
+HOSTILE = {
+    "quotes": """it's "new".parquet""",
+    "commands": "$(echo ran) `echo ran`; echo ran | echo $HOME & x.parquet",
+    "markup": "<b>&amp;[bold]*_```x.parquet",
+    "a newline": "a\nb.parquet",
+    "an option": "--out=x.parquet",
+    "a short option": "-h.parquet",
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_name_of_a_file_is_one_word_of_the_printed_command(what, tmp_path):
+    """A shell reads the command of the page as `compare` and the two files, and the command line reads them as files.
+
+    Planted faults, each seen: words joined without quotes; a name that is an option, as it is.
+    """
+    from oochub.app import command_line
+
+    predictions = oochub.Predictions.from_arrays(
+        logits=np.eye(2)[[0, 1] * 30], label=[0, 1] * 30, class_names=["cow", "camel"], challenge=["easy", "hard"] * 30
+    )
+    files = [tmp_path / HOSTILE[what], tmp_path / "b.parquet"]
+    for file in files:
+        predictions.save(file)
+    page = oochub.compare(*files, resamples=100).to_html()
+    (line,) = re.findall(r'aria-label="Commands that reproduce this page"><code>(.*?)</code>', page, re.S)
+    typed = ["sh", "-c", f"printf '%s\\0' {html.unescape(line)}"]
+    words = subprocess.run(typed, capture_output=True, text=True, check=True).stdout.rstrip("\0").split("\0")
+    assert words[:2] == ["oochub", "compare"] and [Path(word) for word in words[2:]] == [
+        Path(each.name) for each in files
+    ]
+    command = command_line().get_command(None, "compare")
+    assert command.make_parser(command.context_class(command)).parse_args(words[2:])[0]["sources"] == tuple(words[2:])

@@ -127,6 +127,55 @@ def test_what_torch_exports_is_predicted(net, data, tmp_path):
     assert np.abs(made.logits - by_hand(net, data)).max() < 1e-5
 
 
+ENDS = {
+    "Gemm": lambda v, c: [helper.make_node("Gemm", ["q", "v", "c"], ["scores"])],
+    "half of a Gemm": lambda v, c: [helper.make_node("Gemm", ["q", "v", "c"], ["scores"], alpha=0.5, beta=3.0)],
+    "MatMul": lambda v, c: [
+        helper.make_node("MatMul", ["q", "v"], ["m"]),
+        helper.make_node("Add", ["c", "m"], ["scores"]),
+    ],
+    "convolution": lambda v, c: [
+        helper.make_node("Transpose", ["v"], ["u"], perm=[1, 0]),
+        helper.make_node("Unsqueeze", ["u", "axes"], ["k"]),
+        helper.make_node("Conv", ["p", "k", "c"], ["m"], kernel_shape=[1, 1]),
+        helper.make_node("Flatten", ["m"], ["scores"], axis=1),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_features_are_what_the_last_layer_reads_and_the_head_is_that_layer(net, data, tmp_path, end):
+    """Against torch's own layers; the logits are the bytes of a run without features.
+
+    Planted faults, each seen: no `alpha`; the weight not turned; the fill of the last batch kept.
+    """
+    model = graph(net, shape=(4, 3, SIZE, SIZE))
+    last = ENDS[end](*net[4].parameters())
+    del model.graph.node[-1]
+    model.graph.node.extend(last)
+    model.graph.initializer.append(numpy_helper.from_array(np.array([2, 3]), "axes"))
+    file = write(tmp_path, model)
+    made = oochub.predict(file, data, class_names=NAMES, features=True, cache=False, batch_size=3)
+    plain = oochub.predict(file, data, class_names=NAMES, cache=False, batch_size=3)
+    pixels = [processor()(row["image"], return_tensors="pt")["pixel_values"] for row in data]
+    with torch.no_grad():
+        wanted = net[:4](torch.cat(pixels)).numpy()
+    assert np.abs(made.features - wanted).max() < 1e-6
+    assert made.logits.tobytes() == plain.logits.tobytes()
+    scale = (0.5, 3) if end == "half of a Gemm" else (1, 1)
+    order = [NAMES.index(name) for name in sorted(NAMES)]
+    weight, bias = (each.detach().numpy()[order] * by for each, by in zip(net[4].parameters(), scale, strict=True))
+    assert np.abs(made.head.weight - weight).max() < 1e-6 and np.abs(made.head.bias - bias).max() < 1e-5
+
+
+def test_a_file_without_a_last_linear_layer_has_no_features(net, data, tmp_path):
+    model = graph(net)
+    model.graph.node[-1].output[0] = "m"
+    model.graph.node.append(helper.make_node("Relu", ["m"], ["scores"]))
+    with pytest.raises(OochubError, match=r"does not end in a linear layer .* Predict without features=True"):
+        oochub.predict(write(tmp_path, model), data, class_names=NAMES, features=True)
+
+
 def test_names_and_preprocessing_stand_in_the_metadata_or_beside_it(net, data, tmp_path):
     """As ultralytics writes names, as transformers does, in config.json, also above a folder `onnx`."""
     own = processor().to_json_string()
@@ -258,7 +307,7 @@ def test_what_is_missing_is_asked_for(net, data, tmp_path):
         ({"class_names": NAMES}, "has no settings for resizing and normalizing images.*image_processor=FOLDER_OR_ID"),
         ({"class_names": NAMES[:2]}, "has 3 outputs, but 2 class names are given"),
         ({"class_names": NAMES, "mode": "zero_shot"}, "an ONNX file answers with its own outputs"),
-        ({"class_names": NAMES, "features": True}, "with features=: its features are unknown"),
+        ({"class_names": NAMES, "features": "layer4"}, "with features=: it gives the input of its last layer alone"),
         ({"class_names": NAMES, "odin": 0.001}, "with odin=: it has no gradients"),
         ({"class_names": NAMES, "dtype": "bfloat16"}, "with dtype=: its numbers are those"),
         ({"class_names": NAMES, "transform": len, "image_processor": processor()}, "got transform and image_processor"),

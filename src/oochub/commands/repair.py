@@ -65,7 +65,8 @@ def repair(
     if made.collection is not None and made.collection.ranked is not None:
         result["ranking"] = str(out / "collect.csv")
     if made.model is not None:
-        result["model"] = str(out / made.model)
+        own = [file for name in ("repaired.py", "model.onnx") if (file := out / made.model / name).is_file()]
+        result["model"] = str(own[0] if own else out / made.model)
     if as_json:
         numbers = {"inside": made.inside, "outside": made.outside, "gap": made.gap}
         answer = {"outcome": made.outcome, "verdict": write_verdict(made), "reason": made.reason, "needed": made.needed}

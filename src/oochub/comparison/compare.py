@@ -5,7 +5,6 @@ If models are compared on the same examples, every difference is paired, and no 
 What a comparison is given: reports told from predictions, and found in folders and in those of sweeps.
 """
 
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +43,7 @@ from oochub.records.sides import GroupsOfRows
 from oochub.records.typed_values import read_names
 from oochub.report import wording
 from oochub.report.report import Report
+from oochub.report.report_commands import write_command
 from oochub.settings import with_options
 from oochub.settings.report_settings import ComparisonSettings
 from oochub.stats import RESAMPLES
@@ -289,7 +289,8 @@ def _compare_predictions(
     sets = make_row_sets(pair[0])
     shown = describe_benchmark(pair[0].predictions.metadata, pair[0].benchmark)
     slices = _correct_with_holm([_slice(rows, chosen, pair) for rows in sets])
-    command = shlex.join(["oochub", "compare", *files[0], *files[1]]) if all(files) else "oochub.compare(a, b)"
+    typed = [f"./{name}" if name.startswith("-") else name for name in (*files[0], *files[1])]  # else it is an option
+    command = write_command("compare", *typed) if all(files) else "oochub.compare(a, b)"
     origin, other = (
         _make_provenance(part, " ".join(names), command, resamples, seed)
         for part, names in zip(opened, files, strict=True)

@@ -11,6 +11,7 @@ from oochub.data.user_columns import CONTEXT_COLUMNS, name_candidates
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.records.build_record import BuildRecord
 from oochub.records.sides import CHALLENGES
+from oochub.report.report_commands import write_command
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +52,19 @@ class DataSource:
         """Whether the rows are those of a benchmark."""
         return (self.record.benchmark if self.record else self.first.info.dataset_name) in catalog.names("benchmark")
 
-    def check_context(self, *, needed: bool = True) -> None:
+    def check_context(
+        self,
+        *,
+        needed: bool = True,
+        typed: Sequence[str] = ("MODEL", "SOURCE"),
+        masks: Sequence[str] = ("--masks", "MASKS"),
+    ) -> None:
         """Checks that own data have a column of contexts, groups or challenges; a benchmark always passes.
 
         Args:
             needed: False takes data without such a column; a column of challenges is checked still.
+            typed: Words that name model and data in a command that is suggested.
+            masks: Words that say where objects are; none if the data do.
 
         Raises:
             OochubError: They have none; it says how to add one. A column challenge with another word than these.
@@ -70,10 +79,10 @@ class DataSource:
         if not needed or self.is_benchmark or any(column in CONTEXT_COLUMNS for column in columns):
             return
         name = choose_wording("context='NAME'", "--context-column NAME")
-        found = choose_wording("contexts='properties'", "oochub audit MODEL SOURCE --contexts properties")
+        found = choose_wording("contexts='properties'", write_command("audit", *typed, "--contexts", "properties"))
         probed = choose_wording(
             "probe='background' with probe_settings={'masks': ...}",
-            "oochub audit MODEL SOURCE --probe background --masks MASKS",
+            write_command("audit", *typed, "--probe", "background", *masks),
         )
         raise OochubError(
             "No context column found: the data has no column named context, group or challenge, only "

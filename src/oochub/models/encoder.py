@@ -1,7 +1,7 @@
 """A model as an encoder: from its inputs to one vector a row, whatever it was made for."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import nn
@@ -12,7 +12,6 @@ from oochub.models.callable_model import CallableModel
 from oochub.models.encoder_classifier import FILM_TYPES, POOLED, embed_images
 from oochub.models.extraction import Head, find_head
 from oochub.models.model_source import ModelSource
-from oochub.models.onnx_file import OnnxFile
 from oochub.models.open_model import Answers
 from oochub.models.supported_models import list_architectures
 
@@ -54,8 +53,6 @@ class Encoder(nn.Module):  # type: ignore[misc]
         """
         if pooling not in POOLINGS:
             raise unknown_name("pooling", pooling, POOLINGS)
-        if isinstance(source.given, CallableModel) and isinstance(source.given.function, OnnxFile):
-            return cls(source.given, _read_onnx_features, "the input of the last linear layer")
         if isinstance(source.given, CallableModel):
             head = find_head(source.given, _make_probe(source.given, inputs))
             return cls(source.given, _capture_head_input(head), "the input of the head")
@@ -91,10 +88,6 @@ class Encoder(nn.Module):  # type: ignore[misc]
         return self._vectors(self.model, inputs).float()
 
 
-def _read_onnx_features(model: CallableModel, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    return cast(OnnxFile, model.function)(inputs["pixel_values"], is_features=True)
-
-
 def _make_probe(model: nn.Module, inputs: Input) -> dict[str, torch.Tensor]:
     """Inputs of two rows where the model is: an object may lie on a GPU already."""
     device = next((each.device for each in model.parameters()), torch.device("cpu"))
@@ -105,6 +98,8 @@ def _capture_head_input(head: Head) -> Answers:
     """What goes into the head of a classifier."""
 
     def vectors(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        if head.read is not None:
+            return head.read(inputs)
         seen: dict[nn.Module, torch.Tensor] = {}
 
         def see(layer: nn.Module, given: Any) -> None:

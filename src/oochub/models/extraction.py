@@ -8,7 +8,7 @@ means squeezed to one size: a crop, or padding, would lose where a box lies in t
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from oochub.errors import OochubError, choose_wording
 from oochub.input import InputBatch
+from oochub.models.onnx_file import OnnxFile
 from oochub.records.metadata import VECTORS, OdinSettings
 from oochub.settings.prediction_settings import ODIN_TEMPERATURE
 
@@ -102,12 +103,13 @@ class Head(NamedTuple):
     """The layers whose mean output is the logits: `mean(f_k @ W_k.T + b_k)`, and the features they see.
 
     `weight` (c, d) and `bias` (c,) act on the concatenated inputs of the layers, so that
-    `features @ weight.T + bias` equals the logits.
+    `features @ weight.T + bias` equals the logits. An ONNX file has no layers; `read` gives its features.
     """
 
     layers: tuple[nn.Module, ...]
     weight: torch.Tensor
     bias: torch.Tensor
+    read: Callable[[Mapping[str, torch.Tensor]], torch.Tensor] | None = None
 
 
 def find_head(model: Any, probe: Mapping[str, torch.Tensor]) -> Head:
@@ -130,6 +132,11 @@ def find_head(model: Any, probe: Mapping[str, torch.Tensor]) -> Head:
     >>> tuple(head.weight.shape)
     (3, 16)
     """
+    file = getattr(model, "function", None)
+    if isinstance(file, OnnxFile):
+        return Head(
+            (), *file.read_head(probe["pixel_values"]), lambda inputs: file(inputs["pixel_values"], is_features=True)
+        )
     with record_calls(model, _find_linear_layers(model)) as calls, torch.inference_mode():
         logits = model(**probe).logits
     n = len(logits)

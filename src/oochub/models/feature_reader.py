@@ -25,7 +25,7 @@ class HeadFeatures(FeatureReader):
 
     def __call__(self, calls: Calls, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """See `FeatureReader`."""
-        return take_features(calls, self.layers)
+        return take_features(calls, self.layers) if self.head.read is None else self.head.read(inputs)
 
 
 class LayerFeatures(FeatureReader):

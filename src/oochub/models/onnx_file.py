@@ -38,6 +38,7 @@ _NAMES = ("id2label", "names", "class_names")  # of transformers and optimum, of
 _PROCESSOR = "preprocessor_config"
 _LISTED = 8
 _LARGEST_BATCH = 4096  # images that a file may ask for at once
+_CLOSE = 1e-4  # of the largest logit
 _LONGEST_NAME = 200  # letters of the file that holds its weights
 
 
@@ -115,9 +116,11 @@ class OnnxFile:
             raise OochubError(f"{file}: its metadata {broken} are not UTF-8. Export the model again.")
         self._input = _find_input(proto, self._file)
         self._output, self.classes, is_skipped = _find_output(proto, self._file)
+        self._last = _find_last_layer(proto, self._output)
         self.__name__ = self._file.name
         self._is_known = False
-        self._features: tuple[onnxruntime.InferenceSession, str] | None = None
+        self._features: onnxruntime.InferenceSession | None = None
+        self._weight: NDArray[np.float32] | None = None
         digest = hashlib.sha256(version("onnxruntime").encode())
         for each in (self._file, *external):
             with each.open("rb") as content:
@@ -217,21 +220,93 @@ class OnnxFile:
             self._check_logits(made)
         return torch.from_numpy(made.astype(np.float32, copy=False)).to(pixels.device)
 
+    @property
+    def last_layer(self) -> "onnx.NodeProto":
+        """The linear layer or 1x1 convolution that makes the logits.
+
+        Raises:
+            OochubError: The file does not end in one.
+        """
+        if self._last is None:
+            raise OochubError(
+                f"{self._file} does not end in a linear layer that outputs the logits, so it has no features that can "
+                f"be found. Predict without {choose_wording('features=True', '--features')}."
+            )
+        return self._last
+
+    def replace_head(self, weight: NDArray[np.floating], bias: NDArray[np.floating], names: Sequence[str]) -> bytes:
+        """The content of the file with a new last layer, whose outputs are the only ones; no external data.
+
+        Args:
+            weight: (c, d).
+            bias: (c,).
+            names: Names of the c outputs.
+
+        Raises:
+            OochubError: No last layer, or a file of more than 2 GB.
+        """
+        import onnx
+
+        features = self.last_layer.input[0]
+        proto = onnx.load(str(self._file))
+        graph, new = proto.graph, ("repaired.flat", "repaired.weight", "repaired.bias")
+        arrays = {new[1]: weight, new[2]: bias}
+        graph.initializer.extend(
+            onnx.numpy_helper.from_array(np.ascontiguousarray(array, np.float32), name)
+            for name, array in arrays.items()
+        )
+        graph.node.append(onnx.helper.make_node("Flatten", [features], [new[0]], axis=1))
+        graph.node.append(onnx.helper.make_node("Gemm", new, ["repaired.logits"], transB=1))
+        del graph.output[:]
+        shape = [self._input.batch, len(bias)]
+        graph.output.append(onnx.helper.make_tensor_value_info("repaired.logits", onnx.TensorProto.FLOAT, shape))
+        kept = {key: value for key, value in self.metadata.items() if key not in _NAMES}
+        onnx.helper.set_model_props(proto, {**kept, "names": json.dumps(list(names))})
+        try:
+            content: bytes = proto.SerializeToString()
+        except ValueError as error:  # of protobuf
+            raise OochubError(f"{self._file} is too large to be written with a new last layer: {error}.") from error
+        return content
+
+    def read_head(self, pixels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The weight (c, d) and the bias (c,) of the last linear layer: features @ weight.T + bias are the logits.
+
+        Args:
+            pixels: Images (n, 3, h, w) of two rows or more that differ; the bias is what the weight leaves over.
+
+        Raises:
+            OochubError: No such layer; a weight that is not the whole of it.
+        """
+        instead = f"Predict without {choose_wording('features=True', '--features')}."
+        node = self.last_layer
+        features, logits, weight = self(pixels, is_features=True), self(pixels), self._weight
+        assert weight is not None  # noqa: S101  the features were read
+        weight = weight.T if node.op_type == "MatMul" else weight.reshape(len(weight), -1)
+        names = {each.name: each for each in node.attribute}
+        if node.op_type == "Gemm":
+            weight = weight if "transB" in names and names["transB"].i else weight.T
+            weight = weight * (names["alpha"].f if "alpha" in names else 1.0)
+        made = torch.from_numpy(np.ascontiguousarray(weight, dtype=np.float32)).to(logits.device)
+        if made.shape != (logits.shape[1], features.shape[1]):
+            raise OochubError(f"The last layer of {self._file} is not one linear layer of its features. {instead}")
+        left = logits - features @ made.T
+        if float((left - left.mean(0)).abs().max()) > _CLOSE * max(1.0, float(logits.abs().max())):
+            raise OochubError(f"The last layer of {self._file} does not give the logits by its weight. {instead}")
+        return made, left.mean(0)
+
     def _run_features(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The input of the last layer (n, d), by a session of its own, so that the logits keep their bytes."""
+        names, feed = list(self.last_layer.input[:2]), {self._input.name: np.ascontiguousarray(values)}
         if self._features is None:
             import onnx
 
             proto = onnx.load(str(self._file), load_external_data=False)
-            name = _find_features(proto, self._output)
-            if name is None:
-                raise OochubError(
-                    f"{self._file} does not end in a linear layer that outputs the logits, so it has no features that "
-                    f"can be found. Choose another model: {choose_wording('model=', '--context-model')}."
-                )
-            proto.graph.output.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None))
-            self._features = open_session(proto.SerializeToString(), folder=self._file.parent), name
-        session, name = self._features
-        (made,) = session.run([name], {self._input.name: np.ascontiguousarray(values)})
+            given = {each.name for each in proto.graph.output}
+            shown = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in names]
+            proto.graph.output.extend(each for each in shown if each.name not in given)
+            self._features = open_session(proto.SerializeToString(), folder=self._file.parent)
+            (self._weight,) = self._features.run(names[1:], feed)
+        (made,) = self._features.run(names[:1], feed)
         return np.asarray(made, np.float32).reshape(len(values), -1)
 
     def _run(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -289,7 +364,10 @@ def check_onnx_settings(asked: PredictionSettings) -> None:
         OochubError: Features, ODIN, a dtype, a compiled network or a cluster; what to do instead.
     """
     refused = {
-        "features": (asked.features, "its features are unknown"),
+        "features": (
+            not isinstance(asked.features, bool),
+            "it gives the input of its last layer alone (features=True), not that of a named one",
+        ),
         "odin": (asked.odin is not None, "it has no gradients"),
         "compile": (asked.compile, "ONNX Runtime makes its own loops"),
         "dtype": (asked.dtype not in ("auto", "float32"), "its numbers are those that it was exported with"),
@@ -468,8 +546,8 @@ def _find_output(proto: "onnx.ModelProto", file: Path) -> tuple[str, int | None,
     return logits, classes, True
 
 
-def _find_features(proto: "onnx.ModelProto", output: str) -> str | None:
-    """What the linear layer or 1x1 convolution reads that makes the output, perhaps reshaped; None without one."""
+def _find_last_layer(proto: "onnx.ModelProto", output: str) -> "onnx.NodeProto | None":
+    """The linear layer or 1x1 convolution that makes the output, perhaps reshaped; None without one."""
     makers = {name: node for node in proto.graph.node for name in node.output if node.op_type != "Constant"}
     node = makers.get(output)
     for _ in proto.graph.node:
@@ -477,7 +555,7 @@ def _find_features(proto: "onnx.ModelProto", output: str) -> str | None:
             break
         node = next((makers[each] for each in node.input if each in makers), None)
     is_linear = node is not None and node.op_type in ("Gemm", "MatMul", "Conv")
-    return str(node.input[0]) if node is not None and is_linear else None
+    return node if is_linear else None
 
 
 def _format_shape(shape: Sequence[int | str] | None) -> str:

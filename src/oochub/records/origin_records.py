@@ -178,6 +178,8 @@ class Asked:
         contexts: Options of the way that found contexts.
         predictions: File of the predictions.
         report: File of the report.
+        has_features: Whether the input of the last layer of a module or ONNX file can be found; None for other models.
+        knows_objects: Whether the data themselves say where the object of each image is, by masks or boxes.
     """
 
     model: str | None = optional()
@@ -187,6 +189,8 @@ class Asked:
     contexts: tuple[str, ...] = optional(())
     predictions: str | None = optional()
     report: str | None = optional()
+    has_features: bool | None = optional()
+    knows_objects: bool | None = optional()
 
     @classmethod
     def of(
@@ -199,6 +203,7 @@ class Asked:
         contexts: Iterable[str] = (),
         predictions: object = None,
         report: object = None,
+        **known: bool | None,
     ) -> "Asked | None":
         """What is known of what was typed; None where nothing is.
 
@@ -210,6 +215,7 @@ class Asked:
             contexts: The same of the way that found contexts.
             predictions: The file of the predictions.
             report: The file of the report.
+            **known: `has_features` and `knows_objects`.
 
         >>> Asked.of(model="toy/model", source="/elsewhere/pictures", data=["--label-column", "breed"]).source is None
         True
@@ -217,21 +223,26 @@ class Asked:
         True
         """
         kept = [
-            _keep_below(place) if isinstance(place, str | Path) else None
+            keep_below(place) if isinstance(place, str | Path) else None
             for place in (model, model_file, source, predictions, report)
         ]
         if not any(kept):
             return None
         names = ("model", "model_file", "source", "predictions", "report")
-        return cls(**dict(zip(names, kept, strict=True)), data=_keep_words(data), contexts=_keep_words(contexts))
+        typed = dict(zip(names, kept, strict=True))
+        return cls(**typed, data=_keep_words(data), contexts=_keep_words(contexts), **known)
 
 
 def _keep_words(words: Iterable[str]) -> tuple[str, ...]:
-    return tuple(_keep_below(word) or "" for word in words)
+    return tuple(keep_below(word) or "" for word in words)
 
 
-def _keep_below(typed: str | Path) -> str | None:
-    """A path as typed, relative to the working directory; None for one that is absolute and lies elsewhere."""
+def keep_below(typed: str | Path) -> str | None:
+    """A path as typed, relative to the working directory; None for one that is absolute and lies elsewhere.
+
+    >>> keep_below("runs/erm"), keep_below(Path.cwd() / "masks"), keep_below("/elsewhere/masks")
+    ('runs/erm', 'masks', None)
+    """
     path = Path(typed)
     if not path.is_absolute():
         return str(typed)

@@ -16,9 +16,11 @@ from torch import Tensor, nn
 
 from oochub.errors import OochubError, OochubWarning
 from oochub.input import Input
+from oochub.models.callable_model import wrap_callable
 from oochub.models.encoder import Encoder
 from oochub.models.encoder_classifier import EncoderClassifier, EncoderClassifierConfig
 from oochub.models.extraction import find_head, record_calls, take_features
+from oochub.models.model_file import make_model
 from oochub.models.model_source import ModelSource
 from oochub.models.open_model import open_pretrained
 from oochub.prediction.predict import predict_splits
@@ -27,6 +29,10 @@ from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.files import write_whole_folder
 
+REPAIRED_FILE = "repaired.py"
+"""The file in the folder of a repaired module of the user's own, see `oochub.repairs.repaired_module`."""
+REPAIRED_ONNX = "model.onnx"
+"""The file in the folder of a repaired ONNX file."""
 _CLOSE = 1e-3  # of the largest logit
 
 
@@ -82,7 +88,7 @@ def ask_folder(
     """The logits (k, c) of a model that stands in a folder, of some rows of a split.
 
     Args:
-        folder: The folder.
+        folder: The folder, of transformers or with a `repaired.py` or a `model.onnx`.
         part: The split.
         places: Numbers of its rows (k,).
         asked: How the given model predicts.
@@ -90,6 +96,11 @@ def ask_folder(
     own = replace(asked, features=False, splits=None, images=False, cache=False, limit=None)
     own = replace(own, engine="local", ray_address=None, actors=None)  # for few rows no cluster is started
     source, how = ModelSource(folder), ModelSettings(mode="head")
+    if (folder / REPAIRED_FILE).is_file():
+        made = make_model(str(folder / REPAIRED_FILE), ModelSettings(), own)
+        source, how, own = ModelSource(wrap_callable(made.model, made.how, made.asked)), made.how, made.asked
+    elif (folder / REPAIRED_ONNX).is_file():
+        source = ModelSource(wrap_callable(folder / REPAIRED_ONNX, how))
     logits: NDArray[np.float32] = predict_splits(source, part.select(places), how, own).logits
     return logits
 
@@ -147,7 +158,7 @@ def make_repaired_network(
     )
     wrapper: Any = EncoderClassifier(config)
     wrapper.encoder.load_state_dict(encoder.model.state_dict())
-    wrapper.head = _make_layer(wrapper.head, head.weight, head.bias)
+    wrapper.head = make_layer(wrapper.head, head.weight, head.bias)
     return RepairedNetwork(wrapper.eval(), True)
 
 
@@ -240,7 +251,7 @@ def _renew_classifier(model: Any, probe: Mapping[str, Tensor], head: StoredHead,
                 "replaced. Use the mode linear_probe, or train another head with `oochub train --model MODEL`."
             )
         parent, _, own = names[layer].rpartition(".")
-        setattr(model.get_submodule(parent), own, _make_layer(layer, weight, head.bias))
+        setattr(model.get_submodule(parent), own, make_layer(layer, weight, head.bias))
     model.config.id2label = dict(enumerate(class_names))  # sets num_labels too
     model.config.label2id = {name: number for number, name in enumerate(class_names)}
     model.config.problem_type = "single_label_classification"
@@ -249,7 +260,7 @@ def _renew_classifier(model: Any, probe: Mapping[str, Tensor], head: StoredHead,
     return model
 
 
-def _make_layer(layer: Any, weight: NDArray[np.floating], bias: NDArray[np.floating]) -> nn.Module:
+def make_layer(layer: Any, weight: NDArray[np.floating], bias: NDArray[np.floating]) -> nn.Module:
     """A layer of the same kind with this weight and bias."""
     sizes = weight.shape[1], len(weight)
     new: Any = nn.Conv2d(*sizes, 1) if isinstance(layer, nn.Conv2d) else nn.Linear(*sizes)

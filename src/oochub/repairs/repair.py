@@ -51,6 +51,12 @@ Outcome = Literal["better", "no_worse", "not_shown", "nothing_to_repair"]
 PartName = Literal["fit", "choose", "prove"]
 
 
+_OPENS = (
+    "oochub opens it, as `oochub audit model.onnx SOURCE` or `oochub audit SOURCE --model-file repaired.py`; for the "
+    "latter, the file that made the given model must stay where it is."
+)
+
+
 _WORDS = PairWords(names=("before", "after", "change"), only="Right {} the repair alone", gave="{}")
 
 
@@ -429,13 +435,16 @@ class Repair:
         return from_json(cls, read_json(Path(path)), what=str(path))
 
 
-def write_repair_card(repair: Repair, *, class_names: Sequence[str], is_wrapper: bool) -> str:
+def write_repair_card(
+    repair: Repair, *, class_names: Sequence[str], is_wrapper: bool = False, is_own: bool = False
+) -> str:
     """Markdown with the Hub's YAML header; the same repair gives the same card.
 
     Args:
         repair: A repair that is better.
         class_names: Names of the model's outputs.
         is_wrapper: Whether the model is an encoder with a linear layer, which transformers opens after an import.
+        is_own: Whether the model is no model of transformers, but an ONNX file or one that a user's own file makes.
     """
     base = wording.name(str(repair.provenance.get("model") or "a model"), 60)
     data = wording.name(str(repair.provenance.get("data") or "the user's own data"), 60)
@@ -443,7 +452,7 @@ def write_repair_card(repair: Repair, *, class_names: Sequence[str], is_wrapper:
     more = f" and {len(class_names) - 20} more" if len(class_names) > 20 else ""
     lines = [
         "---",
-        "library_name: transformers",
+        f"library_name: {'oochub' if is_own else 'transformers'}",
         "pipeline_tag: image-classification",
         "tags:",
         "- oochub",
@@ -458,6 +467,7 @@ def write_repair_card(repair: Repair, *, class_names: Sequence[str], is_wrapper:
         else "All weights but those of the last layer are the given model's.",
         f"Classes: {escape_markdown(shown + more)}.",
         *(["The Auto classes of transformers open it after `import oochub.models.encoder_classifier`."] * is_wrapper),
+        *([_OPENS] * is_own),
         "",
         "## What was done",
         describe_choice(repair),

@@ -12,10 +12,14 @@ import numpy as np
 
 from oochub.errors import OochubError
 from oochub.input import Input
+from oochub.models.callable_model import CallableModel
 from oochub.models.model_source import ModelSource
+from oochub.models.onnx_file import OnnxFile
 from oochub.prediction.predictions import Predictions
 from oochub.repairs.choose_head import ChosenHead
 from oochub.repairs.model_folder import (
+    REPAIRED_FILE,
+    REPAIRED_ONNX,
     ask_folder,
     find_places,
     find_pooling,
@@ -26,10 +30,11 @@ from oochub.repairs.model_folder import (
 )
 from oochub.repairs.prove_repair import Proof
 from oochub.repairs.repair import Repair, repair_page, write_repair_card
+from oochub.repairs.repaired_module import write_repaired_module, write_repaired_onnx
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.artifacts import REPAIR
-from oochub.storage.files import check_writable, write_whole
+from oochub.storage.files import check_writable, write_whole, write_whole_folder
 from oochub.storage.ownership import remove
 
 _MODEL, _RECORD, _PAGE, _RUNS = "model", "repair.json", "repair.html", "fine_tuning"
@@ -116,7 +121,8 @@ class RepairedFolder:
         if made.model is None:
             return made
         model = self.path / made.model
-        is_whole = (model / "config.json").is_file() and bool(made.weights) and _digest_weights(model) == made.weights
+        is_there = any((model / name).is_file() for name in ("config.json", REPAIRED_FILE, REPAIRED_ONNX))
+        is_whole = is_there and bool(made.weights) and _digest_weights(model) == made.weights
         return made if is_whole else None
 
     def write_page(self, made: Repair) -> None:
@@ -186,6 +192,20 @@ class RepairedFolder:
         data: Mapping[str, Any],
     ) -> None:
         names = proof.before.class_names
+
+        def check(folder: Path) -> None:
+            _check_answers(folder, proof.after, inputs, asked, data)
+
+        if isinstance(source.given, CallableModel):
+            assert chosen.head is not None  # noqa: S101  no network of one's own is fine-tuned
+            with write_whole_folder(self.path / _MODEL) as draft:
+                if isinstance(source.given.function, OnnxFile):
+                    write_repaired_onnx(draft, source, inputs, chosen.head, names)
+                else:
+                    write_repaired_module(draft, source, inputs, how, chosen.head, names)
+                (draft / "README.md").write_text(write_repair_card(made, class_names=names, is_own=True), "utf-8")
+                check(draft)
+            return
         if chosen.network is not None:
             temperature = chosen.temperature or 1.0
             network = open_fine_tuned_network(chosen.network.folder, inputs, temperature=temperature)
@@ -194,17 +214,13 @@ class RepairedFolder:
             pooling = find_pooling(how, is_probe=proof.before.metadata.model.mode == "linear_probe")
             network = make_repaired_network(source, inputs, chosen.head, class_names=names, pooling=pooling)
         card = write_repair_card(made, class_names=names, is_wrapper=network.is_wrapper)
-
-        def check(folder: Path) -> None:
-            _check_answers(folder, proof.after, inputs, asked, data)
-
         write_repaired_model(self.path / _MODEL, network, inputs, card=card, check=check)
 
 
 def _digest_weights(folder: Path) -> dict[str, str]:
     """SHA-256 of each file of weights of a model, by name."""
     digests = {}
-    for file in sorted(folder.glob("*.safetensors")):
+    for file in sorted([*folder.glob("*.safetensors"), *folder.glob(REPAIRED_ONNX)]):
         with file.open("rb") as content:
             digests[file.name] = hashlib.file_digest(content, "sha256").hexdigest()
     return digests

@@ -1,11 +1,9 @@
 """What the model says where an image's object or background is taken away or exchanged: the probe of backgrounds."""
 
-import shlex
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oochub.errors import OochubError
-from oochub.records.build_record import OWN
 from oochub.records.finding_records import BackgroundProbe, ProbedPicture, Variant, VariantRow
 from oochub.records.origin_records import EvaluatedBenchmark
 from oochub.records.report_records import Case, Compared, Fact, Verdict
@@ -14,10 +12,9 @@ from oochub.report import format_numbers, svg, wording
 from oochub.report.footnotes import Footnotes, are_few, describe_interval
 from oochub.report.group_findings import judge
 from oochub.report.mistake_cards import LINK, embed_picture
+from oochub.report.report_commands import ReportCommands, write_command
 from oochub.report.svg import LinearScale
 from oochub.section import ChartRow, NamedNumber, OnPage, Passage, Section
-from oochub.settings.option import list_options
-from oochub.settings.probe_settings import ProbeSettings
 from oochub.stats.estimate import Estimate
 from oochub.stats.shared_units import METHOD
 
@@ -87,23 +84,18 @@ class ObjectAndBackground(Section["ReportRecord"]):
     def command(self, report: "ReportRecord") -> str:
         """The command that asks for the probe again; "" for a report without it.
 
-        What the report does not know stands in capitals: your own data, and a model that nobody named. A report may be
-        anyone's, so options of another kind are left out.
+        See `ReportCommands`; of a model that was not typed the name in the report stands.
         """
-        found, benchmark = report.background, report.benchmark
+        found, seed = report.background, report.provenance.seed
         if found is None:
             return ""
-        own, seed = benchmark.name == OWN, report.provenance.seed
-        places = {"MODEL": report.model.id, "SOURCE": None if own else f"{benchmark.name}/{benchmark.config}"}
-        named = [name if name and wording.can_be_typed(name) else unknown for unknown, name in places.items()]
-        known = {each.flag for each in list_options(ProbeSettings).values()}
-        given = found.options or ("--probe", "background")
-        pairs = zip(given[::2], given[1::2], strict=False)
-        options = [each for each in pairs if each[0] in known and wording.can_be_typed(each[1])]
-        words = ["oochub", "audit", *named, *(word for each in options for word in each)]
+        known = ReportCommands(report)
+        own = report.model.id if known.model == ("MODEL",) else None
+        model = (own,) if own and wording.can_be_typed(own) else known.model
+        words = [*model, known.source, *known.options("audit", contexts=True), *known.probe()]
         words += ["--seed", str(seed)] if seed else []
         words += ["--probe-option", f"seed={found.seed}"] if found.seed != seed else []
-        return shlex.join(words)
+        return write_command("audit", *words)
 
     def verdict(self, report: "ReportRecord") -> Verdict | None:
         """The verdict where no context was named."""

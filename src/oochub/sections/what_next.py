@@ -10,17 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from oochub import catalog
 from oochub.records.document import NextStep
-from oochub.records.origin_records import Asked
 from oochub.records.report_records import Side
 from oochub.report import format_numbers, theme, wording
 from oochub.report.footnotes import describe_interval
 from oochub.report.group_findings import FEWEST, is_near_chance, judge_gap, may_be_chance
+from oochub.report.report_commands import ReportCommands, write_command
 from oochub.report.verdict import UNMARKED, verdict
 from oochub.section import Passage, Section
-from oochub.settings.context_settings import ContextSettings
-from oochub.settings.data_settings import DataSettings
-from oochub.settings.model_settings import TYPED, ModelSettings
-from oochub.settings.option import list_options, type_of
 from oochub.stats.estimate import Estimate
 from oochub.stats.model_places import smallest_found
 
@@ -34,10 +30,6 @@ _WIDE = 0.05
 """A group is named for more rows if its 95% interval reaches further than this to either side."""
 _WITH_HEAD = (None, "head", "linear_probe")
 """Modes that answer by a last layer, which a repair replaces; None is unknown."""
-_OF_IMAGES = ("--label-column", "--image-column", "--config", "--data-dir", "--option")
-"""Options of data by which a page of all rows finds their images."""
-_PLACES = ("model", "model_file", "source", "predictions", "report")  # of what was typed
-_LONGEST_OPTION = 4_000  # the names of many classes
 _AUDIT_ONCE = "audit once: an audit repeated until it decides errs more often than its intervals say."
 _COLLECT_ONCE = f"Collect them in one go and {_AUDIT_ONCE}"
 _STANDS_FOR = {
@@ -137,7 +129,7 @@ def _test_rule(report: "ReportRecord") -> NextStep | None:
         f"{format_numbers.count(chosen.n)} of {format_numbers.count(chosen.among)} rows were selected after looking "
         "at the results, so their numbers do not generalize. Test the rule on rows that nobody has looked at."
     )
-    return NextStep(reason, _write("evaluate", "UNSEEN", "--rows", wording.name(chosen.file), "--unseen"))
+    return NextStep(reason, write_command("evaluate", "UNSEEN", "--rows", wording.name(chosen.file), "--unseen"))
 
 
 def _learn_task(report: "ReportRecord") -> NextStep | None:
@@ -149,7 +141,8 @@ def _learn_task(report: "ReportRecord") -> NextStep | None:
         f"{_say_number(report, inside, 'in')}, and chance is {_write_chance(report)}. A gap is only meaningful once "
         "the task is learned."
     )
-    return NextStep(reason, _write("train", _name_source(report), *_name_data(report, how=False), "--out", "trained"))
+    known = ReportCommands(report)
+    return NextStep(reason, write_command("train", known.source, *known.options("train"), "--out", "trained"))
 
 
 def _name_contexts(report: "ReportRecord") -> NextStep | None:
@@ -160,16 +153,16 @@ def _name_contexts(report: "ReportRecord") -> NextStep | None:
     examples = f"{n} example is" if is_one else f"{n} examples are"
     if report.errors is not None:
         said = f"{UNMARKED}, so {examples} not compared by context. Contexts that are usual for a class mark them."
-        return NextStep(said, _write_audit(report, "--usual", "CLASS=CONTEXT"))
+        return NextStep(said, ReportCommands(report).audit("--usual", "CLASS=CONTEXT"))
     said = f"This dataset does not define a context, so its {examples} not compared"
     if report.background is not None:
         said = f"This dataset names no context: the probe alone compares its {n} example{'' if is_one else 's'}"
     if _shows_images(report):
         return NextStep(
-            f"{said}. Contexts can be found in the images.", _write_audit(report, "--contexts", "properties")
+            f"{said}. Contexts can be found in the images.", ReportCommands(report).audit("--contexts", "properties")
         )
     return NextStep(
-        f"{said} by context. You can add a context column.", _write_audit(report, "--context-column", "COLUMN")
+        f"{said} by context. You can add a context column.", ReportCommands(report).audit("--context-column", "COLUMN")
     )
 
 
@@ -178,11 +171,15 @@ def _exchange_backgrounds(report: "ReportRecord") -> NextStep | None:
     is_open = report.is_by_contexts and verdict(report).case == "too_few"
     if (not is_open and _name_contexts(report) is None) or report.background is not None or not _shows_images(report):
         return None
+    known, n = ReportCommands(report), format_numbers.count(report.gap.n_in)
+    is_known = known.asked.knows_objects
+    where = "The data say where the object is, so" if is_known else "Where masks or boxes (--boxes) say so,"
     reason = (
-        "Does the model rely on the background? Where masks or boxes (--boxes) say where the object is, its background "
-        f"can be exchanged in {format_numbers.count(report.gap.n_in)} examples; no column of contexts is needed."
+        f"Does the model rely on the background? {where} the background of an object can be exchanged in {n} examples; "
+        "no column of contexts is needed."
     )
-    return NextStep(reason, _write_audit(report, "--probe", "background", "--masks", "MASKS"))
+    masks = () if is_known else ("--masks", "MASKS")
+    return NextStep(reason, known.audit("--probe", "background", *masks))
 
 
 def _add_rows(report: "ReportRecord") -> NextStep | None:
@@ -219,7 +216,7 @@ def _add_rows(report: "ReportRecord") -> NextStep | None:
         f"detected four times out of five; detecting {size} takes about {wording.join_names(sides)} in total. "
         f"{_COLLECT_ONCE}"
     )
-    return NextStep(reason, _write_audit(report))
+    return NextStep(reason, ReportCommands(report).audit())
 
 
 def _tell_from_chance(report: "ReportRecord", inside: Estimate) -> NextStep | None:
@@ -236,7 +233,7 @@ def _tell_from_chance(report: "ReportRecord", inside: Estimate) -> NextStep | No
                 f" If the estimate is right, about {_write_round(needed)} examples would be enough to tell. "
                 f"{_COLLECT_ONCE}"
             )
-    return NextStep(reason, _write_audit(report))
+    return NextStep(reason, ReportCommands(report).audit())
 
 
 def _fill_smallest_part(report: "ReportRecord") -> NextStep:
@@ -248,7 +245,7 @@ def _fill_smallest_part(report: "ReportRecord") -> NextStep:
     where = f"examples of {titled}" if titled else wording.name_side(report.benchmark, "out", "examples")
     more = f"Collect {format_numbers.count(FEWEST - n)} or more in one go and {_AUDIT_ONCE}"
     reason = f"A verdict needs {FEWEST} {where}, and n = {format_numbers.count(n)}. {more}"
-    return NextStep(reason, _write_audit(report))
+    return NextStep(reason, ReportCommands(report).audit())
 
 
 def _repair(report: "ReportRecord") -> NextStep | None:
@@ -258,7 +255,8 @@ def _repair(report: "ReportRecord") -> NextStep | None:
     has_sides = "challenge" in report.benchmark.out_of_context.where
     if told.case not in ("relies", "slight") or not is_classifier or not (has_sides or report.is_by_contexts):
         return None
-    if not _is_of_transformers(report):
+    known = ReportCommands(report)
+    if not known.has_features:
         return None
     if report.is_by_contexts:
         first = report.contexts.contexts[0] if report.contexts else None
@@ -271,7 +269,8 @@ def _repair(report: "ReportRecord") -> NextStep | None:
         f"({describe_interval(gap, unit, signed=True)}), n = {format_numbers.count(gap.n)}. Retraining the last "
         "layer may narrow it. The repair tests this on held-out rows and suggests which rows to collect."
     )
-    return NextStep(reason, _write("repair", *_name_model(report), *_name_asked(report), "--collect"))
+    options = known.options("repair", contexts=report.is_by_contexts)
+    return NextStep(reason, write_command("repair", *known.model, known.source, *options, "--collect"))
 
 
 def _guard_good_model(report: "ReportRecord") -> NextStep | None:
@@ -299,7 +298,7 @@ def _fill_cell(report: "ReportRecord") -> NextStep | None:
         f"With about {_write_round(row.n * (half / _WIDE) ** 2)} examples in total, the interval would narrow to "
         f"{format_numbers.whole_points(_WIDE)} points to either side. {_COLLECT_ONCE}"
     )
-    return NextStep(reason, _write_audit(report))
+    return NextStep(reason, ReportCommands(report).audit())
 
 
 def _look_for_contexts(report: "ReportRecord") -> NextStep | None:
@@ -309,18 +308,18 @@ def _look_for_contexts(report: "ReportRecord") -> NextStep | None:
     found, n = report.contexts, format_numbers.count(report.gap.n_in + report.gap.n_out)
     if found is not None:
         way, n = "clusters" if found.way == "properties" else "properties", format_numbers.count(found.n_tested)
-        if way == "clusters" and not _is_of_transformers(report):
+        if way == "clusters" and not ReportCommands(report).has_features:
             return None
         reason = (
             f"The contexts were found with {wording.name(found.way)} and tested on {n} rows. {way.capitalize()} may "
             "find others."
         )
-        return NextStep(reason, _write_audit(report, "--contexts", way))
+        return NextStep(reason, ReportCommands(report).audit("--contexts", way))
     if not report.gap.n_out:
         return None
     reason = f"The {n} examples are compared by the contexts in the data. oochub can find others in the images."
-    way = "clusters" if _is_of_transformers(report) else "properties"
-    return NextStep(reason, _write_audit(report, "--contexts", way))
+    way = "clusters" if ReportCommands(report).has_features else "properties"
+    return NextStep(reason, ReportCommands(report).audit("--contexts", way))
 
 
 def _check_labels(report: "ReportRecord") -> NextStep | None:
@@ -341,9 +340,9 @@ def _browse(report: "ReportRecord") -> NextStep | None:
         f"This report contains {format_numbers.count(shown)} of {format_numbers.count(wrong)} wrong answers. A page "
         "of all rows shows the others by class, context and confidence."
     )
-    asked = _asked(report)
-    images = ("--images-from", asked.source, *_keep_options(asked.data, _OF_IMAGES)) if asked.source else ()
-    return NextStep(reason, _write("report", asked.report or "REPORT", "--browse", "rows", *images))
+    commands = ReportCommands(report)
+    images = ("--images-from", commands.asked.source, *commands.about_images()) if commands.asked.source else ()
+    return NextStep(reason, write_command("report", commands.record, "--browse", "rows", *images))
 
 
 def _read_features(report: "ReportRecord") -> NextStep | None:
@@ -351,7 +350,7 @@ def _read_features(report: "ReportRecord") -> NextStep | None:
     names = {row.detector.partition(":")[0] for row in report.detection or ()}
     known = [catalog.get("detector", name)() for name in names & set(catalog.names("detector"))]
     if (
-        not _is_of_transformers(report)
+        not ReportCommands(report).has_features
         or not known
         or any("features" in (*each.fit_needs, *each.score_needs) for each in known)
     ):
@@ -362,8 +361,9 @@ def _read_features(report: "ReportRecord") -> NextStep | None:
         f"{which} in this report use{'s' * (len(known) == 1)} only logits, on {n} rows. Detectors that use features "
         "may find what logits do not show."
     )
-    words = (*_name_asked(report), "--features", "--out", "features.parquet")
-    return NextStep(reason, _write("predict", *_name_model(report), *words))
+    typed = ReportCommands(report)
+    words = (typed.source, *typed.options("predict"), "--features", "--out", "features.parquet")
+    return NextStep(reason, write_command("predict", *typed.model, *words))
 
 
 def _guard(report: "ReportRecord") -> NextStep | None:
@@ -377,7 +377,7 @@ def _guard(report: "ReportRecord") -> NextStep | None:
     reason = (
         f"{_say_number(report, number, side)}. Rules derived from this report check later models against its numbers."
     )
-    return NextStep(reason, _write("check", _asked(report).report or "REPORT", "--suggest"))
+    return NextStep(reason, write_command("check", ReportCommands(report).record, "--suggest"))
 
 
 def _compare(report: "ReportRecord") -> NextStep:
@@ -387,7 +387,9 @@ def _compare(report: "ReportRecord") -> NextStep:
         f"A single report cannot show whether another model is better. With its predictions on the same {n} rows, "
         "paired tests can detect smaller differences than the intervals here."
     )
-    return NextStep(reason, _write("compare", _asked(report).predictions or "PREDICTIONS", "OTHER"))
+    return NextStep(
+        reason, write_command("compare", ReportCommands(report).asked.predictions or "PREDICTIONS", "OTHER")
+    )
 
 
 _RANKED: Sequence[Callable[["ReportRecord"], NextStep | None]] = (
@@ -446,106 +448,12 @@ def _can_grow(report: "ReportRecord") -> bool:
     return report.benchmark.name not in catalog.names("benchmark")
 
 
-# Commands, of the names that a report knows.
-
-
-def _write_audit(report: "ReportRecord", *also: str) -> str:
-    """The audit of the same model and data; one that asks something else gets a folder of its own."""
-    options = dict(zip(also[::2], also[1::2], strict=True))
-    way = options.get("--contexts", options.get("--probe"))
-    own = ("--out", f"audit_{way}") if way else ()
-    data = _name_data(report) if also else _name_data(report, contexts=True)
-    if "--contexts" in options:
-        data = _drop_options(data, ["--context-column"])
-    return _write("audit", *_name_model(report), _name_source(report), *data, *also, *own)
-
-
-def _name_asked(report: "ReportRecord") -> list[str]:
-    """The data with its options, and the way that found contexts."""
-    return [_name_source(report), *_name_data(report, contexts=report.is_by_contexts)]
-
-
-def _asked(report: "ReportRecord") -> Asked:
-    """What was typed, as far as it can stand in a command: names of one line that are no options."""
-    asked = report.provenance.asked or Asked()
-    names = {name: value for name in _PLACES if (value := getattr(asked, name)) and wording.can_be_typed(value)}
-    return Asked(**names, data=_check_options(asked.data), contexts=_check_options(asked.contexts))
-
-
-def _check_options(words: Sequence[str]) -> tuple[str, ...]:
-    """Options that say what data and model are; those of another kind are left out.
-
-    A report may be anyone's, so nothing here names a file that runs; `--model-file` stands in a field of its own.
-    """
-    return tuple(
-        word
-        for flag, *value in _read_options(words)
-        if value == [wording.name(each, _LONGEST_OPTION) for each in value]
-        for word in (flag, *(each or flag.strip("-").replace("-", "_").upper() for each in value))
-    )
-
-
-def _read_options(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Each known flag with its value, or alone if it takes none."""
-    kinds = (DataSettings, ContextSettings, ModelSettings)
-    options = [(kind, name, each) for kind in kinds for name, each in list_options(kind).items()]
-    known = {
-        flag: type_of(kind, name) is bool
-        for kind, name, each in options
-        if kind is not ModelSettings or name in TYPED
-        for flag in (each.flag or "").split("/")
-    }
-    rest = iter(words)
-    for flag in rest:
-        value = () if known.get(flag) else (next(rest, ""),)
-        if flag in known:
-            yield flag, *value
-
-
-def _name_model(report: "ReportRecord") -> tuple[str, ...]:
-    asked = _asked(report)
-    return ("--model-file", asked.model_file) if asked.model_file else (asked.model or "MODEL",)
-
-
-def _is_of_transformers(report: "ReportRecord") -> bool:
-    """Whether the model may be one of transformers, whose last layer can be replaced and whose features are known."""
-    asked = report.provenance.asked
-    return asked is None or (not asked.model_file and asked.model is not None and not asked.model.endswith(".onnx"))
-
-
-def _name_source(report: "ReportRecord") -> str:
-    """What was typed, else the benchmark if it is installed here."""
-    benchmark = report.benchmark
-    known = "SOURCE" if _can_grow(report) else f"{benchmark.name}/{benchmark.config}"
-    return _asked(report).source or known
-
-
-def _name_data(report: "ReportRecord", *, contexts: bool = False, how: bool = True) -> tuple[str, ...]:
-    """The options of the data; those of the model too, unless `how` is false; those of found contexts if asked."""
-    asked = _asked(report)
-    words = (*asked.data, *(asked.contexts if contexts else ()))
-    return words if how else _drop_options(words, [each.flag or "" for each in list_options(ModelSettings).values()])
-
-
-def _drop_options(words: Sequence[str], flags: Iterable[str]) -> tuple[str, ...]:
-    return _keep_options(words, {option[0] for option in _read_options(words)} - {*flags})
-
-
-def _keep_options(words: Sequence[str], flags: Iterable[str]) -> tuple[str, ...]:
-    kept = {*flags}
-    return tuple(word for option in _read_options(words) if option[0] in kept for word in option)
-
-
-def _write(command: str, *words: str) -> str:
-    """A command as it is typed; what stands in capitals is to be replaced."""
-    return " ".join(["oochub", command, *map(shlex.quote, words)])
-
-
 def _explain_names(report: "ReportRecord", steps: Sequence[NextStep]) -> Iterator[str]:
     """What stands in capitals, and from where paths are read; "" if nothing needs it."""
     words = [word for step in steps for word in shlex.split(step.command)]
     open_names = [f"{name} ({_STANDS_FOR[name]})" for name in _STANDS_FOR if name in words]
     yield f"Replace {wording.join_names(open_names)} with your own." if open_names else ""
-    asked = _asked(report)
-    is_known = any(place in words for name in _PLACES if (place := getattr(asked, name)))
+    asked = ReportCommands(report).asked
+    places = (asked.model, asked.model_file, asked.source, asked.predictions, asked.report)
+    is_known = any(place in words for place in places if place)
     yield "Paths are relative to the folder in which this report was created." if is_known else ""

@@ -755,7 +755,8 @@ class _Repair(Protocol):
 
         Args:
             model: Folder or Hub id of a classifier, or the model itself with `image_processor=`; with
-                `mode="linear_probe"` any image encoder. It is never changed.
+                `mode="linear_probe"` any image encoder; or a `torch.nn.Module` with `class_names=` and `transform=`, which
+                is stored only if it is that of `--model-file`. It is never changed.
             source: A benchmark, a folder of images, files, an id on the Hub, or a data set that is loaded already, see
                 `oochub.load`.
             label: Custom data: label column (default: label). A field of a WebDataset's JSON is written `json.species`.

@@ -10,8 +10,12 @@ from oochub.errors import OochubError
 from oochub.settings.option import Settings, option, parse_names, parse_pairs
 from oochub.storage.reading import read_text
 
-TYPED = ("mode", "label_map", "restrict", "class_names", "model_id", "image_processor", "processor", "mode_options")
-"""The options of a model that belong to the data and it, whatever is asked of them; a report's commands keep them."""
+TYPED = (
+    *("mode", "label_map", "restrict", "prompt", "mode_options"),
+    *("class_names", "model_id", "image_processor", "processor"),
+    *("splits", "limit", "skip_broken", "preprocessing"),
+)
+"""The options of model and rows that belong to them, whatever is asked of them; a report's commands keep them."""
 
 
 def _read_class_names(typed: str | None, flag: str) -> tuple[str, ...] | None:
@@ -123,7 +127,7 @@ class ModelSettings(Settings):
         metavar="NAMES",
         typed=str | None,
         parse=_read_class_names,
-        commands=("predict", "audit"),
+        commands=("predict", "audit", "repair"),
     )
     transform: object = option(
         None,
@@ -138,7 +142,7 @@ class ModelSettings(Settings):
         "by this name, so change it when the function changes.",
         panel="Model",
         flag="--name",
-        commands=("predict", "audit"),
+        commands=("predict", "audit", "repair"),
     )
 
     said_by_file: tuple[str, ...] = ()
