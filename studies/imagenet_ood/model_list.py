@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from oochub.errors import OochubError
+from oochub.remote.check_source import split_revision
 from oochub.storage.reading import read_lines
 
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
@@ -136,9 +137,10 @@ def _find_fault(line: str) -> str | None:
         return None if (folder / "config.json").is_file() else f"{line} holds no finished model (no config.json)"
     if is_file:
         return f"{line} is a file, not a model folder"
-    if folder.is_absolute() or line.startswith(("./", "../")) or line.count("/") > 1:
+    bare, _ = split_revision(line)
+    if folder.is_absolute() or line.startswith(("./", "../")) or bare.count("/") > 1:
         return f"there is no folder {line}"
-    return None if _HUB_ID.fullmatch(line) else f"{line!r} is neither a model folder nor a Hub id"
+    return None if _HUB_ID.fullmatch(bare) else f"{line!r} is neither a model folder nor a Hub id"
 
 
 def _name(line: str) -> str:
@@ -162,5 +164,6 @@ def _list_files(folder: Path, patterns: Iterable[str]) -> Iterator[Path]:
 def _find_cached_commit(name: str) -> str | None:
     from huggingface_hub import try_to_load_from_cache
 
-    path = try_to_load_from_cache(name, "config.json")
+    bare, revision = split_revision(name)
+    path = try_to_load_from_cache(bare, "config.json", revision=revision)
     return Path(path).parent.name if isinstance(path, str) else None

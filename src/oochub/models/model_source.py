@@ -31,7 +31,7 @@ from oochub.models.packaged_model import fetch_packaged, is_packaged
 from oochub.records.build_record import find_border
 from oochub.records.metadata import HeldOut, PredictedBy, Training
 from oochub.records.schema import from_json, optional, to_json
-from oochub.remote.check_source import check_source
+from oochub.remote.check_source import check_source, split_revision
 from oochub.remote.remote_repository import fetch_model_folder
 from oochub.storage.reading import read_bytes, read_json
 
@@ -109,7 +109,7 @@ class ModelSource:
 
     @cached_property
     def revision(self) -> str | None:
-        """A digest of the weights of a folder or object, or the commit of a copy of the Hub's; None if not known."""
+        """A digest of the weights of a folder or object, or the commit of the Hub's; None if not known."""
         if isinstance(self.given, CallableModel):
             return self.given.revision
         if self.path is None:
@@ -139,9 +139,14 @@ class ModelSource:
         if self.path is None:
             return PredictedBy(id=type(self.given).__name__, revision=self.revision, mode=mode)
         folder = Path(self.path)
-        name = folder.name if folder.is_absolute() else str(self.given)
+        name = folder.name if folder.is_absolute() else split_revision(str(self.given))[0]
         card = Path(fetch_model_folder(self.path)) / "README.md"
         return PredictedBy(id=name, revision=self.revision, mode=mode, trained_on=_read_trained_on(card))
+
+    def pin(self, typed: Any) -> Any:
+        """What was typed; an id on the Hub with its commit, so that the same weights can be asked for again."""
+        folder = None if self.path is None or Path(self.path).is_dir() else Path(fetch_model_folder(self.path))
+        return typed if folder is None or not folder.is_dir() else f"{split_revision(typed)[0]}@{folder.name}"
 
     def inputs(
         self,

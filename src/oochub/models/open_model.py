@@ -17,7 +17,7 @@ from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError, safe_open
 
 from oochub.errors import OochubError, OochubWarning
-from oochub.remote.check_source import check_source
+from oochub.remote.check_source import check_source, split_revision
 from oochub.remote.remote_repository import fetch_model_folder
 from oochub.storage.reading import read_json
 
@@ -89,7 +89,9 @@ def open_pretrained(
             trust_remote_code=False,
             dtype=torch.float32,
         )
-    model.name_or_path = model.config.name_or_path = source
+    model.name_or_path = model.config.name_or_path = split_revision(source)[0]
+    if (folder := Path(fetch_model_folder(source))).parent.name == "snapshots":
+        model.config._commit_hash = folder.name
     missing = {key for key in loading["missing_keys"] if not key.endswith(_UNREAD)}
     mismatched = {
         key: (tuple(given), tuple(wanted))
@@ -323,7 +325,7 @@ def read_model_config(
     _check_kernels(content, source)
     with model_load_errors(source, words=words, hint=hint):
         config = (kind or transformers.AutoConfig).from_pretrained(place, trust_remote_code=False, **(changes or {}))
-    config.name_or_path = source
+    config.name_or_path = split_revision(source)[0]
     if config.model_type == "timm_wrapper":
         _settle_timm_arguments(config, source)
     return config

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError
-from oochub.settings.option import Settings, option, parse_names, parse_pairs
+from oochub.settings.option import Settings, option, parse_names, parse_pairs, revision_option
 from oochub.storage.reading import read_text
 
 TYPED = ("mode", "label_map", "restrict", "class_names", "model_id", "image_processor", "processor", "mode_options")
@@ -54,6 +54,9 @@ class ModelSettings(Settings):
         common=True,
         commands=("predict", "audit", "repair"),
         python=False,
+    )
+    revision: str | None = revision_option(
+        "MODEL", panel="Model", commands=("predict", "audit", "repair", "imagenet_ood detect")
     )
     mode: str = option(
         "auto",

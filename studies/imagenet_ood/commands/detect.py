@@ -9,6 +9,7 @@ import typer
 from oochub.commands._options import MORE, AsJson, out_console, print_result, shown, without_weight_bars, writes
 from oochub.errors import OochubError
 from oochub.settings.data_settings import DataSettings
+from oochub.settings.model_settings import ModelSettings
 from oochub.studies.file_kinds import STUDY
 
 _Sets = Annotated[
@@ -53,6 +54,7 @@ _Reference = Annotated[
 
 def detect(
     raw: Annotated[DataSettings, shown(only=("data_dir",))],
+    how: Annotated[ModelSettings, shown(only=("revision",))],
     models: Annotated[
         str, typer.Argument(help="Model folders or Hub ids, or a text file with one per line (# for comments).")
     ],
@@ -85,11 +87,12 @@ def detect(
 ) -> None:
     """Run the experiments of the ImageNet-OOD paper on a list of models. Run it again to resume."""
     from oochub.process.ranks import Ranks
+    from oochub.remote.check_source import name_revision
     from oochub.studies.imagenet_ood.study import study
 
     without_weight_bars()
     result = study(
-        models,
+        name_revision(models, how.revision),
         out,
         data_dir=raw.data_dir,
         id_set=id_set,
