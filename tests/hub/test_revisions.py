@@ -170,3 +170,31 @@ def test_a_revision_is_read_offline_from_the_cache(hub, model, monkeypatch):
     assert Path(fetch_model_folder("user/model@v1")).name == model["v1"]
     with pytest.raises(OochubError, match="user/model@v2 is not in the Hub cache"):
         check_source("user/model@v2", kind="model", hint="")
+
+
+@pytest.mark.slow
+def test_a_pickle_names_the_pull_request_with_safetensors(hub, tmp_path):
+    """Main holds a pickle, refs/pr/1 another pickle, refs/pr/2 safetensors: the message names 2, which opens.
+
+    Planted fault seen: the newest pull request, whatever it holds.
+    """
+    folder = resnet(tmp_path / "model", classes=4)
+    safe = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    api = HfApi()
+    api.create_repo("user/old")
+    api.upload_folder(folder_path=folder, repo_id="user/old")
+    for name, content in (("notes.txt", b"1"), ("model.safetensors", safe), ("more.txt", b"3")):
+        where = {"path_in_repo": name, "repo_id": "user/old", "create_pr": True}
+        api.upload_file(path_or_fileobj=content, **where)
+    data = datasets.Dataset.from_dict(
+        {"image": [{"bytes": _png(1), "path": None}], "label": [0]},
+        datasets.Features({"image": datasets.Image(), "label": datasets.ClassLabel(num_classes=4)}),
+    )
+    data = data.cast_column("label", datasets.ClassLabel(names=[f"LABEL_{k}" for k in range(4)]))
+    with pytest.raises(OochubError, match=r"user/old are a pickle.*pull request refs/pr/2 .*pass user/old@refs/pr/2"):
+        oochub.predict("user/old", {"test": data})
+    answers = oochub.predict("user/old@refs/pr/2", {"test": data})
+    assert answers.metadata.model.revision == api.model_info("user/old", revision="refs/pr/2").sha
+    with pytest.raises(OochubError, match=r"user/old@refs/pr/1 are a pickle.*user/old@refs/pr/2"):
+        oochub.predict("user/old@refs/pr/1", {"test": data})

@@ -27,6 +27,7 @@ from oochub.models.open_model import (
     open_pretrained,
     read_model_config,
 )
+from oochub.models.other_formats import refuse_other_senses
 from oochub.models.packaged_model import fetch_packaged, is_packaged
 from oochub.records.build_record import find_border
 from oochub.records.metadata import HeldOut, PredictedBy, Training
@@ -280,6 +281,7 @@ def _check_kind(kind: type[Input], config: "PreTrainedConfig", source: str) -> N
     """
     from transformers.models.auto import image_processing_auto, modeling_auto
 
+    refuse_other_senses(source, config.model_type)
     of_images = config.model_type in image_processing_auto.IMAGE_PROCESSOR_MAPPING_NAMES
     of_texts = config.model_type in modeling_auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES
     wants_images = kind.unit == "image"

@@ -259,8 +259,8 @@ def _fetch_once(name: str, endpoint: str, token: str | None) -> str:
     except HFValidationError:
         return name  # whoever reads it says so
     whole = any((folder / file).is_file() for file in _WEIGHTS)
-    is_chosen = split_revision(name)[1] is not None
-    return str(folder) if whole or is_chosen else name  # transformers knows where else safe weights may be
+    is_other = split_revision(name)[1] is not None or not (folder / "config.json").is_file()
+    return str(folder) if whole or is_other else name  # transformers knows where else safe weights may be
 
 
 def fetch_file(name: str, path: str, *, revision: str | None, token: Any = None, fetch: bool = True) -> Path | None:
@@ -298,3 +298,41 @@ def fetch_file(name: str, path: str, *, revision: str | None, token: Any = None,
         of_hub.RevisionNotFoundError,
     ):
         return None
+
+
+_REQUESTS = 20  # pull requests that are looked at, the newest first
+
+
+def list_files(name: str, revision: str | None) -> set[str]:
+    """The names of the files of a model's repository; none if the Hub cannot be asked.
+
+    Args:
+        name: user/name.
+        revision: A branch, tag or commit; None is main.
+    """
+    from huggingface_hub import HfApi, is_offline_mode
+    from huggingface_hub.errors import HfHubHTTPError
+
+    if is_offline_mode():
+        return set()
+    unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
+    try:
+        return set(retry(lambda: HfApi().list_repo_files(name, revision=revision)))
+    except (unreached, OSError, *ODD_ANSWERS):  # whoever opens it says what is wrong
+        return set()
+
+
+def find_safe_request(name: str) -> str | None:
+    """The newest pull request of a model's repository that has its weights as safetensors; None if there is none.
+
+    Args:
+        name: user/name.
+
+    Returns:
+        Its revision, refs/pr/N.
+    """
+    from huggingface_hub import HfApi
+
+    refs = retry(lambda: HfApi().list_repo_refs(name, include_pull_requests=True)).pull_requests or ()
+    requests = sorted((each.ref for each in refs), key=lambda ref: int(ref.rpartition("/")[2]), reverse=True)
+    return next((ref for ref in requests[:_REQUESTS] if list_files(name, ref) & {*_WEIGHTS}), None)
