@@ -72,7 +72,7 @@ def _train(
     declared = get_declaration(named) if is_benchmark(source) else None
     if asked.hold_out and declared is not None:
         check_hold_out(declared, None, source=source)
-    _make_arguments(out, {**DEFAULTS, **asked.of_trainer}, asked.overwrite)  # checked before the data are read
+    _check_stages(method, _make_arguments(out, {**DEFAULTS, **asked.of_trainer}, asked.overwrite))  # before the data
 
     from oochub.models.built_in_model import check_built_in, find_built_in, list_model_names
     from oochub.models.model_source import choose_input
@@ -185,6 +185,13 @@ def _make_objective(name: str, hyperparameters: Mapping[str, Any]) -> Any:
     kind = catalog.get("objective", name)
     check_parameters(kind, hyperparameters, kind=f"hyperparameter of {name}")
     return kind(**hyperparameters)
+
+
+def _check_stages(method: Any, settings: Any) -> None:
+    """Checks that a run has an epoch for each stage of its objective."""
+    from oochub.trainers.fine_tuning.schedule import stage_epochs
+
+    stage_epochs(method.shares, settings.num_train_epochs)
 
 
 def _make_arguments(out: str | Path, given: Mapping[str, Any], overwrite: bool) -> Any:
