@@ -52,7 +52,7 @@ class ModelSettings(Settings):
         panel="Model",
         metavar="FILE.py:NAME",
         common=True,
-        commands=("predict", "audit", "repair"),
+        commands=("predict", "audit", "repair", "imagenet_ood detect"),
         python=False,
     )
     revision: str | None = revision_option(
