@@ -274,7 +274,10 @@ class Nooch(BenchmarkBuilder):
             contexts = self._load_contexts(images)
             task = self._load_task(contexts)
             source = self._asked if isinstance(self._asked, str) else "given"
-            rows, facts, task_notes = images.rows_of_task(task, official_ids=config.official_ids, contexts_from=source)
+            alpha = config.alpha if source == "computed" else None
+            rows, facts, task_notes = images.rows_of_task(
+                task, official_ids=config.official_ids, contexts_from=source, alpha=alpha
+            )
             notes += task_notes
         return self._splits(folder / "images", rows, facts, notes)
 

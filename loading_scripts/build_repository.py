@@ -128,7 +128,11 @@ def _write_card(target: Path, builder: Any, written: WrittenSplits, about: str) 
     record = BuildRecord.of(builder.info)
     if record is not None:
         store_record(target, config, record, ConfigFiles.of(target, files, written.features))
-    notes = [f"- `{config}`: {note}" for note in (record.notes if record else ())]
+    limits = (
+        ", ".join(f"{name} {value:.6g}" for name, value in record.facts.name_thresholds().items()) if record else ""
+    )
+    said = [*(record.notes if record else ()), *([f"thresholds: {limits}"] if limits else [])]
+    notes = [f"- `{config}`: {note}" for note in said]
     kept = [] if not readme.is_file() else _notes_of_others(readme.read_text("utf-8"), config)
     text = card(benchmark).text + about
     if kept or notes:

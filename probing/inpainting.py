@@ -13,7 +13,7 @@ from safetensors import safe_open
 
 from oochub.errors import OochubError, check_installed
 from oochub.models.open_model import model_load_errors
-from oochub.remote.check_source import check_source
+from oochub.remote.check_source import check_source, split_revision
 
 _STEP = 8  # pixels of which each side is a multiple
 
@@ -45,9 +45,9 @@ class OpenedPipeline:
         with model_load_errors(source, words=words, hint=hint):
             self.folder = Path(source).expanduser()
             if not self.folder.is_dir():
-                self.folder = Path(
-                    diffusers.DiffusionPipeline.download(source, use_safetensors=True, trust_remote_code=False)
-                )
+                name, revision = split_revision(source)
+                safely = {"use_safetensors": True, "trust_remote_code": False}
+                self.folder = Path(diffusers.DiffusionPipeline.download(name, revision=revision, **safely))
             self.pipeline = getattr(diffusers, task).from_pretrained(
                 str(self.folder), use_safetensors=True, trust_remote_code=False
             )

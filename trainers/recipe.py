@@ -76,6 +76,7 @@ def make_recipe(
         "model": {
             "architecture": type(model).__name__,
             "base": Path(base).name if base and Path(base).is_absolute() else base,
+            **({"revision": commit} if (commit := getattr(model.config, "_commit_hash", None)) else {}),
             "pretrained": getattr(model, "is_pretrained", None if base else False),
             "parameters": sum(parameter.numel() for parameter in model.parameters()),
         },

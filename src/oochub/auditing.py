@@ -24,7 +24,7 @@ from oochub.records.schema import to_json
 from oochub.records.typed_values import check_parameters
 from oochub.report.report import Report
 from oochub.report.report_commands import list_typed_options
-from oochub.settings import listing, with_options
+from oochub.settings import listing, with_options, without
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.evaluation_settings import IntervalSettings
@@ -40,7 +40,7 @@ def audit(
     model: Any,
     source: Any,
     *,
-    data: DataSettings,
+    data: Annotated[DataSettings, without("revision")],
     asked: Annotated[PredictionSettings, listing("splits")],
     out: str | Path | None = None,
     found: ContextSettings,
@@ -133,9 +133,9 @@ def _audit(
         kept = None if folder is None else read_kept_report(folder / "report.json", predictions, intervals)
         report = _evaluate(predictions, file or predictions, intervals) if kept is None else kept
         known = Asked.of(
-            model=model,
+            model=opened.pin(model),
             model_file=how.model_file,
-            source=source,
+            source=source if "revision" in (data.options or {}) else loaded.pin(source),
             data=typed,
             contexts=found.words(),
             predictions=file,

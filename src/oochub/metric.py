@@ -31,6 +31,9 @@ _DEPTHS = {
     **{"boxes": 2, "true_boxes": 2},
     **dict.fromkeys(("scores", "box_categories", "true_categories", "true_crowd", "true_areas"), 1),
 }  # of the lists of numbers that a row of these is
+_OPTIONS = frozenset(
+    "bins form groups iou kinds object_size of percentile positive rejected threshold tpr weights".split()
+)
 _PER_LABEL = ("label", "prediction", "score", "probability", "kind")  # lists where a row has several labels or tokens
 TOKEN_KINDS = ("class", "method", "punctuation", "keyword", "builtin", "literal", "other_identifier")
 """The kinds of tokens of source code, in the order of their numbers in Py150-wilds.
@@ -147,7 +150,8 @@ class MetricShell(metaclass=_JoinsEvaluate):
     `compute` on whole arrays. Whatever happens in `compute`, the rows are gone afterwards. One process: merge the
     states, or gather the predictions.
 
-    In `evaluate.combine`, `add_batch` hands each metric the arrays that it knows; `compute` hands all of them to each.
+    `evaluate.combine` hands each metric the names of all of them, always with `predictions` and `references`. Beside
+    these two, a metric ignores names that only other metrics of the hub take; it refuses all others.
     """
 
     state: type[Any]
@@ -190,9 +194,10 @@ class MetricShell(metaclass=_JoinsEvaluate):
     def add(self, **row: Any) -> None:
         """Add one row: the names of the arrays, each with one value; options as in add_batch."""
         theirs = {"reference": "references"} | ({} if "prediction" in self._arrays else {"prediction": "predictions"})
-        renamed = {theirs.get(name, name): value for name, value in row.items() if value is not None}
-        arrays = {*self._arrays, *_find_aliases(self.state)}
-        self.add_batch(**{name: [value] if name in arrays else value for name, value in renamed.items()})
+        renamed = {theirs.get(name, name): value for name, value in row.items()}
+        names = {*self._arrays, *_find_aliases(self.state)}
+        is_array = {name: name in names and value is not None for name, value in renamed.items()}
+        self.add_batch(**{name: [value] if is_array[name] else value for name, value in renamed.items()})
 
     def add_batch(self, **batch: Any) -> None:
         """Add a batch of rows as arrays; options of the metric come with the first batch."""
@@ -226,13 +231,13 @@ class MetricShell(metaclass=_JoinsEvaluate):
         return _list_parameters(self.state.update)
 
     def _feature_names(self) -> list[str]:
-        """What `evaluate.combine` hands a module in `add` and `add_batch`: what is given there and this metric knows.
+        """The names that `evaluate.combine` hands a module in `add` and `add_batch`: all that were given there.
 
-        `combine` looks up each of these names in its `batch`, so that a name that is not given there must not be here.
+        `combine` asks for them without an argument and looks each up in its `batch`, so its frame is the only place
+        that says which names were given.
         """
         frame: Any = inspect.currentframe()
-        known = {*self._arrays, *_find_aliases(self.state), *inspect.signature(self.state).parameters}
-        return [name for name in frame.f_back.f_locals.get("batch", ()) if name in known]
+        return list(frame.f_back.f_locals.get("batch", self._arrays))
 
     def _check_options_agree(self, options: dict[str, Any]) -> None:
         changed = {name: option for name, option in options.items() if self._options.get(name, _UNSET) != option}
@@ -243,11 +248,12 @@ class MetricShell(metaclass=_JoinsEvaluate):
         return self._rows
 
     def _sort_inputs(self, inputs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        for value in inputs.values():
-            if value is None:
-                return self._sort_inputs({name: value for name, value in inputs.items() if value is not None})
-        arrays, options = _sort_names(self.state, tuple(inputs))  # type: ignore[arg-type]
+        is_combined = "predictions" in inputs and "references" in inputs
+        inputs = {name: value for name, value in inputs.items() if value is not None}
+        arrays, options = _sort_names(self.state, tuple(inputs), is_combined)  # type: ignore[arg-type]
         given = {array: inputs[name] for name, array in arrays}
+        if ("predictions", "prediction") in arrays and "probability" not in given and self._are_probabilities(given):
+            given["probability"] = given.pop("prediction")
         if "references" in inputs and "label" in inputs and _differ(inputs["references"], given["label"]):
             raise OochubError(
                 "label and references differ, and are the same array of this metric. Pass one of them; if references "
@@ -255,14 +261,25 @@ class MetricShell(metaclass=_JoinsEvaluate):
             )
         return given, {name: inputs[name] for name in options} if options else {}
 
+    def _are_probabilities(self, given: Mapping[str, Any]) -> bool:
+        if "probability" not in self._arrays:
+            return False
+        first = given["prediction"]
+        while isinstance(first, list | tuple) and first:
+            first = first[0]
+        return np.asarray(first).dtype.kind == "f"
+
 
 @cache
-def _sort_names(state: Any, names: tuple[str, ...]) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+def _sort_names(
+    state: Any, names: tuple[str, ...], is_combined: bool
+) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
     """The names of arrays, each with the array that it stands for, and the names of options."""
     arrays, options = _list_parameters(state.update), _list_parameters(state)
     aliases = _find_aliases(state)
     meanings = {name: aliases.get(name, name) for name in names}
-    unknown = sorted(name for name, meaning in meanings.items() if meaning not in arrays and meaning not in options)
+    others = {*_TYPES, *_DEPTHS, *_OPTIONS} if is_combined else set()
+    unknown = sorted(name for name in names if meanings[name] not in {*arrays, *options, *others})
     if unknown:
         allowed = ", ".join([*arrays, *options])
         raise OochubError(f"This metric takes {allowed}, got {', '.join(unknown)}.")

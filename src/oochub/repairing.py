@@ -65,7 +65,7 @@ from oochub.repairs.split_rows import (
     find_trained_splits,
 )
 from oochub.report.report_commands import write_command
-from oochub.settings import listing, with_options
+from oochub.settings import listing, with_options, without
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.model_settings import ModelSettings
@@ -81,7 +81,7 @@ def repair(
     model: Any,
     source: Any,
     *,
-    data: DataSettings,
+    data: Annotated[DataSettings, without("revision")],
     out: str | Path | None = None,
     found: ContextSettings,
     settings: RepairSettings,

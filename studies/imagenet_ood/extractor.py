@@ -3,6 +3,7 @@
 import json
 import tempfile
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from oochub.data.load import load, make_benchmark_builder, split_name
 from oochub.errors import OochubError
 from oochub.storage.files import write_whole
 from oochub.storage.ownership import remove
-from oochub.studies.imagenet_ood.model_list import StudiedModel, model_state
+from oochub.studies.imagenet_ood.model_list import OpenedModel, StudiedModel, model_state
 
 TRAINING = "train"
 """The name of the training split among a model's predictions."""
@@ -107,6 +108,8 @@ class Extractor:
             with tempfile.TemporaryDirectory() as place:
                 source = str(random_copy(model, Path(place)))
                 self._predict_all(model, source, todo)
+        elif isinstance(model.source, OpenedModel):
+            self._predict_all(model, model.source, todo)
         elif todo:
             folder = Path(model.source).expanduser()
             self._predict_all(model, str(folder.absolute()) if folder.is_dir() else model.source, todo)
@@ -122,14 +125,14 @@ class Extractor:
             "rows": item.rows,
         }
 
-    def _predict_all(self, model: StudiedModel, source: str, todo: dict[SetFile, str]) -> None:
+    def _predict_all(self, model: StudiedModel, source: str | OpenedModel, todo: dict[SetFile, str]) -> None:
         for item, why in todo.items():
             self._tell(f"{model.name}: predicting {item.name}, because {why}")
             self._predict(model, source, item)
             self.made.append((model.name, item.name, why))
 
-    def _predict(self, model: StudiedModel, source: str, item: SetFile) -> None:
-        from oochub.prediction.predict import predict
+    def _predict(self, model: StudiedModel, source: str | OpenedModel, item: SetFile) -> None:
+        from oochub.prediction.predict import predict, predict_splits
 
         part = self._load(item.data)
         if item.split not in part:
@@ -143,17 +146,13 @@ class Extractor:
             part = datasets.DatasetDict({item.split: part[item.split].select(rows)})
         file = self._name_file(model, item)
         remove(_note(file))
-        predict(
-            source,
-            part,
-            splits=[item.split],
-            features=True,
-            batch_size=self._batch_size,
-            images=False,
-            cache=False,  # the study keeps them
-            out=file,
-            **dict(item.odin),  # type: ignore[arg-type]  # their names are those of numbers
-        )
+        wanted: dict[str, Any] = {"splits": [item.split], "features": True, "images": False, **dict(item.odin)}
+        wanted |= {"cache": False}  # the study keeps them
+        wanted |= {} if self._batch_size is None else {"batch_size": self._batch_size}
+        if isinstance(source, OpenedModel):
+            predict_splits(source.source, part, source.how, replace(source.asked, **wanted), out=file)
+        else:
+            predict(source, part, out=file, **wanted)
         self._model_state.cache_clear()  # a download tells the commit
         with write_whole(_note(file)) as draft:
             draft.write_text(json.dumps(self.state(model, item), indent=1, sort_keys=True) + "\n", "utf-8")

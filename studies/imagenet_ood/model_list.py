@@ -3,15 +3,40 @@
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
 
 from oochub.errors import OochubError
+from oochub.remote.check_source import split_revision
+from oochub.settings.model_settings import ModelSettings
+from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.reading import read_lines
+
+if TYPE_CHECKING:
+    from oochub.models.model_source import ModelSource
 
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _LISTS = (".txt", ".list", ".csv")
 _OF_THE_MODEL = ("*.json", "*.safetensors", "*.bin")
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedModel:
+    """A model that a user's own Python file made, and how it answers.
+
+    Attributes:
+        source: The model.
+        how: See `oochub.predict`.
+        asked: See `oochub.predict`.
+        token: Stands for a model whose weights no digest covers; each run has its own.
+    """
+
+    source: "ModelSource"
+    how: ModelSettings
+    asked: PredictionSettings
+    token: str = field(default_factory=lambda: uuid4().hex)
 
 
 class StudiedModel(NamedTuple):
@@ -19,12 +44,12 @@ class StudiedModel(NamedTuple):
 
     Attributes:
         name: Its name, of its folder and in its rows.
-        source: Folder or Hub id.
+        source: Folder or Hub id, or the model that a user's own file made.
         seed: Random seed for the random weights; None for the model itself.
     """
 
     name: str
-    source: str
+    source: str | OpenedModel
     seed: int | None = None
 
     def copies(self, count: int) -> list["StudiedModel"]:
@@ -36,12 +61,12 @@ class StudiedModel(NamedTuple):
         return [StudiedModel(f"{self.name}-random-{seed}", self.source, seed) for seed in range(count)]
 
 
-def read_models(models: str | Path | Iterable[str | Path]) -> list[StudiedModel]:
+def read_models(models: str | Path | StudiedModel | Iterable[str | Path]) -> list[StudiedModel]:
     """The models of a list file, of a list, or the single one that is named.
 
     Args:
         models: A text file with a folder or Hub id a line, `#` before comments; or one folder or Hub id; or several.
-            Relative folders are taken from where the command runs.
+            Relative folders are taken from where the command runs. A `StudiedModel` is itself.
 
     Raises:
         OochubError: No such file, no model in it, or lines that are no model; every such line is named.
@@ -49,6 +74,8 @@ def read_models(models: str | Path | Iterable[str | Path]) -> list[StudiedModel]
     >>> [one.name for one in read_models(["microsoft/resnet-50"])]
     ['microsoft--resnet-50']
     """
+    if isinstance(models, StudiedModel):
+        return [models]
     if isinstance(models, str | Path):
         path = Path(models).expanduser()
         if path.suffix in _LISTS and not path.exists():
@@ -73,6 +100,8 @@ def model_state(model: StudiedModel) -> dict[str, Any]:
 
     The Hub is not asked: a newer commit counts once it was downloaded.
     """
+    if isinstance(model.source, OpenedModel):
+        return {"name": model.name, "weights": model.source.source.revision or model.source.token}
     folder = Path(model.source).expanduser()
     if not folder.is_dir():
         state: dict[str, Any] = {"hub": model.source, "commit": _find_cached_commit(model.source)}
@@ -93,13 +122,15 @@ def check_classes(models: Iterable[StudiedModel], classes: int) -> None:
 
     wrong = []
     for model in models:
+        own = model.source if isinstance(model.source, OpenedModel) else None
         try:
-            config = read_model_config(str(Path(model.source).expanduser()))
+            config = own.source.config if own else read_model_config(str(Path(str(model.source)).expanduser()))
         except OochubError as error:
             wrong.append(str(error).rstrip("."))
             continue
         if config.num_labels != classes:
-            wrong.append(f"{model.source} tells {config.num_labels} classes apart, the sets have {classes}")
+            name = model.name if own else model.source
+            wrong.append(f"{name} tells {config.num_labels} classes apart, the sets have {classes}")
     _refuse(wrong)
 
 
@@ -136,9 +167,10 @@ def _find_fault(line: str) -> str | None:
         return None if (folder / "config.json").is_file() else f"{line} holds no finished model (no config.json)"
     if is_file:
         return f"{line} is a file, not a model folder"
-    if folder.is_absolute() or line.startswith(("./", "../")) or line.count("/") > 1:
+    bare, _ = split_revision(line)
+    if folder.is_absolute() or line.startswith(("./", "../")) or bare.count("/") > 1:
         return f"there is no folder {line}"
-    return None if _HUB_ID.fullmatch(line) else f"{line!r} is neither a model folder nor a Hub id"
+    return None if _HUB_ID.fullmatch(bare) else f"{line!r} is neither a model folder nor a Hub id"
 
 
 def _name(line: str) -> str:
@@ -162,5 +194,6 @@ def _list_files(folder: Path, patterns: Iterable[str]) -> Iterator[Path]:
 def _find_cached_commit(name: str) -> str | None:
     from huggingface_hub import try_to_load_from_cache
 
-    path = try_to_load_from_cache(name, "config.json")
+    bare, revision = split_revision(name)
+    path = try_to_load_from_cache(bare, "config.json", revision=revision)
     return Path(path).parent.name if isinstance(path, str) else None

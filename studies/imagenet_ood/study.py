@@ -17,7 +17,7 @@ from oochub.studies.file_kinds import STUDY
 from oochub.studies.imagenet_ood.detection_table import DetectionTable
 from oochub.studies.imagenet_ood.detection_tables import detection_tables
 from oochub.studies.imagenet_ood.extractor import TRAINING, Extractor, SetFile, StudyStopped
-from oochub.studies.imagenet_ood.model_list import StudiedModel, check_classes, model_state, read_models
+from oochub.studies.imagenet_ood.model_list import OpenedModel, StudiedModel, check_classes, model_state, read_models
 from oochub.studies.imagenet_ood.model_rows import model_rows
 from oochub.studies.imagenet_ood.plan import Pair, Plan, make_plan, perturbation
 
@@ -50,7 +50,7 @@ class Study:
 
 
 def study(
-    models: str | Path | Iterable[str | Path],
+    models: str | Path | StudiedModel | Iterable[str | Path],
     out: str | Path,
     *,
     data_dir: str | None = None,
@@ -76,7 +76,7 @@ def study(
     predict and fit the detectors together, the first one scores and writes, and each returns the study.
 
     Args:
-        models: A text file with a model a line, one model folder or Hub id, or several.
+        models: A text file with a model a line, one model folder or Hub id, or several; or a `StudiedModel`.
         out: The folder of the study.
         data_dir: The raw folder of `imagenet_ood`; None takes `$OOCHUB_DATA/imagenet_ood`.
         id_set: See `oochub.studies.imagenet_ood.plan.make_plan`, as for sets, pairs, detectors, tables and random.
@@ -108,6 +108,8 @@ def study(
         id_set=id_set, sets=sets, pairs=pairs, detectors=detectors, tables=tables, random=random, classes=classes
     )
     listed = read_models(models)
+    if random and any(isinstance(model.source, OpenedModel) for model in listed):
+        raise OochubError("Random copies are of models of transformers, not of your own code. Remove random.")
     work = _list_work(plan, listed)
     folder = check_writable(out, kind=STUDY)
     own_reference = _find_given_reference(reference, listed, plan, reference_rows)

@@ -10,9 +10,11 @@ from datasets import load_dataset
 from tiny_encoder import tiny_encoder
 
 import oochub
+from oochub.builders.criteria.gist import gist
 from oochub.builders.sources.coco import read_coco
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.evaluation.scenes import Scenes
+from oochub.loading_scripts.build_repository import build_parquet
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildRecord
 
@@ -125,6 +127,31 @@ def test_gist_has_as_many_hard_examples_as_co_occurrence(every):
                     assert (sign * hard).max() <= (sign * rest).min() + 1e-6
             differ += int((ce != gist).sum())
     assert differ > 20  # two notions of context, two sets
+
+
+@pytest.mark.slow
+def test_the_thresholds_stand_in_record_card_and_report(coco, encoder, tmp_path):
+    """By tau the same rows are hard as by count (Section 3.2.2); record, card and report say each threshold.
+
+    Planted faults seen: the tau of the training split; the least hard similarity in place of the first easy one.
+    """
+    folder = build_parquet("nooch/gist_car", tmp_path / "built", data_dir=str(coco), options={"encoder": encoder})
+    built = oochub.load(folder)
+    facts = BuildRecord.of(built["test"].info).facts
+    assert (facts.alpha, facts.beta, set(facts.tau)) == (0.05, 0.1, set(built))
+    for split, (low, high) in facts.tau.items():
+        part = built[split].select_columns(["label", "gist_similarity", "challenge_gist"])[:]
+        names = built[split].features["challenge_gist"].names
+        found = gist(part["label"], part["gist_similarity"], tau=(low, high))
+        assert found.tolist() == [names[k] for k in part["challenge_gist"]]
+    low, high = facts.tau["test"]
+    assert (
+        f"tau of positives in test {low:.6g}, tau of negatives in test {high:.6g}" in (folder / "README.md").read_text()
+    )
+    report = oochub.evaluate(_predictions(built["test"], "gist_car"), resamples=100)
+    named = {"alpha": 0.05, "beta": 0.1, "tau of positives": low, "tau of negatives": high}
+    assert report.benchmark.thresholds == named
+    assert f"alpha 0.05, beta 0.1, tau of positives {low:g}" in report.to_html()
 
 
 def test_similarity_is_the_cosine_to_the_training_positives(every):

@@ -1,5 +1,6 @@
 """`oochub imagenet_ood detect` on a toy ImageNet: tables by scikit-learn over stored predictions; nothing twice."""
 
+import csv
 import json
 import shutil
 import sys
@@ -509,3 +510,35 @@ def test_two_studies_in_one_folder_notice_each_other(models, options, tmp_path):
     """Planted fault: the study without the lock."""
     with lock_target(tmp_path / "s"), pytest.raises(oochub.OochubError, match="Another process writes"):
         study(models, tmp_path / "s", **options)
+
+
+@pytest.mark.slow
+def test_a_model_of_a_file_of_one_s_own_is_studied_as_its_folder(models, imagenet, tmp_path, capsys):
+    """`--model-file`: the numbers of the folder that the file opens; a second run predicts nothing, other weights all.
+
+    Planted fault seen: a state without the weights, so that other ones keep the old predictions.
+    """
+    folder = models.read_text().splitlines()[1]
+    file = tmp_path / "net.py"
+    file.write_text(
+        "from transformers import AutoImageProcessor, AutoModelForImageClassification as A\n"
+        f"def load():\n    model = A.from_pretrained({folder!r})\n"
+        f"    return {{'model': model, 'image_processor': AutoImageProcessor.from_pretrained({folder!r})}}\n"
+        "def other():\n    made = load()\n    made['model'].classifier[-1].weight.data *= -1\n    return made\n"
+    )
+    words = ["--data-dir", imagenet, "--image-set", "imagenet_ood", "--detector", "msp", "--detector", "energy"]
+    words += ["--table", "1", "--json", "--out"]
+
+    def study_model(out: str, *model: object) -> tuple[int, list[dict[str, str]]]:
+        code, output = _run(capsys, *model, *words, tmp_path / out)
+        assert code == 0, output.err
+        with (tmp_path / out / "numbers.csv").open() as lines:
+            rows = [{key: text for key, text in row.items() if key != "model"} for row in csv.DictReader(lines)]
+        return json.loads(output.out)["predicted"], rows
+
+    predicted, numbers = study_model("own", "--model-file", f"{file}:load")
+    assert (predicted, numbers) == study_model("folder", folder)
+    assert predicted == 2 and len(numbers) > 4
+    assert study_model("own", "--model-file", f"{file}:load") == (0, numbers)
+    changed, others = study_model("own", "--model-file", f"{file}:other")
+    assert changed == 2 and others != numbers

@@ -142,5 +142,9 @@ def test_a_run_equals_a_plain_loop(tmp_path: Path, mode: str, form: str | None) 
 def test_labels_that_are_not_classes_and_single_epochs_are_refused(tmp_path: Path) -> None:
     with pytest.raises(oochub.OochubError, match="2 stages of at least one epoch, but"):
         trainer_of(tmp_path / "run", made_split(20, 0), objective="jtt", num_train_epochs=1)
+    with pytest.raises(
+        oochub.OochubError, match="2 stages of at least one epoch, but"
+    ):  # before the data are looked for
+        oochub.train("spawrious/o2o_easy", tmp_path / "run", objective="jtt", arguments={"num_train_epochs": 1})
     with pytest.raises(oochub.OochubError, match="chooses its rows itself"):
         trainer_of(tmp_path / "run", made_split(20, 0), objective="jtt", sampler="class_balanced")

@@ -134,7 +134,7 @@ class NoochImages:
         return contexts
 
     def rows_of_task(
-        self, task: NoochTask, *, official_ids: str | None, contexts_from: str
+        self, task: NoochTask, *, official_ids: str | None, contexts_from: str, alpha: float | None = None
     ) -> tuple[Rows, BuildFacts, list[str]]:
         """The rows of one task by split, the facts of its build, and the notes that these deserve.
 
@@ -142,12 +142,14 @@ class NoochImages:
             task: The task with its contexts.
             official_ids: Folder of the published id files, which then decide in validation and test.
             contexts_from: Source of its contexts: "computed", "published" or "given".
+            alpha: The threshold by which its contexts were computed; None for others.
 
         Raises:
             OochubError: Published ids that disagree with annotations or splits.
         """
         published, notes = self._read_published(task, official_ids)
         rows: Rows = {}
+        tau: dict[str, tuple[float, float]] = {}
         for split, chosen in self.split.items():
             # the published ids do not cover training: without an encoder its gist is unknown, not easy
             unknown = {"gist": None} if official_ids and task.criterion == "gist" and self.similarity is None else None
@@ -157,12 +159,20 @@ class NoochImages:
                 columns = {**coco_boxes(self.folder, task.name, self.table.image_id[chosen].tolist()), **columns}
             if task.criterion == "gist":
                 columns["captions"] = self._get_captions(chosen)
+                limits = task.find_tau(columns) if split not in published else None
+                tau |= {} if limits is None else {split: limits}
             rows[split] = self._build_rows(chosen, columns)
         other = {"contexts_from": contexts_from} | ({"membership": "published ids"} if official_ids else {})
         return (
             rows,
             BuildFacts(
-                object=task.name, contexts=tuple(task.contexts), beta=task.beta, **self._open_encoder(), other=other
+                object=task.name,
+                contexts=tuple(task.contexts),
+                alpha=alpha,
+                beta=task.beta,
+                tau=tau or None,
+                **self._open_encoder(),
+                other=other,
             ),
             notes,
         )

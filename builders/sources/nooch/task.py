@@ -139,6 +139,23 @@ class NoochTask:
             }
         return columns
 
+    def find_tau(self, columns: Mapping[str, Any]) -> tuple[float, float] | None:
+        """The gist thresholds of one split: `tau`, else the similarity of the first easy positive and easy negative.
+
+        Args:
+            columns: The values of `columns`, with `gist_similarity`.
+
+        Returns:
+            The similarity below which a positive is hard, and above which a negative is; None if a side has no easy
+            row.
+        """
+        if self.tau is not None:
+            taus = np.ravel(self.tau)
+            return float(taus[0]), float(taus[-1])
+        is_easy, present = columns["challenge_gist"] == "easy", columns["label"] == 1
+        positives, negatives = (columns["gist_similarity"][is_easy & side] for side in (present, ~present))
+        return (float(positives.min()), float(negatives.max())) if len(positives) and len(negatives) else None
+
 
 def published_challenge(
     ids: Mapping[str, NDArray[np.int64]], image_id: NDArray[np.int64], present: NDArray[np.bool_], *, task: str
@@ -219,6 +236,7 @@ def nooch_task_of_all(
         rows=facts.rows,
         object=name,
         contexts=contexts,
+        alpha=None if name in (facts.published_contexts or {}) else facts.alpha,
         beta=task.beta,
         encoder=facts.encoder,
         encoder_sha256=facts.encoder_sha256,

@@ -27,6 +27,7 @@ from oochub.stats.array_checks import (
     check_answer,
     check_group,
     check_label,
+    check_probability,
     check_same_length,
     check_whole,
 )
@@ -48,7 +49,8 @@ def worst_group(
 
     Args:
         label: The class of each row (n,), int or bool.
-        prediction: The predicted class of each row (n,), int or bool; -1 is none of the classes, which is wrong.
+        prediction: The predicted class of each row (n,), int or bool; -1 is none of the classes, which is wrong. None
+            takes the class of the largest `probability`, class 0 at 0.5.
         group: The group of each row (n,), any hashable: a list of names or tuples, an array of numbers or strings.
         probability: Probability of class 1 (n,), or of each class (n, c), for the worst NLL; None leaves it out.
         groups: The groups that there should be, read with `form` alone; None takes those of `group`.
@@ -76,6 +78,13 @@ def _check_inputs(label: Any, prediction: Any, group: Any) -> tuple[Array, Array
     groups = check_group(group)
     check_same_length(label=label, prediction=prediction, group=groups.codes)
     return label, prediction, groups
+
+
+def _choose_class(probability: Any) -> Array:
+    if probability is None:
+        raise OochubError("worst_group also needs prediction or probability, got neither.")
+    array = check_probability(probability)
+    return array.argmax(1) if array.ndim == 2 else (array > 0.5).astype(np.int64)
 
 
 def _count_by_group(label: Array, prediction: Array, groups: GroupCodes) -> tuple[Array, Array]:
@@ -106,7 +115,8 @@ class _WorstGroupState:
         self._sums = np.zeros((3, 0))
         self._has_losses: bool | None = None
 
-    def update(self, *, label: Any, prediction: Any, group: Any, probability: Any = None) -> None:
+    def update(self, *, label: Any, group: Any, prediction: Any = None, probability: Any = None) -> None:
+        prediction = _choose_class(probability) if prediction is None else prediction
         label, prediction, groups = _check_inputs(label, prediction, group)
         losses = None if probability is None else _compute_losses(label, probability)
         wrong, right = _count_by_group(label, prediction, groups)

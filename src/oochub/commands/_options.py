@@ -127,7 +127,7 @@ def check_models(*models: str | None, how: ModelSettings, device: str = "auto") 
     """
     check_models_extra()
     from oochub.models.packaged_model import check_packages, is_packaged
-    from oochub.remote.check_source import check_source
+    from oochub.remote.check_source import check_source, name_revision
 
     check_device(device)
     if how.model_file is not None:
@@ -141,7 +141,7 @@ def check_models(*models: str | None, how: ModelSettings, device: str = "auto") 
         if is_packaged(model):
             check_packages(model)
             continue
-        check_source(model, kind="model", hint="Run `oochub train` to create one.")
+        check_source(name_revision(model, how.revision), kind="model", hint="Run `oochub train` to create one.")
     if how.image_processor is not None:
         check_source(how.image_processor, kind="model", hint="--image-processor names a folder with a processor.")
     how.of_mode  # noqa: B018  it says what is given twice

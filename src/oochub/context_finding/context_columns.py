@@ -63,7 +63,7 @@ def contexts(
     *,
     by: str | ContextWay,
     out: str | Path | None = None,
-    data: Annotated[DataSettings, only("label", "image", "config", "data_dir", "options")],
+    data: Annotated[DataSettings, only("label", "image", "revision", "config", "data_dir", "options")],
     measurement: MeasurementSettings,
     found: Annotated[ContextSettings, only("choose_on", contexts="by")],
     **settings: Any,

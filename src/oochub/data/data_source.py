@@ -10,6 +10,7 @@ from oochub import catalog
 from oochub.data.user_columns import CONTEXT_COLUMNS, name_candidates
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.records.build_record import BuildRecord
+from oochub.records.metadata import HubDataSet
 from oochub.records.sides import CHALLENGES
 from oochub.report.report_commands import write_command
 
@@ -31,6 +32,12 @@ class DataSource:
     name: str = "data"
     folder: Path | None = None
     guessed: Mapping[str, str] = field(default_factory=dict)
+
+    def pin(self, typed: Any) -> Any:
+        """What was typed; an id on the Hub with its commit, so that the same rows can be asked for again."""
+        data_set = HubDataSet.of(self.first.info)
+        is_named = data_set is not None and str(typed).partition("@")[0] == data_set.id
+        return f"{data_set.id}@{data_set.revision}" if data_set and is_named else typed
 
     @property
     def splits(self) -> Mapping[str, Any]:

@@ -218,6 +218,7 @@ def describe_benchmark(said: Metadata, benchmark: Benchmark) -> EvaluatedBenchma
         out_of_context=_make_side(benchmark.out_of_context),
         words=benchmark.words,
         trial_seed=facts.trial_seed,
+        thresholds=facts.name_thresholds(benchmark.out_of_context.split) or None,
         data_set=said.data_set,
     )
 

@@ -116,6 +116,9 @@ def open_data(
         return DataSource(given=given, rows=check_data_set(given))
     name = str(given)
     if is_benchmark(name):
+        if settings.revision is not None:
+            option = choose_wording("revision=")
+            raise OochubError(f"{name} is built from raw data, which has no revisions on the Hub. Remove {option}.")
         taken = [role for role in settings.named if role != "context"]
         if taken:
             words = choose_wording(f"{taken[0]}=", f"--{taken[0]}-column")

@@ -42,7 +42,7 @@ from oochub.data.tar_rows import find_tar_rows
 from oochub.errors import OochubError, OochubWarning, choose_wording, unknown_name
 from oochub.records.build_record import OWN, BuildRecord, drop_build_column, unpack_samples
 from oochub.records.metadata import HubDataSet
-from oochub.remote.check_source import check_source
+from oochub.remote.check_source import check_source, name_revision, split_revision
 from oochub.remote.guard import hide_token
 from oochub.remote.hub_errors import ODD_ANSWERS, explain_connection_fault, retry
 from oochub.settings.data_settings import DataSettings
@@ -85,9 +85,13 @@ def open_source(
     hint = f"Pass BENCHMARK/CONFIG ({benchmarks}), a folder of images, a Parquet, CSV, JSON or .tar file, or a Hub id."
     if not source.strip():
         raise OochubError(f"No dataset is named. {hint}")
-    check_source(source, kind="dataset", hint=hint, also=catalog.names("benchmark"))
-    place, config = Path(source).expanduser().absolute(), settings.config
     given = dict(settings.options or {})
+    source = name_revision(source, settings.revision)
+    check_source(source, kind="dataset", hint=hint, also=catalog.names("benchmark"))
+    source, revision = split_revision(name_revision(source, given.pop("revision", None)))
+    place, config = Path(source).expanduser().absolute(), settings.config
+    if revision is not None:
+        given["revision"] = revision
     given.pop("follow_links", None)  # for what copies images: here they are read from where they are
     if config is not None:
         given["name"] = config
@@ -316,6 +320,7 @@ def name_source(source: str) -> str:
     >>> name_source("/somewhere/birds.csv"), name_source("someone/birds"), name_source("nooch/ce_car")
     ('birds', 'someone/birds', 'nooch/ce_car')
     """
+    source = split_revision(source)[0]
     place = Path(source).expanduser().absolute()
     if source.partition("/")[0] in catalog.names("benchmark") or not (place.exists() or source.startswith("/")):
         return source

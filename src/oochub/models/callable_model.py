@@ -15,6 +15,7 @@ from transformers.modeling_outputs import ImageClassifierOutput
 from oochub.errors import OochubError, choose_wording
 from oochub.inputs.pictures.image_processor import ImageTransform, digest_code, load_image_processor, read_source
 from oochub.models.onnx_file import OnnxFile, check_onnx_settings, is_onnx_file
+from oochub.remote.check_source import name_revision
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 
@@ -130,6 +131,7 @@ def wrap_callable(model: object, how: ModelSettings, asked: PredictionSettings |
     >>> wrap_callable("runs/erm", ModelSettings())
     'runs/erm'
     """
+    model = name_revision(model, how.revision)
     if isinstance(model, CallableModel):
         return model
     if isinstance(model, str | os.PathLike) and is_onnx_file(model):

@@ -27,11 +27,12 @@ from oochub.models.open_model import (
     open_pretrained,
     read_model_config,
 )
+from oochub.models.other_formats import refuse_other_senses
 from oochub.models.packaged_model import fetch_packaged, is_packaged
 from oochub.records.build_record import find_border
 from oochub.records.metadata import HeldOut, PredictedBy, Training
 from oochub.records.schema import from_json, optional, to_json
-from oochub.remote.check_source import check_source
+from oochub.remote.check_source import check_source, split_revision
 from oochub.remote.remote_repository import fetch_model_folder
 from oochub.storage.reading import read_bytes, read_json
 
@@ -109,7 +110,7 @@ class ModelSource:
 
     @cached_property
     def revision(self) -> str | None:
-        """A digest of the weights of a folder or object, or the commit of a copy of the Hub's; None if not known."""
+        """A digest of the weights of a folder or object, or the commit of the Hub's; None if not known."""
         if isinstance(self.given, CallableModel):
             return self.given.revision
         if self.path is None:
@@ -139,9 +140,14 @@ class ModelSource:
         if self.path is None:
             return PredictedBy(id=type(self.given).__name__, revision=self.revision, mode=mode)
         folder = Path(self.path)
-        name = folder.name if folder.is_absolute() else str(self.given)
+        name = folder.name if folder.is_absolute() else split_revision(str(self.given))[0]
         card = Path(fetch_model_folder(self.path)) / "README.md"
         return PredictedBy(id=name, revision=self.revision, mode=mode, trained_on=_read_trained_on(card))
+
+    def pin(self, typed: Any) -> Any:
+        """What was typed; an id on the Hub with its commit, so that the same weights can be asked for again."""
+        folder = None if self.path is None or Path(self.path).is_dir() else Path(fetch_model_folder(self.path))
+        return typed if folder is None or not folder.is_dir() else f"{split_revision(typed)[0]}@{folder.name}"
 
     def inputs(
         self,
@@ -275,6 +281,7 @@ def _check_kind(kind: type[Input], config: "PreTrainedConfig", source: str) -> N
     """
     from transformers.models.auto import image_processing_auto, modeling_auto
 
+    refuse_other_senses(source, config.model_type)
     of_images = config.model_type in image_processing_auto.IMAGE_PROCESSOR_MAPPING_NAMES
     of_texts = config.model_type in modeling_auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES
     wants_images = kind.unit == "image"

@@ -17,7 +17,8 @@ from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError, safe_open
 
 from oochub.errors import OochubError, OochubWarning
-from oochub.remote.check_source import check_source
+from oochub.models.other_formats import refuse_no_config, refuse_own_code, refuse_pickles
+from oochub.remote.check_source import check_source, split_revision
 from oochub.remote.remote_repository import fetch_model_folder
 from oochub.storage.reading import read_json
 
@@ -25,7 +26,6 @@ _SHOWN = 5
 _UNREAD = ".num_batches_tracked"  # of BatchNorm; read in training alone
 _TIED = 2  # times that a weight of the file may stand in a model
 _NEW = 10**8  # numbers that a new head may have, 400 MB
-_PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 
 
 Answers = Callable[[Any, Mapping[str, torch.Tensor]], torch.Tensor]
@@ -76,7 +76,7 @@ def open_pretrained(
 
     kind = auto.config_class if issubclass(auto, transformers.PreTrainedModel) else None
     config = read_model_config(source, kind=kind, words=words, hint=hint, changes=changes)
-    _refuse_pickles(source)
+    refuse_pickles(source, Path(fetch_model_folder(source)))
     _check_index(source)
     _check_sizes(auto, config, source)
     with model_load_errors(source, words=words, hint=hint), _without_bars():
@@ -89,7 +89,11 @@ def open_pretrained(
             trust_remote_code=False,
             dtype=torch.float32,
         )
-    model.name_or_path = model.config.name_or_path = source
+    if getattr(model.config, "num_channels", None) == 1:
+        model.register_forward_pre_hook(_make_gray, with_kwargs=True)
+    model.name_or_path = model.config.name_or_path = split_revision(source)[0]
+    if (folder := Path(fetch_model_folder(source))).parent.name == "snapshots":
+        model.config._commit_hash = folder.name
     missing = {key for key in loading["missing_keys"] if not key.endswith(_UNREAD)}
     mismatched = {
         key: (tuple(given), tuple(wanted))
@@ -118,6 +122,18 @@ def open_pretrained(
             stacklevel=2,
         )
     return Pretrained(model, unexpected)
+
+
+_LUMA = (0.299, 0.587, 0.114)  # of Pillow's mode L; of an equal mean of three channels, the gray image's own
+
+
+def _make_gray(model: object, args: Any, inputs: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Makes the images gray for a model that reads one channel."""
+    pixels = inputs.get("pixel_values")
+    if pixels is None or pixels.shape[1] != len(_LUMA):
+        return args, {**inputs}
+    weights = pixels.new_tensor(_LUMA).view(1, -1, 1, 1)
+    return args, {**inputs, "pixel_values": (pixels * weights).sum(1, keepdim=True)}
 
 
 @contextmanager
@@ -207,17 +223,6 @@ def _check_index(source: str) -> None:
             )
 
 
-def _refuse_pickles(source: str) -> None:
-    folder = Path(source)
-    pickles = [name for name in _PICKLES if (folder / name).is_file()]
-    if pickles and not [*folder.glob("*.safetensors"), *folder.glob("*.safetensors.index.json")]:
-        raise OochubError(
-            f"The weights of {source} are a pickle ({pickles[0]}), which can run code when it is opened: only "
-            "safetensors are read. If you trust it, open it yourself and write it again with "
-            "model.save_pretrained(FOLDER)."
-        )
-
-
 def _refuse(
     missing: Collection[str],
     mismatched: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]],
@@ -303,12 +308,8 @@ def read_model_config(
 
     folder = Path(source)
     check_source(source, kind="model", hint=hint or "Run `oochub train` to create one.")
-    if folder.is_dir() and not (folder / "config.json").is_file():
-        raise OochubError(
-            f"{source} does not contain a finished model (no config.json). If training was interrupted, run the same "
-            "`oochub train` command again to resume it."
-        )
     place = fetch_model_folder(source)
+    refuse_no_config(source, Path(place).expanduser())
     if folder.is_dir():
         content = read_json(folder / "config.json")
     else:
@@ -318,12 +319,13 @@ def read_model_config(
         raise OochubError(
             f"config.json of {source} must be an object, got {str(content)[:60]}. Download the file again."
         )
+    refuse_own_code(source, content)
     _check_labels(content, source)
     _check_numbers(content, source)
     _check_kernels(content, source)
     with model_load_errors(source, words=words, hint=hint):
         config = (kind or transformers.AutoConfig).from_pretrained(place, trust_remote_code=False, **(changes or {}))
-    config.name_or_path = source
+    config.name_or_path = split_revision(source)[0]
     if config.model_type == "timm_wrapper":
         _settle_timm_arguments(config, source)
     return config

@@ -225,6 +225,8 @@ class BuildFacts:
         label_names: Names of several labels per row that are stored as numbers 0, 1 or nan.
         alpha: For NOOCH's contexts: what a context takes of the image more than the object, on average.
         beta: For NOOCH's criterion: the fraction of the image above which a context counts as present.
+        tau: For NOOCH's gist criterion: the similarity below which a positive is hard, and above which a negative is,
+            by split; where their numbers are given, the similarity of the first that is easy.
         encoder: The model that embedded the captions.
         encoder_sha256: A digest of its weights.
         context_surplus: For `nooch/all`: class to other classes, and how much more of the image each takes on average.
@@ -254,6 +256,7 @@ class BuildFacts:
     label_names: tuple[str, ...] | None = optional()
     alpha: float | None = optional()
     beta: float | None = optional()
+    tau: Mapping[str, tuple[float, float]] | None = optional()
     encoder: str | None = optional()
     encoder_sha256: str | None = optional()
     context_surplus: Mapping[str, Mapping[str, float]] | None = optional()
@@ -301,6 +304,24 @@ class BuildFacts:
                 "without it. Use rows that oochub built, name other metrics, or call the metric yourself."
             )
         return options
+
+    def name_thresholds(self, split: str | None = None) -> dict[str, float]:
+        """The thresholds of NOOCH's criteria by name: alpha, beta, and tau of positives and negatives.
+
+        Args:
+            split: Split whose tau are named; None names those of every split.
+
+        >>> BuildFacts(beta=0.1, tau={"test": (0.25, 0.5)}).name_thresholds("test")
+        {'beta': 0.1, 'tau of positives': 0.25, 'tau of negatives': 0.5}
+        """
+        named = {name: value for name in ("alpha", "beta") if (value := getattr(self, name)) is not None}
+        for each, both in (self.tau or {}).items():
+            where = f" in {each}" if split is None else ""
+            if split in (None, each):
+                named |= {
+                    f"tau of {side}{where}": one for side, one in zip(("positives", "negatives"), both, strict=True)
+                }
+        return named
 
 
 @dataclass(frozen=True, kw_only=True)

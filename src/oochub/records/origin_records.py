@@ -88,6 +88,7 @@ class EvaluatedBenchmark:
         out_of_context: The rows on which it misleads.
         words: What report, page and terminal call all this; neutral where a report does not say.
         trial_seed: Random seed by which its rows were divided into splits; None if they are the same in each trial.
+        thresholds: Thresholds of NOOCH's criteria by name: alpha, beta, tau; None for others.
         data_set: Data set on the Hub that the predicted rows were loaded from; None for others, or if a report does not
             say.
     """
@@ -111,6 +112,7 @@ class EvaluatedBenchmark:
     out_of_context: SideRows
     words: Vocabulary = optional(Vocabulary())
     trial_seed: int | None = optional()
+    thresholds: Mapping[str, float] | None = optional()
     data_set: HubDataSet | None = optional()
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from oochub.errors import OochubError, list_causes
+from oochub.remote.check_source import split_revision
 from oochub.remote.guard import hide_token
 from oochub.remote.hub_errors import ODD_ANSWERS, explain_connection_fault, explain_refusals, retry
 
@@ -144,7 +145,7 @@ def fetch_snapshot(name: str, *, repo_type: RepoType, patterns: Sequence[str], w
     cache.
 
     Args:
-        name: user/name.
+        name: user/name, or user/name@REVISION.
         repo_type: Type of the repository.
         patterns: Patterns of the files to fetch.
         without: Patterns of files that are left out, even if `patterns` has them.
@@ -159,7 +160,13 @@ def fetch_snapshot(name: str, *, repo_type: RepoType, patterns: Sequence[str], w
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
-    wanted = {"allow_patterns": list(patterns), "ignore_patterns": list(without), "tqdm_class": _make_late_bar()}
+    name, revision = split_revision(name)
+    wanted: dict[str, Any] = {
+        "revision": revision,
+        "allow_patterns": list(patterns),
+        "ignore_patterns": list(without),
+        "tqdm_class": _make_late_bar(),
+    }
     blobs = Path(HF_HUB_CACHE, f"{repo_type}s--{name.replace('/', '--')}", "blobs")
     cached_blobs = {path.name for path in blobs.glob("*")}
     try:
@@ -227,7 +234,7 @@ def fetch_model_folder(source: str) -> str:
     the Hub holds is not fetched again; if the Hub cannot be reached, it is what is read.
 
     Args:
-        source: A folder, or an id on the Hub that is there: see `check_source`.
+        source: A folder, or an id on the Hub that is there, with its revision or without: see `check_source`.
 
     Raises:
         OochubError: The Hub cannot be reached, and its cache has no whole copy.
@@ -252,7 +259,8 @@ def _fetch_once(name: str, endpoint: str, token: str | None) -> str:
     except HFValidationError:
         return name  # whoever reads it says so
     whole = any((folder / file).is_file() for file in _WEIGHTS)
-    return str(folder) if whole else name  # transformers knows where else safe weights may be
+    is_other = split_revision(name)[1] is not None or not (folder / "config.json").is_file()
+    return str(folder) if whole or is_other else name  # transformers knows where else safe weights may be
 
 
 def fetch_file(name: str, path: str, *, revision: str | None, token: Any = None, fetch: bool = True) -> Path | None:
@@ -290,3 +298,41 @@ def fetch_file(name: str, path: str, *, revision: str | None, token: Any = None,
         of_hub.RevisionNotFoundError,
     ):
         return None
+
+
+_REQUESTS = 20  # pull requests that are looked at, the newest first
+
+
+def list_files(name: str, revision: str | None) -> set[str]:
+    """The names of the files of a model's repository; none if the Hub cannot be asked.
+
+    Args:
+        name: user/name.
+        revision: A branch, tag or commit; None is main.
+    """
+    from huggingface_hub import HfApi, is_offline_mode
+    from huggingface_hub.errors import HfHubHTTPError
+
+    if is_offline_mode():
+        return set()
+    unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
+    try:
+        return set(retry(lambda: HfApi().list_repo_files(name, revision=revision)))
+    except (unreached, OSError, *ODD_ANSWERS):  # whoever opens it says what is wrong
+        return set()
+
+
+def find_safe_request(name: str) -> str | None:
+    """The newest pull request of a model's repository that has its weights as safetensors; None if there is none.
+
+    Args:
+        name: user/name.
+
+    Returns:
+        Its revision, refs/pr/N.
+    """
+    from huggingface_hub import HfApi
+
+    refs = retry(lambda: HfApi().list_repo_refs(name, include_pull_requests=True)).pull_requests or ()
+    requests = sorted((each.ref for each in refs), key=lambda ref: int(ref.rpartition("/")[2]), reverse=True)
+    return next((ref for ref in requests[:_REQUESTS] if list_files(name, ref) & {*_WEIGHTS}), None)

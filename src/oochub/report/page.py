@@ -102,13 +102,14 @@ def _draw_bars(rows: Any) -> list[tuple[ChartRow, Markup]]:
 
 def _write_commands(report: "ReportRecord") -> dict[str, Any]:
     benchmark, model, origin = report.benchmark, report.model, report.provenance
-    predictions = origin.predictions
+    predictions, limits = origin.predictions, benchmark.thresholds or {}
     versions = {"oochub": origin.oochub, **origin.packages, "Python": origin.python}
     places = (origin.when.get("created"), origin.where.get("platform"), origin.where.get("device"))
     facts: list[tuple[str, str]] = [
         ("Data", f"{wording.name(benchmark.name)}/{wording.name(benchmark.config)}, "
                  f"version {wording.name(benchmark.version)}"),
         ("Summary", wording.name(benchmark.summary, 400)),
+        ("Thresholds", ", ".join(f"{wording.name(name)} {value:g}" for name, value in limits.items())),
         ("About the data", "; ".join(wording.list_caveats(report))),
         ("Predictions", f"{wording.name(predictions.file)}, {format_numbers.count(predictions.rows)} rows"),
         ("SHA-256 of the predictions", wording.name(predictions.sha256)),

@@ -1,5 +1,5 @@
 """The options of the commands and of the public functions, each declared once: a small frozen record a concern."""
 
-from oochub.settings.keywords import listing, only, with_options
+from oochub.settings.keywords import listing, only, with_options, without
 
-__all__ = ["listing", "only", "with_options"]
+__all__ = ["listing", "only", "with_options", "without"]

@@ -55,6 +55,7 @@ class _AuditOptions(_ModeOptions, total=False):
     engine: Literal["local", "ray"]
     ray_address: str | None
     actors: int | None
+    revision: str | None
     mode: str
     image_processor: Any
     processor: Any
@@ -63,6 +64,7 @@ class _AuditOptions(_ModeOptions, total=False):
     model_id: str | None
 
 class _RepairOptions(_ModeOptions, total=False):
+    revision: str | None
     mode: str
     image_processor: Any
     processor: Any
@@ -313,6 +315,7 @@ class _Contexts(Protocol):
         out: str | Path | None = None,
         label: str | None = None,
         image: str | None = None,
+        revision: str | None = None,
         config: str | None = None,
         data_dir: str | None = None,
         options: Mapping[str, Any] | None = None,
@@ -341,6 +344,7 @@ class _Contexts(Protocol):
             label: Custom data: label column (default: label). A field of a WebDataset's JSON is written `json.species`.
             image: Custom data: column of images or image paths (default: image). Without a name, the only column of images
                 is taken.
+            revision: Revision of SOURCE on the Hub: a commit, tag, branch or refs/pr/N; SOURCE@REVISION does the same.
             config: Config, if the source has several.
             data_dir: Raw data folder (default: $OOCHUB_DATA/<benchmark>).
             options: Option of the benchmark. By name, as `load_dataset` takes them.
@@ -466,6 +470,7 @@ class _Load(Protocol):
         usual: Mapping[str, str | Sequence[str]] | None = None,
         context_words: Mapping[str, Any] | None = None,
         merge_names: bool = False,
+        revision: str | None = None,
         config: str | None = None,
         data_dir: str | None = None,
         options: Mapping[str, Any] | None = None,
@@ -508,6 +513,7 @@ class _Load(Protocol):
                 [words] in benchmark.toml, by name.
             merge_names: Custom data: treat names of labels, contexts and groups that look alike as one name. Such as snow,
                 Snow and 'snow ': they differ by case, spaces or the form of Unicode. A note lists them.
+            revision: Revision of SOURCE on the Hub: a commit, tag, branch or refs/pr/N; SOURCE@REVISION does the same.
             config: Config, if the source has several.
             data_dir: Raw data folder (default: $OOCHUB_DATA/<benchmark>).
             options: Option of the benchmark. By name, as `load_dataset` takes them.
@@ -534,6 +540,7 @@ class _Predict(Protocol):
         model: Any,
         dataset: Any,
         *,
+        revision: str | None = None,
         mode: str = "auto",
         image_processor: Any = None,
         processor: Any = None,
@@ -572,6 +579,7 @@ class _Predict(Protocol):
                 `class_names` and `transform`. A module is left in the mode and on the device that it had.
             dataset: A Dataset, IterableDataset or DatasetDict with a column `image`, `text` or `array`; `label`,
                 `example_id` and any other columns are carried into the predictions, texts too.
+            revision: Revision of MODEL on the Hub: a commit, tag, branch or refs/pr/N; MODEL@REVISION does the same.
             mode: How to get predictions: auto (by architecture), or a mode from `oochub list mode`. "head" uses the model's
                 own head; "linear_probe" fits logistic regression to the features of the split train; ...
             image_processor: Folder or Hub id to load the image processor from, if the model has no
@@ -826,6 +834,7 @@ class _Train(Protocol):
         objective: str = "erm",
         hyperparameters: Mapping[str, Any] | None = None,
         model: str | None = None,
+        revision: str | None = None,
         pretrained: bool = True,
         image_size: int | None = None,
         environments: str | None = None,
@@ -857,6 +866,7 @@ class _Train(Protocol):
             hyperparameters: Hyperparameter of the objective.
             model: Model folder, Hub id, or an untrained model from `oochub list model` (default: a small one). The default
                 fits the rows; for images it is "resnet-tiny".
+            revision: Revision of MODEL on the Hub: a commit, tag, branch or refs/pr/N; MODEL@REVISION does the same.
             pretrained: Load the weights of the model, not only its architecture.
             image_size: Resize images to squares with this many pixels per side. By default the model's processor resizes.
             environments: Environment column (default: set by the benchmark). For found contexts: contexts:NAME, contexts

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oochub.errors import OochubError, choose_wording, unknown_name
-from oochub.settings.option import Settings, option, parse_pairs
+from oochub.settings.option import Settings, option, parse_pairs, revision_option
 
 _ROLES = ("image", "label", "context", "group", "cluster", "pair")
 
@@ -112,6 +112,7 @@ class DataSettings(Settings):
         more="Such as snow, Snow and 'snow ': they differ by case, spaces or the form of Unicode. A note lists them.",
         panel="Data",
     )
+    revision: str | None = revision_option("SOURCE", panel="Data", commands=("build", "challenge", "contexts"))
     config: str | None = option(None, help="Config, if the source has several.", panel="Data")
     data_dir: str | None = option(
         None, help="Raw data folder (default: $OOCHUB_DATA/<benchmark>).", panel="Data", common=True

@@ -40,6 +40,7 @@ class Taken(NamedTuple):
 class _Choice(NamedTuple):
     names: tuple[str, ...]
     is_all: bool = False
+    is_without: bool = False
     called: Mapping[str, str] = {}
 
 
@@ -58,6 +59,11 @@ def listing(*names: str) -> _Choice:
     return _Choice(names, is_all=True)
 
 
+def without(*names: str) -> _Choice:
+    """What `Annotated` says of a record of which a function takes all options but these."""
+    return _Choice(names, is_without=True)
+
+
 def list_records(function: Callable[..., Any]) -> dict[str, Taken]:
     """The records that a function takes, by the name of its parameter; those of one that `with_options` made too.
 
@@ -74,6 +80,8 @@ def list_records(function: Callable[..., Any]) -> dict[str, Taken]:
             own = [name for name in kind.keywords() if name in kind.__annotations__]
             every = (*own, *(name for name in kind.keywords() if name not in own))  # those of a base come last
             choice = choice or _Choice(every)
+            if choice.is_without:
+                choice = _Choice(tuple(name for name in every if name not in choice.names))
             found[each.name] = Taken(kind, every if choice.is_all else choice.names, choice.names, choice.called)
     return found
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError
-from oochub.settings.option import Settings, option, parse_names, parse_pairs
+from oochub.settings.option import Settings, option, parse_names, parse_pairs, revision_option
 from oochub.storage.reading import read_text
 
 TYPED = (
@@ -56,8 +56,11 @@ class ModelSettings(Settings):
         panel="Model",
         metavar="FILE.py:NAME",
         common=True,
-        commands=("predict", "audit", "repair"),
+        commands=("predict", "audit", "repair", "imagenet_ood detect"),
         python=False,
+    )
+    revision: str | None = revision_option(
+        "MODEL", panel="Model", commands=("predict", "audit", "repair", "imagenet_ood detect")
     )
     mode: str = option(
         "auto",

@@ -88,6 +88,17 @@ def option(default: Any = MISSING, **about: Any) -> Any:
     return field(default=default, metadata={_PLACE: Option(**about)})
 
 
+def revision_option(of: str, **about: Any) -> Any:
+    """The option of a revision on the Hub.
+
+    Args:
+        of: What it is a revision of, as `--help` calls it: "MODEL".
+        **about: Other attributes of `Option`.
+    """
+    help = f"Revision of {of} on the Hub: a commit, tag, branch or refs/pr/N; {of}@REVISION does the same."
+    return option(None, help=help, **about)
+
+
 class Settings:
     """The form of a record: a frozen dataclass of fields by `option`, each value checked when the record is made.
 

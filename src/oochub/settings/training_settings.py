@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from oochub.settings.option import Settings, list_options, option, parse_pairs
+from oochub.settings.option import Settings, list_options, option, parse_pairs, revision_option
 
 _PANEL, _NETWORK = "Training", "Model"
 
@@ -35,6 +35,7 @@ class TrainingSettings(Settings):
         panel=_NETWORK,
         common=True,
     )
+    revision: str | None = revision_option("MODEL", panel=_NETWORK)
     pretrained: bool = option(True, help="Load the weights of the model, not only its architecture.", panel=_NETWORK)
     image_size: int | None = option(
         None,

@@ -2,14 +2,28 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oochub.commands._options import MORE, AsJson, out_console, print_result, shown, without_weight_bars, writes
+from oochub.commands._options import (
+    MORE,
+    AsJson,
+    open_model_file,
+    out_console,
+    print_result,
+    shown,
+    without_weight_bars,
+    writes,
+)
 from oochub.errors import OochubError
 from oochub.settings.data_settings import DataSettings
+from oochub.settings.model_settings import ModelSettings
+from oochub.settings.prediction_settings import PredictionSettings
 from oochub.studies.file_kinds import STUDY
+
+if TYPE_CHECKING:
+    from oochub.studies.imagenet_ood.model_list import StudiedModel
 
 _Sets = Annotated[
     list[str] | None,
@@ -53,8 +67,13 @@ _Reference = Annotated[
 
 def detect(
     raw: Annotated[DataSettings, shown(only=("data_dir",))],
+    how: Annotated[ModelSettings, shown(only=("model_file", "revision"))],
     models: Annotated[
-        str, typer.Argument(help="Model folders or Hub ids, or a text file with one per line (# for comments).")
+        str,
+        typer.Argument(
+            help="Model folders or Hub ids, or a text file with one per line (# for comments). Omit it when you pass "
+            "--model-file."
+        ),
     ],
     out: Annotated[
         Path, typer.Option(callback=writes(STUDY), help="Output folder for predictions, reports and tables.")
@@ -85,11 +104,12 @@ def detect(
 ) -> None:
     """Run the experiments of the ImageNet-OOD paper on a list of models. Run it again to resume."""
     from oochub.process.ranks import Ranks
+    from oochub.remote.check_source import name_revision
     from oochub.studies.imagenet_ood.study import study
 
     without_weight_bars()
     result = study(
-        models,
+        name_revision(models, how.revision) if how.model_file is None else _open_file(how),
         out,
         data_dir=raw.data_dir,
         id_set=id_set,
@@ -120,6 +140,18 @@ def detect(
         reasons = "; ".join(f"{name}: {reason}" for name, reason in result.failed.items())
         count = f"{len(result.failed)} model{'s' if len(result.failed) > 1 else ''} failed"
         raise OochubError(f"{count} and are in no table. {reasons} The same command tries again.")
+
+
+def _open_file(how: ModelSettings) -> "StudiedModel":
+    """The model that a user's own Python file makes."""
+    from oochub.models.callable_model import wrap_callable
+    from oochub.models.model_source import ModelSource
+    from oochub.studies.imagenet_ood.model_list import OpenedModel, StudiedModel
+
+    made = open_model_file("", how, PredictionSettings())
+    source = ModelSource(wrap_callable(made.model, made.how, made.asked))
+    name = (made.how.model_id or Path(str(how.model_file).partition(".py")[0]).name).replace("/", "--")
+    return StudiedModel(name, OpenedModel(source, made.how, made.asked))
 
 
 def _pair(words: str) -> tuple[str, str]:

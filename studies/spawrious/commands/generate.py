@@ -58,7 +58,7 @@ def generate(
 
     names = {"repeats": repeat, "backgrounds": background, "breeds": breed}
     plan = GenerationPlan(
-        **made.record(),
+        **made.of_plan,
         prompts=prompts,
         dtype=asked.dtype,
         images_per_prompt=images_per_prompt,

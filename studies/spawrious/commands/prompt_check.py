@@ -53,7 +53,7 @@ def prompt_check(
     from oochub.studies.spawrious.generation.picture_maker import PictureMaker
 
     plan = GenerationPlan(
-        **made.record(),
+        **made.of_plan,
         dtype=asked.dtype,
         repeats=(0,),
         backgrounds=(background,),
@@ -62,7 +62,7 @@ def prompt_check(
     checked_job(plan, number, images)
     without_weight_bars()
     place = choose_device(asked.device)
-    maker = PictureMaker(made.model, device=place, dtype=asked.dtype, unchecked=made.unchecked)
+    maker = PictureMaker(plan.model, device=place, dtype=asked.dtype, unchecked=made.unchecked)
     job = check(out, plan, number, maker, Captioner(made.captioner, device=place), images=images, bar=_show_progress)
     if not as_json:
         out_console.print(job.prompt, markup=False)

@@ -9,6 +9,7 @@ from typing import Any
 from oochub.errors import OochubError
 from oochub.records.schema import check_version, from_json, to_json
 from oochub.records.typed_values import Count
+from oochub.remote.check_source import split_revision
 from oochub.stats.estimate import Estimate
 from oochub.stats.proportion import wilson
 from oochub.storage.files import write_whole
@@ -119,6 +120,7 @@ def used_model(source: str, revision: str | None, readme: Path) -> UsedModel:
         readme: Its model card, which need not be there.
     """
     license_text = _read_license(readme) if readme.is_file() else None
+    source, _ = split_revision(source)
     return UsedModel(name=_name(source), revision=revision, license=license_text or _LICENSES.get(source))
 
 

@@ -1,8 +1,10 @@
 """How dogs are made from texts: the options that `oochub spawrious generate` and `prompt_check` share."""
 
 from dataclasses import dataclass
+from typing import Any
 
-from oochub.settings.option import Settings, option
+from oochub.remote.check_source import name_revision
+from oochub.settings.option import Settings, option, revision_option
 from oochub.studies.spawrious.generation.dog_prompts import Form
 
 
@@ -20,6 +22,7 @@ class GenerationSettings(Settings):
         panel="Model",
         common=True,
     )
+    revision: str | None = revision_option("MODEL", panel="Model")
     captioner: str = option(
         "nlpconnect/vit-gpt2-image-captioning",
         help="Captioner that describes each image, a folder or Hub id.",
@@ -39,3 +42,13 @@ class GenerationSettings(Settings):
     )
     batch_size: int = option(4, help="Number of images generated per batch.", panel="Speed", least=1)
     seed: int = option(0, help="Random seed; the seed of each image is derived from it.", panel="Output", least=0)
+
+    @property
+    def of_plan(self) -> dict[str, Any]:
+        """The fields of a `GenerationPlan` that these options set.
+
+        Raises:
+            OochubError: A revision of a folder.
+        """
+        model = name_revision(self.model, self.revision)
+        return {name: value for name, value in self.record().items() if name != "revision"} | {"model": model}

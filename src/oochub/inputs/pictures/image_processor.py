@@ -154,8 +154,21 @@ def load_image_processor(source: str) -> Any:
             f"The image processor of {source} does not say {', '.join(missing)}, and {type(processor).__name__} "
             f"would use its own numbers. {_NEXT}"
         )
+    _repeat_gray_mean(processor, Path(place))
     check_image_processor(processor)
     return processor
+
+
+def _repeat_gray_mean(processor: Any, folder: Path) -> None:
+    """Gives the mean and deviation of one channel to all three, if the model beside reads gray images."""
+    file = folder / "config.json"
+    content = read_json(file) if file.is_file() else None
+    if not isinstance(content, dict) or content.get("num_channels") != 1:
+        return
+    for name in ("image_mean", "image_std"):
+        value = getattr(processor, name, None)
+        if isinstance(value, list | tuple) and len(value) == 1:
+            setattr(processor, name, [*value] * _CHANNELS)
 
 
 def _read_own_config(folder: Path) -> Mapping[str, object]:

@@ -75,9 +75,16 @@ class HeadMode(Mode):
         self.class_names, self.left_out = self._map.class_names, self._map.left_out
         network = self._model if self._map.is_identity else _Mapped(self._model, self._map.outputs)
         network = _NextTokens(self._model) if says_tokens else network
+        positive = _find_positive(source.config, self.class_names) if self.kind.name == "classes" else None
+        network = network if positive is None else _OneLogit(self._model, positive)
         self.network = network.eval()
         self.about, self.training = source.about("head"), source.training
         self.is_linear, self.notes = not self._map.has_sums, self._map.notes
+        if positive is not None:
+            name = self.class_names[positive]
+            self.notes = (*self.notes, f"the model has one output, read as a sigmoid: above 0 it answers {name}")
+        if getattr(source.config, "num_channels", None) == 1 and inputs.unit == "image":
+            self.notes = (*self.notes, "images are made gray, because the model reads one channel")
         self.details = {"unexpected_weights": list(unexpected)} if unexpected else {}
         self.details |= getattr(source.given, "details", {})
         if self._map.details:
@@ -90,6 +97,9 @@ class HeadMode(Mode):
         if isinstance(self.network, _NextTokens):
             raise OochubError("Features need rows with one answer, but these have one for each token. Remove them.")
         head, first = find_head(self._model, probe), [outputs[0] for outputs in self._map.outputs]
+        if isinstance(self.network, _OneLogit):
+            is_positive = torch.tensor([k == self.network.positive for k in range(2)]).to(head.weight)
+            return head._replace(weight=is_positive[:, None] * head.weight, bias=is_positive * head.bias)
         return head._replace(weight=head.weight[first], bias=head.bias[first])
 
 
@@ -107,6 +117,30 @@ class _Mapped(nn.Module):  # type: ignore[misc]
         return ImageClassifierOutput(
             logits=torch.stack([logits[:, several].logsumexp(1) for several in self._outputs], dim=1)
         )
+
+
+class _OneLogit(nn.Module):  # type: ignore[misc]
+    """A model of one output as one of two classes: the logit of the other is 0, so that softmax is its sigmoid."""
+
+    def __init__(self, model: nn.Module, positive: int) -> None:
+        super().__init__()
+        self.model, self.positive = model, positive
+
+    def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
+        logit = self.model(**inputs).logits
+        both = (torch.zeros_like(logit), logit) if self.positive else (logit, torch.zeros_like(logit))
+        return ImageClassifierOutput(logits=torch.cat(both, dim=1))
+
+
+def _find_positive(config: Any, names: Sequence[str]) -> int | None:
+    """The class of two that one output stands for: the one that bears its name, else the second; else None.
+
+    A model that says that it was trained to give a number has no logit.
+    """
+    if config.num_labels != 1 or len(names) != 2 or config.problem_type == "regression":
+        return None
+    own = str((config.id2label or {}).get(0, "")).strip().lower().replace("label_0", "")  # no name but a number
+    return next((k for k, name in enumerate(names) if name.strip().lower() == own), 1)
 
 
 def _find_kind(config: Any, part: Any) -> Output:
@@ -139,6 +173,8 @@ def _make_label_map(
         raise OochubError(f"{options} concern classes with names, but the dataset has none. Remove them.")
     if not kind.has_classes:
         return LabelMap.in_order([kind.label_column])
+    if given is None and not restrict and kind.name == "classes" and _find_positive(config, names or ()) is not None:
+        return LabelMap.in_order(names or ())
     found = (
         LabelMap.in_order(own)
         if names is None
