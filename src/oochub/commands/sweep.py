@@ -25,8 +25,6 @@ from oochub.settings.report_settings import TableSettings
 from oochub.storage.artifacts import CSV, LATEX, SWEEP, FileKind, format_csv
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from oochub.sweep.sweep import SweepResult
     from oochub.sweep.sweep_recipe import SweepRecipe
 
@@ -96,17 +94,16 @@ def sweep(
         raise OochubError("Pass --out FOLDER to run the sweep, or --dry-run to list its runs.")
     plan = keep_buildable_tasks(plan, data_dir=raw.data_dir, only=chosen)
     result = _run(plan, out, raw.data_dir, only=chosen, jobs=jobs, features=features)
-    runs, selected = (read_parquet(path).table.to_pandas() for path in (result.table, result.selected))
     if not as_json:
-        _print_selection(plan, runs, selected)
+        summary = result.summary.to_terminal(width=out_console.width, shows_bold=out_console.is_terminal)
+        out_console.print(summary)
     written: dict[str, str] = {}
     if latex is not None:
-        from oochub.sweep.sweep_table import write_latex
-
-        written["latex"] = _write(latex, write_latex(runs, plan, printed.style), LATEX)
+        written["latex"] = _write(latex, result.summary.to_latex(printed.style), LATEX)
     if csv is not None:
-        written["csv"] = _write(csv, format_csv(selected), CSV)
+        written["csv"] = _write(csv, format_csv(read_parquet(result.selected).table.to_pandas()), CSV)
     left = {key: str(value) if isinstance(value, Path) else value for key, value in result._asdict().items()}
+    del left["summary"]
     print_result(left | written, as_json)
     if result.failed:
         raise OochubError(
@@ -164,22 +161,3 @@ def _run(
         on_features = partial(measure_on_features, data_dir=data_dir, hidden=plan.hidden)
         return feature_sweep(plan, out, measure=on_features, only=only)
     return run(plan, out, measure=partial(measure, data_dir=data_dir), jobs=jobs, only=only)
-
-
-def _print_selection(plan: "SweepRecipe", runs: "pd.DataFrame", selected: "pd.DataFrame") -> None:
-    """Prints the selected settings, the tables of trials, and what was not selected."""
-    from rich.table import Column, Table
-
-    from oochub.sweep.sweep_table import SELECTION_HEADS, TRIALS, list_unselected, make_trial_tables, selection_rows
-
-    table = Table(*(Column(head, overflow="fold") for head in SELECTION_HEADS), box=None, pad_edge=False)
-    for row in selection_rows(selected):
-        table.add_row(*row)
-    out_console.print(table)
-    trials = make_trial_tables(runs) if plan.trial_option else []
-    for trial in trials:
-        out_console.print(f"\n{trial.title}", *trial.to_terminal(out_console.width), markup=False, sep="\n")
-    if trials:
-        out_console.print(TRIALS, markup=False)
-    for sentence in list_unselected(runs):
-        out_console.print(sentence, markup=False)

@@ -29,7 +29,7 @@ from oochub.storage.files import check_writable, claim_folder, lock_target, open
 from oochub.sweep.runs import Run, RunResult, plan_stages
 from oochub.sweep.selection import ORACLES
 from oochub.sweep.sweep_recipe import SweepRecipe, name_features_track
-from oochub.sweep.sweep_table import make_run_table, make_selection_table, to_markdown, write_table
+from oochub.sweep.sweep_table import SweepSummary, make_run_table, make_selection_table, write_table
 
 _PAUSE = 20
 """Times as long as writing the table took, it is not written again where runs end many a second: heads on features."""
@@ -128,9 +128,10 @@ class SweepResult(NamedTuple):
     Attributes:
         table: runs.parquet, one row per run.
         selected: selected.parquet, the selected settings (oracle.parquet when the rule is an oracle's).
-        page: The same as Markdown.
+        page: What was found, as Markdown.
         runs: Number of runs in the table.
         failed: Number of them that failed.
+        summary: What was found.
     """
 
     table: Path
@@ -138,6 +139,7 @@ class SweepResult(NamedTuple):
     page: Path
     runs: int
     failed: int
+    summary: SweepSummary
 
 
 def sweep(
@@ -246,10 +248,12 @@ def _sweep_recipe(
             table = _write(recipe, folder, known, results, track)
     stem = "oracle" if recipe.select in ORACLES else "selected"
     write_table(make_selection_table(table), folder / f"{stem}.parquet", recipe)
+    summary = SweepSummary.of(recipe, table, folder, track=track)
     with write_whole(folder / f"{stem}.md") as draft:
-        draft.write_text(to_markdown(table, recipe, track=track), "utf-8")
+        draft.write_text(f"# Sweep {recipe.name}\n\n{summary.to_markdown()}", "utf-8")
     failed = int((table["status"] == "failed").sum())
-    return SweepResult(folder / "runs.parquet", folder / f"{stem}.parquet", folder / f"{stem}.md", len(table), failed)
+    paths = (folder / f"{name}" for name in ("runs.parquet", f"{stem}.parquet", f"{stem}.md"))
+    return SweepResult(*paths, len(table), failed, summary)
 
 
 def _settle_run(run: Run, table: pd.DataFrame) -> Run:
