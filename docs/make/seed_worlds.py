@@ -197,7 +197,7 @@ of a true difference, by the normal law; {worlds} worlds, of the bootstrap 500. 
 of tests that were not chosen: Student's t over the seeds, paired and unpaired, takes the images for all that there are;
 a test of the images takes the runs for all that there are; a bootstrap of seeds and images draws from three seeds as if
 they were all, and counts the noise of a run twice."""
-_END = """Three seeds show large differences only: where both vary, a difference of {points} points is found in {found} of the
+_END = """Three seeds show large differences only: if both vary, a difference of {points} points is found in {found} of
 worlds. If the same seed makes both methods better or worse together, the test refuses more seldom than it could: a
 paired test would find more then, and less in every other world: three differences leave it two degrees of freedom.
 The number of a worst group is too low where several groups are alike, so its difference from a method with one group

@@ -44,6 +44,12 @@ def sweep(
         Path | None, typer.Option(callback=writes(SWEEP), help="Folder for the sweep; not needed with --dry-run.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and train nothing.")] = False,
+    status: Annotated[
+        bool,
+        typer.Option(
+            "--status", rich_help_panel=MORE, help="Print what is done, failed, running and left; run nothing."
+        ),
+    ] = False,
     jobs: Annotated[int, typer.Option(help="Number of parallel runs, each a process with one thread.", min=1)] = 1,
     only: Annotated[list[str] | None, typer.Option(help="Run only this task or method. Can be repeated.")] = None,
     override: Annotated[
@@ -89,6 +95,12 @@ def sweep(
         if latex or csv:
             raise OochubError("--dry-run trains nothing, so --latex and --csv have no numbers. Remove --dry-run.")
         _list_runs(keep_buildable_tasks(plan, data_dir=raw.data_dir, needed=False, only=chosen), chosen, as_json)
+        return
+    if status:
+        if dry_run or latex or csv or out is None:
+            raise OochubError("--status requires --out FOLDER, and neither --dry-run, --latex nor --csv.")
+        planned = keep_buildable_tasks(plan, data_dir=raw.data_dir, needed=False, only=chosen)
+        _print_status(planned, out, chosen, as_json)
         return
     if out is None:
         raise OochubError("Pass --out FOLDER to run the sweep, or --dry-run to list its runs.")
@@ -140,6 +152,17 @@ def _list_runs(plan: "SweepRecipe", only: Sequence[str], as_json: bool) -> None:
         out_console.print_json(json.dumps(listing.to_json()))
     else:
         out_console.print(listing.terminal())
+
+
+def _print_status(plan: "SweepRecipe", out: Path, only: Sequence[str], as_json: bool) -> None:
+    """Prints what is done of a sweep, which another process may be running."""
+    from oochub.sweep.sweep import find_status
+
+    found = find_status(plan, out, only=only)
+    if as_json:
+        out_console.print_json(json.dumps(found.to_json()))
+    else:
+        out_console.print(found.to_terminal(width=out_console.width, shows_bold=out_console.is_terminal))
 
 
 def _run(

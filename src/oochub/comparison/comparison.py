@@ -419,9 +419,17 @@ def _format_caption(tables: Sequence[ComparisonTable], rows: str) -> str:
     return " ".join([caption, *said]).rstrip()
 
 
+def format_note(note: str, said: str = "Note: ") -> str:
+    """A caveat of the data as it stands below a table.
+
+    >>> format_note("a drawn toy world, not the benchmark's images")
+    "Note: a drawn toy world, not the benchmark's images."
+    """
+    return f"{said}{format_numbers.counts_in_text(wording.name(note, 400)).removesuffix('.')}."
+
+
 def _collect_notes(tables: Sequence[ComparisonTable], said: str = "Note: ") -> list[str]:
-    notes = dict.fromkeys(note for table in tables for note in table.notes)
-    return [f"{said}{format_numbers.counts_in_text(wording.name(note, 400)).removesuffix('.')}." for note in notes]
+    return [format_note(note, said) for note in dict.fromkeys(note for table in tables for note in table.notes)]
 
 
 def _head(column: Column) -> str:

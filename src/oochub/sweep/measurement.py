@@ -17,6 +17,7 @@ from oochub.prediction.predictions import Predictions
 from oochub.remote.check_source import check_source
 from oochub.report.report import Report
 from oochub.sweep.runs import Run, RunResult, format_setting
+from oochub.sweep.sweep_progress import EpochLog
 from oochub.trainers.rows.context_environments import context_environments
 from oochub.trainers.rows.holdout_split import choose_holdout
 
@@ -94,6 +95,7 @@ def _train(run: Run, folder: Path, data_dir: str | None) -> None:
         options=run.options,
         leave_out=run.left_out or None,
         hold_out=run.hold_out,
+        callbacks=[EpochLog()],
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from oochub.comparison.comparison import Comparison, comparison
+from oochub.comparison.comparison import Comparison, comparison, format_note
 from oochub.comparison.comparison_table import GAP, Column, ComparisonTable, paper_table_of_methods, tabulate_values
 from oochub.data.load import get_declaration, is_benchmark
 from oochub.errors import OochubError
@@ -101,7 +101,7 @@ class SweepSummary(DocumentForms):
                 Block(table=Table(title=title, heads=SELECTION_HEADS, rows=rows, left=_WORDS), below=(_SAID,)),
                 *(Block(table=each, below=(TRIALS,)) for each in trials),
             ),
-            notes=tuple(f"Note: {make_sentence(note)}" for note in [*self.notes, *problems]),
+            notes=tuple(format_note(note) for note in [*self.notes, *problems]),
             apart=True,
         )
 
