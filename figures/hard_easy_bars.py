@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from oochub.comparison.model_line import name_methods
 from oochub.errors import OochubError, unknown_name
 from oochub.figures._charts import label_metric, title_sides
 from oochub.figures._style import INK, INK2, OUT, draw_legend, draw_title, hide_frame, make_axes
@@ -35,7 +36,7 @@ def _group_by_method(reports: Sequence[Report], metric: str, roles: Sequence[Rol
     """Means over tasks; over several seeds the bounds are one standard deviation (ddof 1) to each side.
 
     Args:
-        reports: A report for each method, task and seed; a method is its objective, else the model's id.
+        reports: A report for each method, task and seed; see `oochub.comparison.model_line.name_methods`.
         metric: A metric that all of them hold.
         roles: Roles of the slices to read.
 
@@ -46,7 +47,8 @@ def _group_by_method(reports: Sequence[Report], metric: str, roles: Sequence[Rol
     Raises:
         OochubError: A slice or metric that a report lacks; methods with other tasks or numbers of seeds.
     """
-    cells = pd.DataFrame(row for report in reports for row in _list_rows(report, metric, roles))
+    methods = name_methods(reports)
+    cells = pd.DataFrame(row for pair in zip(reports, methods, strict=True) for row in _list_rows(*pair, metric, roles))
     tasks, seeds = _check_grid(cells[cells["role"] == roles[0]])
     over_tasks = cells.groupby(["method", "role", "seed"], sort=False)[["value", "low", "high"]].agg(_mean)
     grouped = over_tasks.groupby(["method", "role"], sort=False)
@@ -68,7 +70,7 @@ def _mean(values: pd.Series) -> float:
     return float(values.mean(skipna=False))
 
 
-def _list_rows(report: Report, metric: str, roles: Sequence[Role]) -> list[dict[str, object]]:
+def _list_rows(report: Report, method: str, metric: str, roles: Sequence[Role]) -> list[dict[str, object]]:
     benchmark, model = report.benchmark, report.model
     task = f"{benchmark.name}/{benchmark.config}"
     if metric not in report.metrics:
@@ -84,7 +86,7 @@ def _list_rows(report: Report, metric: str, roles: Sequence[Role]) -> list[dict[
         number = part.metrics[metric]
         rows.append(
             {
-                "method": model.objective or model.id,
+                "method": method,
                 "task": task,
                 "seed": model.seeds,
                 "role": role,
@@ -122,7 +124,7 @@ def _check_grid(cells: pd.DataFrame) -> tuple[list[str], int]:
     return tasks, int(seeds.iloc[0])
 
 
-def hard_easy_bars(reports: Sequence[Report], *, metric: str = "auc", ax: "Axes | None" = None) -> "Axes":
+def hard_easy_bars(reports: Sequence[Report], *, metric: str | None = None, ax: "Axes | None" = None) -> "Axes":
     """Draws a bar for easy (in context) and one for hard (out of context) examples of each method.
 
     With several tasks a bar is the mean over them. With several seeds the error bar is the standard deviation over
@@ -131,9 +133,10 @@ def hard_easy_bars(reports: Sequence[Report], *, metric: str = "auc", ax: "Axes 
     hard negatives, where all reports have them (as Figs. 5 and 6 do).
 
     Args:
-        reports: A report for each method (objective), task and seed; every method has the same tasks and as many
+        reports: A report for each method, task and seed; every method has the same tasks and as many
             seeds.
-        metric: "auc", "error_rate", "nll", "ece", or another metric of the reports.
+        metric: "auc", "error_rate", "nll", "ece", or another metric of the reports; None takes the benchmark's primary
+            metric.
         ax: Axes to draw on; None makes a new figure.
 
     Returns:
@@ -161,6 +164,7 @@ def hard_easy_bars(reports: Sequence[Report], *, metric: str = "auc", ax: "Axes 
     reports = list(reports)
     if not reports:
         raise OochubError("There are no reports. Pass at least one that `oochub evaluate` made.")
+    metric = reports[0].benchmark.primary_metric if metric is None else metric
     split = metric in _SPLIT and all(report.slice_of(half) for report in reports for half in _HALVES)
     roles = [*_SIDES, *(_HALVES if split else ())]
     parts, averaged = _group_by_method(reports, metric, roles)

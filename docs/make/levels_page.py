@@ -1,7 +1,8 @@
 """Writes docs/levels.md: how often each test of a report refuses what is true, and what is not, in simulated worlds.
 
 `python docs/make/levels_page.py` goes on where it was ended: each cell is a line of docs/levels/cells.jsonl. `--only`
-takes a part of a test's name, `--page` writes the page alone. Its last section is of `verdict_worlds.py`.
+takes a part of a test's name, `--page` writes the page alone. Its last sections are of `seed_worlds.py` and
+`verdict_worlds.py`.
 """
 
 import argparse
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import seed_worlds
 import verdict_worlds
 from scipy import stats
 
@@ -347,7 +349,7 @@ def page(cells: dict[tuple[str, int, bool], Cell]) -> str:
         if test.is_conservative and any(each.is_below(LOW) for each in own):
             lines += [f"It refuses seldom in some cells: {test.is_conservative}."]
         lines += [""]
-    return "\n".join([*lines, verdict_worlds.page(verdict_worlds.read())])
+    return "\n".join([*lines, seed_worlds.page(seed_worlds.read()), verdict_worlds.page(verdict_worlds.read())])
 
 
 _PREFACE = """# Levels of the tests

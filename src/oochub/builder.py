@@ -266,8 +266,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     def _record(self, notes: Iterable[str], facts: BuildFacts) -> BuildRecord:
         """Writes what the build found into the dataset's description and returns it."""
-        drawn = (self._folder() / _TOY_RECORD).is_file()
-        notes = [*([_TOY_NOTE] if drawn else []), *notes]
+        notes = [*([_TOY_NOTE] if self._is_drawn() else []), *notes]
         name, version = self.BENCHMARK.name, self.declaration.version
         record = BuildRecord(benchmark=name, config=self.config.name, version=version, notes=tuple(notes), facts=facts)
         self.info.description = record.describe(self.declaration.summary)
@@ -275,6 +274,16 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             self._row_text = record.text
             self.info.features = record.beside(self.info.features)
         return record
+
+    def _is_drawn(self) -> bool:
+        """Whether a renderer of toy worlds left its record in the raw folder, or between it and one of the raw files.
+
+        WILDS' data sets lie one folder below `data_dir` if that holds several.
+        """
+        root = self._folder()
+        places = filter(None, (raw.find(root) for raw in self.declaration.raw_files))
+        folders = {above for place in places for above in place.parents if root in above.parents}
+        return any((folder / _TOY_RECORD).is_file() for folder in {root, *folders})
 
     def download_and_prepare(self, *args: Any, **kwargs: Any) -> None:
         """Builds the data set; see `datasets.DatasetBuilder.download_and_prepare`."""

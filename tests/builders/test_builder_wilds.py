@@ -284,3 +284,22 @@ def test_boxes_beyond_the_edge_are_counted(raw, tmp_path):
     data = load_dataset("wilds", "globalwheat", data_dir=str(folder), streaming=True)
     assert "boxes that end beyond the edge of their image: 2" in BuildRecord.of(data["val"].info).notes
     assert next(iter(data["val"].remove_columns("image")))["boxes"] == [[5, 7, 97, 30], [1, 2, 3, 4]]
+
+
+@pytest.mark.parametrize("is_drawn", [True, False])
+def test_a_drawn_data_set_is_called_so_from_the_folder_above_it(tmp_path, is_drawn):
+    """`data_dir` may hold several data sets; only the one that is built counts.
+
+    Planted faults seen: the record looked for in `data_dir` alone; in every folder below it.
+    """
+    from oochub.builders.toy_worlds.toy_wilds_iwildcam import toy_wilds_iwildcam
+
+    folder = toy_wilds_iwildcam(tmp_path / "iwildcam_v2.0")
+    other = tmp_path / "camelyon17_v1.0"
+    other.mkdir()
+    record = folder / "toy_world.json"
+    if not is_drawn:
+        record.rename(other / "toy_world.json")
+    data = oochub.load("wilds/iwildcam", data_dir=str(tmp_path))
+    notes = BuildRecord.of(next(iter(data.values())).info).notes
+    assert any("drawn toy world" in note for note in notes) == is_drawn

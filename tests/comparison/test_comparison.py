@@ -14,7 +14,8 @@ from rich.console import Console
 
 import oochub
 from oochub.comparison.comparison import comparison
-from oochub.comparison.comparison_table import AVERAGE, Column
+from oochub.comparison.comparison_table import Column
+from oochub.comparison.methods_over_seeds import AVERAGE
 from oochub.stats.estimate import Estimate
 
 ERM, DRO = Column("erm"), Column("group_dro")

@@ -12,7 +12,8 @@ from numpy.testing import assert_allclose
 import oochub
 from oochub import Predictions, catalog
 from oochub.comparison.comparison import comparison
-from oochub.comparison.comparison_table import AVERAGE, Column
+from oochub.comparison.comparison_table import Column
+from oochub.comparison.methods_over_seeds import AVERAGE
 from oochub.errors import OochubError
 from oochub.studies.wilds.best_constant import best_constant
 from oochub.studies.wilds.result_tables import result_tables

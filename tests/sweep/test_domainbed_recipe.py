@@ -18,7 +18,7 @@ from oochub.errors import OochubError
 from oochub.sweep.methods import read_method
 from oochub.sweep.runs import Run, RunResult, plan_stages
 from oochub.sweep.sweep_recipe import read_recipe
-from oochub.sweep.sweep_table import make_run_table, make_selection_table, make_trial_tables, to_markdown
+from oochub.sweep.sweep_table import SweepSummary, make_run_table, make_selection_table, make_trial_tables
 
 DOMAINS = {"pacs": 4, "vlcs": 4, "office_home": 4, "terra_incognita": 4, "domain_net": 6}
 RANGES = {  # hparams_registry.py of DomainBed b93c22a: the exponents of 10, of 2 for batches
@@ -128,7 +128,7 @@ def test_its_tables_by_hand(tmp_path):
         assert pacs.rows[k] == (method, cell(photo), cell(sketch), cell(both))
         whole = [(a + b) / 2 for a, b in zip(both, sun, strict=True)]
         assert averages.rows[k] == (method, cell(both), cell(sun), cell(whole))
-    page = to_markdown(table, recipe, track="fine-tuning")
+    page = SweepSummary(recipe=recipe, runs=table, track="fine-tuning").to_markdown()
     assert "with the standard error in brackets" in page and f"| ERM | {pacs.rows[0][1]} |" in page
 
 
@@ -138,7 +138,8 @@ def test_the_oracle_takes_the_tested_domain(tmp_path):
         assert (
             rows.loc[rows["selected"], "oracle_validation/accuracy"].item() == rows["oracle_validation/accuracy"].max()
         )
-    assert "**Oracle: selected on the tested domain." in to_markdown(table, recipe, track="fine-tuning")
+    page = SweepSummary(recipe=recipe, runs=table, track="fine-tuning").to_markdown()
+    assert "**Oracle: selected on the tested domain." in page
 
 
 WRONG = {
@@ -192,7 +193,7 @@ def test_from_raw_folder_to_table(tmp_path, raw, capsys, monkeypatch):
     taken = table[table["selected"]]
     cells = {(row, column.method): cell for (row, column), cell in comparison.tables[0].cells.items()
              if not column.reported}  # fmt: skip
-    for (task, objective), rows in taken.groupby(["task", "objective"]):
-        cell = cells[task.removeprefix("domains/"), objective]
+    for (task, method), rows in taken.groupby(["task", "method"]):
+        cell = cells[task.removeprefix("domains/"), method]
         assert (cell.mean, cell.seeds) == (pytest.approx(rows["out_of_context/accuracy"].mean()), 2)
     assert "(reported)" in comparison.to_markdown() and "standard error over three trials" in comparison.to_markdown()

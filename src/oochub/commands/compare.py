@@ -52,6 +52,8 @@ def compare(
     if as_json:
         if isinstance(compared, Comparison):
             numbers = {"numbers": json.loads(compared.to_frame().to_json(orient="records"))}
+            if pairs := compared.list_pairs():
+                numbers["pairs"] = [{k: None if v != v else v for k, v in pair.items()} for pair in pairs]
         else:
             numbers = {"comparison": compared.to_json()}
     texts = {

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from oochub.commands._drawing import Plot, Sources
+    from oochub.comparison.comparison import Comparison
     from oochub.report.report import Report
 
 PANEL = "Predict and score"
@@ -116,7 +117,8 @@ def report(
     source: Annotated[
         list[str],
         typer.Argument(
-            help="One or more report.json; for figures also predictions (.parquet), numbers.csv, nooch/all."
+            help="One or more report.json, or the folder of a sweep; for figures also predictions (.parquet), "
+            "numbers.csv, nooch/all."
         ),
     ],
     html: _Html = None,
@@ -148,8 +150,9 @@ def report(
     from oochub.commands._drawing import Export, Plot, Sources, draw, write_exports
     from oochub.errors import OochubError
 
+    folders = [name for name in source if Path(name).is_dir() and not name.endswith(".parquet")]
     sources = Sources(
-        names=source,
+        names=_open_folders(source, folders),
         data_dir=raw.data_dir,
         options=raw.options or {},
         detectors=detector or [],
@@ -165,7 +168,7 @@ def report(
         raise OochubError(f"--browse takes one report or one file of predictions, got {', '.join(source)}.")
     outputs = {name: path for name, path in (("html", html), ("markdown", markdown), ("latex", latex)) if path}
     for name in outputs:
-        if len(source) > 1:
+        if len(source) > 1 and not folders:
             raise OochubError(f"--{name} takes exactly one report, got {len(source)}: {', '.join(source)}.")
     if exports:
         write_exports(exports, sources)
@@ -174,14 +177,22 @@ def report(
             f"Tables and pages need a report, got {source[0]}: run `oochub evaluate PREDICTIONS --out report.json` "
             "first. --plot KIND=FILE.png draws a figure from predictions; run `oochub list figure` to list them."
         )
-    _write_forms(outputs, sources, printed, images=images)
+    compared = None
+    if folders and (outputs or not (plots or exports or browse)):
+        from oochub.comparison.compare import compare
+
+        compared = compare(*source)
+    _write_forms(outputs, sources, printed, compared=compared, images=images)
     if browse is not None:
         write_rows = catalog.find_functions("browse")["browsing"]
         options = {"images": images, "images_from": images_from, "half": half, "row_map": row_map, "data": raw}
         write_rows(source[0], browse, predictions=predictions or (), **options)
         outputs["browse"] = browse / "index.html"
     tables = draw(plots, sources)
-    _print_tables(() if outputs or plots or exports or as_json else sources.reports, {} if as_json else tables)
+    is_printed = not (outputs or plots or exports or as_json)
+    if is_printed and compared is not None:
+        out_console.print(compared.to_terminal(width=out_console.width, shows_bold=out_console.is_terminal))
+    _print_tables(sources.reports if is_printed and compared is None else (), {} if as_json else tables)
     written: dict[str, Any] = {name: str(path) for name, path in outputs.items()}
     drawn = [str(plot.path) for plot in plots]
     written |= {each.bridge.name: str(each.path) for each in exports}
@@ -205,14 +216,30 @@ def _check_figures(plots: "Sequence[Plot]", *, of_detectors: bool, is_near: bool
         raise OochubError("--embedding applies to the figures distance_regression and percentile_pictures only.")
 
 
-def _write_forms(outputs: Mapping[str, Path], sources: "Sources", printed: TableSettings, *, images: bool) -> None:
-    """Writes the report as page, Markdown and LaTeX, whatever was asked for."""
+def _open_folders(source: Sequence[str], folders: Sequence[str]) -> list[str]:
+    """The sources, with the reports in a folder in its place."""
+    if not folders:
+        return list(source)
+    from oochub.comparison.compare import find_reports
+
+    return [each for name in source for each in (map(str, find_reports(Path(name))) if name in folders else [name])]
+
+
+def _write_forms(
+    outputs: Mapping[str, Path],
+    sources: "Sources",
+    printed: TableSettings,
+    *,
+    compared: "Comparison | None",
+    images: bool,
+) -> None:
+    """Writes the report, or the comparison of a folder, as page, Markdown and LaTeX, whatever was asked for."""
     from oochub.storage.files import write_whole
 
     texts = {
-        "html": lambda: sources.report.to_html(images=images),
-        "markdown": lambda: sources.report.to_markdown(),
-        "latex": lambda: sources.report.to_latex(printed.style),
+        "html": lambda: compared.to_html() if compared else sources.report.to_html(images=images),
+        "markdown": lambda: (compared or sources.report).to_markdown(),
+        "latex": lambda: (compared or sources.report).to_latex(printed.style),
     }
     for name, path in outputs.items():
         text = texts[name]()

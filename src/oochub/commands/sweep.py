@@ -25,8 +25,6 @@ from oochub.settings.report_settings import TableSettings
 from oochub.storage.artifacts import CSV, LATEX, SWEEP, FileKind, format_csv
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from oochub.sweep.sweep import SweepResult
     from oochub.sweep.sweep_recipe import SweepRecipe
 
@@ -46,6 +44,12 @@ def sweep(
         Path | None, typer.Option(callback=writes(SWEEP), help="Folder for the sweep; not needed with --dry-run.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and train nothing.")] = False,
+    status: Annotated[
+        bool,
+        typer.Option(
+            "--status", rich_help_panel=MORE, help="Print what is done, failed, running and left; run nothing."
+        ),
+    ] = False,
     jobs: Annotated[int, typer.Option(help="Number of parallel runs, each a process with one thread.", min=1)] = 1,
     only: Annotated[list[str] | None, typer.Option(help="Run only this task or method. Can be repeated.")] = None,
     override: Annotated[
@@ -92,21 +96,26 @@ def sweep(
             raise OochubError("--dry-run trains nothing, so --latex and --csv have no numbers. Remove --dry-run.")
         _list_runs(keep_buildable_tasks(plan, data_dir=raw.data_dir, needed=False, only=chosen), chosen, as_json)
         return
+    if status:
+        if dry_run or latex or csv or out is None:
+            raise OochubError("--status requires --out FOLDER, and neither --dry-run, --latex nor --csv.")
+        planned = keep_buildable_tasks(plan, data_dir=raw.data_dir, needed=False, only=chosen)
+        _print_status(planned, out, chosen, as_json)
+        return
     if out is None:
         raise OochubError("Pass --out FOLDER to run the sweep, or --dry-run to list its runs.")
     plan = keep_buildable_tasks(plan, data_dir=raw.data_dir, only=chosen)
     result = _run(plan, out, raw.data_dir, only=chosen, jobs=jobs, features=features)
-    runs, selected = (read_parquet(path).table.to_pandas() for path in (result.table, result.selected))
     if not as_json:
-        _print_selection(plan, runs, selected)
+        summary = result.summary.to_terminal(width=out_console.width, shows_bold=out_console.is_terminal)
+        out_console.print(summary)
     written: dict[str, str] = {}
     if latex is not None:
-        from oochub.sweep.sweep_table import write_latex
-
-        written["latex"] = _write(latex, write_latex(runs, plan, printed.style), LATEX)
+        written["latex"] = _write(latex, result.summary.to_latex(printed.style), LATEX)
     if csv is not None:
-        written["csv"] = _write(csv, format_csv(selected), CSV)
+        written["csv"] = _write(csv, format_csv(read_parquet(result.selected).table.to_pandas()), CSV)
     left = {key: str(value) if isinstance(value, Path) else value for key, value in result._asdict().items()}
+    del left["summary"]
     print_result(left | written, as_json)
     if result.failed:
         raise OochubError(
@@ -145,6 +154,17 @@ def _list_runs(plan: "SweepRecipe", only: Sequence[str], as_json: bool) -> None:
         out_console.print(listing.terminal())
 
 
+def _print_status(plan: "SweepRecipe", out: Path, only: Sequence[str], as_json: bool) -> None:
+    """Prints what is done of a sweep, which another process may be running."""
+    from oochub.sweep.sweep import find_status
+
+    found = find_status(plan, out, only=only)
+    if as_json:
+        out_console.print_json(json.dumps(found.to_json()))
+    else:
+        out_console.print(found.to_terminal(width=out_console.width, shows_bold=out_console.is_terminal))
+
+
 def _run(
     plan: "SweepRecipe", out: Path, data_dir: str | None, *, only: Sequence[str], jobs: int, features: bool
 ) -> "SweepResult":
@@ -164,22 +184,3 @@ def _run(
         on_features = partial(measure_on_features, data_dir=data_dir, hidden=plan.hidden)
         return feature_sweep(plan, out, measure=on_features, only=only)
     return run(plan, out, measure=partial(measure, data_dir=data_dir), jobs=jobs, only=only)
-
-
-def _print_selection(plan: "SweepRecipe", runs: "pd.DataFrame", selected: "pd.DataFrame") -> None:
-    """Prints the selected settings, the tables of trials, and what was not selected."""
-    from rich.table import Column, Table
-
-    from oochub.sweep.sweep_table import SELECTION_HEADS, TRIALS, list_unselected, make_trial_tables, selection_rows
-
-    table = Table(*(Column(head, overflow="fold") for head in SELECTION_HEADS), box=None, pad_edge=False)
-    for row in selection_rows(selected):
-        table.add_row(*row)
-    out_console.print(table)
-    trials = make_trial_tables(runs) if plan.trial_option else []
-    for trial in trials:
-        out_console.print(f"\n{trial.title}", *trial.to_terminal(out_console.width), markup=False, sep="\n")
-    if trials:
-        out_console.print(TRIALS, markup=False)
-    for sentence in list_unselected(runs):
-        out_console.print(sentence, markup=False)

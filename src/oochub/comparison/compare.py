@@ -5,12 +5,14 @@ If models are compared on the same examples, every difference is paired, and no 
 What a comparison is given: reports told from predictions, and found in folders and in those of sweeps.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from oochub import catalog
 from oochub.comparison.common_examples import find_flips, pair_rows
@@ -117,7 +119,7 @@ def compare_files(sources: Sequence[Predictions | Report | str | Path]) -> Compa
     reports = [
         report
         for each in others
-        for report in (_find_reports(each) if isinstance(each, Path) and each.is_dir() else [each])
+        for report in (find_reports(each) if isinstance(each, Path) and each.is_dir() else [each])
     ]
     return ComparedFiles(tuple(reports), tuple(predictions))
 
@@ -135,8 +137,16 @@ def _describe_given(given: Any) -> str:
     return str(given) if isinstance(given, Path) else "a report" if isinstance(given, Report) else "predictions"
 
 
-def _find_reports(folder: Path) -> list[Path]:
-    sweeps = [note.parent for note in sorted(folder.rglob("sweep.json")) if (note.parent / _RUNS).is_file()]
+def find_reports(folder: Path) -> list[Path]:
+    """The reports in a folder, at any depth; of a sweep, those of its final runs with the selected settings.
+
+    Args:
+        folder: Folder of a sweep, or another.
+
+    Raises:
+        OochubError: It holds none.
+    """
+    sweeps = _find_sweeps(folder)
     chosen = {sweep: _list_selected_runs(sweep) for sweep in sweeps}
     candidates = [path for path in sorted(folder.rglob("*.json")) if path.is_file()]
     for sweep, runs in chosen.items():
@@ -153,6 +163,10 @@ def _find_reports(folder: Path) -> list[Path]:
             f"{folder / 'report.json'}` to create one."
         )
     return found
+
+
+def _find_sweeps(folder: Path) -> list[Path]:
+    return [note.parent for note in sorted(folder.rglob("sweep.json")) if (note.parent / _RUNS).is_file()]
 
 
 def _list_selected_runs(sweep: Path) -> set[Path]:
@@ -221,7 +235,7 @@ def compare(first: Compared, /, *others: Compared, asked: ComparisonSettings) ->
         raise OochubError(f"{choose_wording('task=')} applies to predictions for many tasks; a report covers one.")
     if {"resamples", "seed"} & asked.given().keys():
         raise OochubError("resamples= and seed= apply to predictions; reports have their own intervals.")
-    return comparison(
+    compared = comparison(
         given.reports,
         metric=metrics,
         slice=slice,
@@ -230,6 +244,20 @@ def compare(first: Compared, /, *others: Compared, asked: ComparisonSettings) ->
         version=asked.version,
         rows=asked.rows,
     )
+    notes = [note for each in (first, *others) for note in _read_notes(each)]
+    return compared.with_notes(list(dict.fromkeys(notes))) if notes else compared
+
+
+def _read_notes(source: Compared) -> list[str]:
+    """The caveats of the sweeps in a folder, which their tables of runs hold."""
+    folder = _parse_path(source) if isinstance(source, str | Path) else None
+    if folder is None or not folder.is_dir():
+        return []
+    found = []
+    for sweep in _find_sweeps(folder):
+        about = (pq.read_schema(sweep / _RUNS).metadata or {}).get(b"oochub", b"{}")
+        found += [str(note) for note in json.loads(about).get("notes", [])]
+    return found
 
 
 def _select_task(part: Predictions | Path, name: str) -> Predictions:

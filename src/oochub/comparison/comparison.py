@@ -1,16 +1,15 @@
 """Reports side by side: tables of tasks and methods with the spread over seeds, as those of NOOCH."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oochub.comparison.comparison_page import format_matrix, make_gap_matrix
 from oochub.comparison.comparison_table import (
-    AVERAGE,
     Column,
     ComparedRun,
     ComparisonTable,
@@ -19,7 +18,8 @@ from oochub.comparison.comparison_table import (
     comparison_table,
     paper_table_of_methods,
 )
-from oochub.comparison.model_line import find_trained_models
+from oochub.comparison.methods_over_seeds import AVERAGE, SeededRuns, format_places, list_pairs, write_headline
+from oochub.comparison.model_line import name_methods
 from oochub.comparison.paper_numbers import check_table
 from oochub.errors import OochubError, unknown_name
 from oochub.records.document import Block, Document, DocumentForms
@@ -82,20 +82,25 @@ class Comparison(DocumentForms):
         records = [record for block in self._format_blocks() if block.table for record in block.table.records]
         return Table(heads=(), rows=(), records=tuple(records)).to_frame(_FRAME)
 
-    def to_latex(self, style: TableStyle = "compact") -> str:
+    def to_latex(
+        self, style: TableStyle = "compact", *, label: Callable[[ComparisonTable], Sequence[str]] | None = None
+    ) -> str:
         r"""The tables in LaTeX; they need `\usepackage{booktabs}`.
 
         Args:
             style: "compact" is the table of a paper: methods as rows; in context, out of context and the gap as
                 columns; the slices in their place if some were asked for. More than four tasks are averaged. "full"
                 has every task and method, reported columns under a head of their own.
+            label: Parts of the label of a compact table; None makes it of the benchmark and metric.
 
         Raises:
             OochubError: Another style.
         """
         if TableSettings(style=style).style == "compact":
             return "\n".join(
-                paper_table_of_methods(tables, notes=_collect_notes(tables, said="")).to_latex()
+                paper_table_of_methods(
+                    tables, notes=_collect_notes(tables, said=""), label=label(tables[0]) if label else ()
+                ).to_latex()
                 for tables in self.sides
             )
         return Document(blocks=self._format_blocks()).to_latex(small=True)
@@ -112,10 +117,43 @@ class Comparison(DocumentForms):
         """
         from oochub.comparison.comparison_page import comparison_page
 
-        return comparison_page(self.reports, self._format_blocks(), metric=self.metric)
+        return comparison_page(self.reports, self._format_blocks(tests=True), metric=self.metric, lead=self.headline)
+
+    def with_notes(self, notes: Sequence[str]) -> "Comparison":
+        """The same with more caveats, such as how a sweep selected its settings, in every table."""
+
+        def add(table: ComparisonTable) -> ComparisonTable:
+            return replace(table, notes=(*notes, *(note for note in table.notes if note not in notes)))
+
+        sides = tuple((*map(add, tables[:1]), *tables[1:]) for tables in self.sides)
+        return replace(self, tables=tuple(map(add, self.tables)), sides=sides)
+
+    def format_tests(self) -> tuple[Block, ...]:
+        """The tests between methods, a table for each of `tables` that has some."""
+        return tuple(_format_tests(table) for table in self.tables if table.places)
 
     def _document(self) -> Document:
-        return Document(blocks=(*self._summarize(), *self._format_blocks()), apart=True)
+        return Document(
+            headline=self.headline, blocks=(*self._summarize(), *self._format_blocks(tests=True)), apart=True
+        )
+
+    @property
+    def headline(self) -> str:
+        """Which method is better by the first table that has tests, in its average or first row; "" without tests."""
+        table = next((table for table in self.tables if table.places), None)
+        if table is None:
+            return ""
+        row = AVERAGE if AVERAGE in table.places else next(iter(table.places))
+        where = table.brief if row == AVERAGE or len(table.rows) == 1 else f"{table.brief} on {wording.name(row, 40)}"
+        return write_headline(row, table.places[row], where=wording.put_in_sentence(where), unit=table.unit)
+
+    def list_pairs(self) -> list[dict[str, Any]]:
+        """Every tested pair of methods as a dict: second minus first with its interval, and the p-values."""
+        return [
+            pair
+            for table in self.tables
+            for pair in list_pairs(table.places, benchmark=table.benchmark, metric=table.metric, slice=table.slice)
+        ]
 
     def _summarize(self) -> tuple[Block, ...]:
         """The gaps of all benchmarks in one table, if there are several and no cell is a mean over seeds."""
@@ -124,9 +162,14 @@ class Comparison(DocumentForms):
             return ()
         return (Block(table=format_matrix(make_gap_matrix(self.reports)), below=(_SUMMARY,)),)
 
-    def _format_blocks(self) -> tuple[Block, ...]:
+    def _format_blocks(self, *, tests: bool = False) -> tuple[Block, ...]:
         of_metric = groupby(self.tables, key=lambda table: (table.benchmark, table.metric, table.rows))
-        return tuple(_format_comparison(list(tables), rows=self.rows) for _, tables in of_metric)
+        blocks: list[Block] = []
+        for _, group in of_metric:
+            tables = list(group)
+            blocks.append(_format_comparison(tables, rows=self.rows))
+            blocks += [_format_tests(table) for table in tables if tests and table.places]
+        return tuple(blocks)
 
 
 def comparison(
@@ -141,10 +184,14 @@ def comparison(
 ) -> Comparison:
     """Sets reports side by side: a row for each task, a column for each method, the mean over its seeds.
 
-    A method is a training objective, with what was trained where that differs; a model that was not trained here goes
-    by its id. Bold are the best mean of a row
-    and all whose mean +- standard deviation (ddof 1, over seeds) overlaps with its; for a single seed the 95% interval
-    over test images stands in its place. Reports hold no single predictions, so methods are compared unpaired.
+    A method is what a recipe calls it, with its setting where several of one task differ in it; without a recipe a
+    training objective; with what was trained where that differs. A model that was not trained here goes by its id.
+
+    If every method of a task has two or more seeds and predictions.parquet beside each report, as in the folder of a
+    sweep, all pairs of methods are tested over seeds and images together (`oochub.stats.seeded_difference`), corrected
+    by Holm; bold are then the best mean of a row and all that are not clearly worse. Else bold are the best mean and
+    all whose mean +- standard deviation (ddof 1, over seeds) overlaps with its; for a single seed the 95% interval over
+    test images stands in its place.
 
     Args:
         reports: Reports, or paths of report.json.
@@ -173,8 +220,8 @@ def comparison(
     oochub.errors.OochubError: There are no reports to compare. Pass paths of report.json.
     """
     runs = [_run(given, number) for number, given in enumerate(reports, 1)]
-    trained = find_trained_models([run.report for run in runs])
-    runs = [run._replace(method=f"{run.method}{model}") for run, model in zip(runs, trained, strict=True)]
+    methods = name_methods([run.report for run in runs])
+    runs = [run._replace(method=method) for run, method in zip(runs, methods, strict=True)]
     if not runs:
         raise OochubError("There are no reports to compare. Pass paths of report.json.")
     _check_seeds(runs)
@@ -187,10 +234,17 @@ def comparison(
     metrics = [metric] if metric is None or isinstance(metric, str) else list(metric)
     slices = [slice] if slice is None or isinstance(slice, str) else list(dict.fromkeys(slice))
     parts = [[run for run in runs if _name_data_set(run) == each] for each in dict.fromkeys(map(_name_data_set, runs))]
+    seeded = SeededRuns()
     tables: dict[_Key, ComparisonTable] = {}
     sides: dict[tuple[_Key, ...], tuple[ComparisonTable, ...]] = {}
     for name, part in product(metrics, parts):
-        asked: dict[str, Any] = {"metric": name, "reported": reported, "table": table, "version": version}
+        asked: dict[str, Any] = {
+            "seeded": seeded,
+            "metric": name,
+            "reported": reported,
+            "table": table,
+            "version": version,
+        }
         own = {_key(each): each for each in (comparison_table(part, slice=one, **asked) for one in slices)}
         tables |= own
         both: tuple[ComparisonTable, ...] = ()
@@ -218,14 +272,15 @@ def _key(table: ComparisonTable) -> _Key:
 
 def _run(given: Report | str | Path, number: int) -> ComparedRun:
     report = given if isinstance(given, Report) else Report.load(given)
-    benchmark, model = report.benchmark, report.model
+    benchmark = report.benchmark
     return ComparedRun(
         label=f"Report {number}" if isinstance(given, Report) else str(given),
         report=report,
         benchmark=benchmark.name,
         config=benchmark.config,
-        method=str(model.objective or model.id),
-        seeds=model.seeds,
+        method="",
+        seeds=report.model.seeds,
+        path=None if isinstance(given, Report) else Path(given),
     )
 
 
@@ -308,6 +363,16 @@ def _format_comparison(tables: Sequence[ComparisonTable], *, rows: str = "tasks"
     return Block(table=text, below=(_format_caption(tables, rows), *_collect_notes(tables)))
 
 
+def _format_tests(table: ComparisonTable) -> Block:
+    """The places of the methods of a table, and the differences from the best."""
+    return format_places(
+        table.places,
+        heading=f"Methods over seeds: {_format_heading([table])}",
+        metric=wording.name(table.title, 40),
+        unit=table.unit,
+    )
+
+
 def _pair(heads: Sequence[str], row: Sequence[str]) -> list[str]:
     """The cells of a row after the first, each behind its head; those without a number are left out."""
     return [f"{' '.join(head.split())} {cell}" for head, cell in zip(heads[1:], row[1:], strict=True) if cell]
@@ -334,7 +399,10 @@ def _format_caption(tables: Sequence[ComparisonTable], rows: str) -> str:
         rules.append("interval")
     caption = f"{'; '.join(sentences)}."
     caption = caption[0].upper() + caption[1:]
-    if any(table.bold for table in tables):
+    is_tested = any(table.places for table in tables)
+    if is_tested:
+        caption += " Bold: the method is not clearly worse than the best by the tests below."
+    elif any(table.bold for table in tables):
         among = "column" if rows == "methods" else "row and slice" if len(tables) > 1 else "row"
         caption += f" Bold: the {' or '.join(rules)} overlaps that of the best in the {among}."
     if any(are_folds([row for row in table.rows if row != AVERAGE]) for table in tables):
@@ -342,7 +410,8 @@ def _format_caption(tables: Sequence[ComparisonTable], rows: str) -> str:
     elif any(AVERAGE in table.rows for table in tables):
         caption += " Average: the mean over tasks, for methods that have every task"
         caption += "; its standard deviation is that of the seeds' averages." if many else ", without an interval."
-    caption += " Methods are compared unpaired, because reports do not hold individual predictions."
+    if not is_tested:
+        caption += " Methods are compared unpaired, because reports do not hold individual predictions."
     printed = [table for table in tables if any(column.reported for column in table.columns)]
     if any(row == AVERAGE and column.reported for table in printed for row, column in table.cells):
         caption += " A reported average is computed from the cells; it is not the printed one."
@@ -350,9 +419,17 @@ def _format_caption(tables: Sequence[ComparisonTable], rows: str) -> str:
     return " ".join([caption, *said]).rstrip()
 
 
+def format_note(note: str, said: str = "Note: ") -> str:
+    """A caveat of the data as it stands below a table.
+
+    >>> format_note("a drawn toy world, not the benchmark's images")
+    "Note: a drawn toy world, not the benchmark's images."
+    """
+    return f"{said}{format_numbers.counts_in_text(wording.name(note, 400)).removesuffix('.')}."
+
+
 def _collect_notes(tables: Sequence[ComparisonTable], said: str = "Note: ") -> list[str]:
-    notes = dict.fromkeys(note for table in tables for note in table.notes)
-    return [f"{said}{format_numbers.counts_in_text(wording.name(note, 400))}." for note in notes]
+    return [format_note(note, said) for note in dict.fromkeys(note for table in tables for note in table.notes)]
 
 
 def _head(column: Column) -> str:

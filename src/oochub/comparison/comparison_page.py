@@ -175,13 +175,16 @@ def _write(cell: MatrixCell | None, limits: Footnotes) -> str:
     return f"{value} ({interval})"
 
 
-def comparison_page(reports: Sequence[Report], blocks: Sequence[Block], *, metric: str | None = None) -> str:
+def comparison_page(
+    reports: Sequence[Report], blocks: Sequence[Block], *, metric: str | None = None, lead: str = ""
+) -> str:
     """Renders reports side by side as a self-contained HTML page; the same reports give the same bytes.
 
     Args:
         reports: Reports, at most one per model, seed and config.
         blocks: Tables from `oochub.comparison.comparison.comparison`, each with the sentences below it.
         metric: Metric of the charts; None takes the primary metric of each benchmark.
+        lead: What was found of methods over seeds, which then stands first with its tables; "" if nothing was tested.
 
     Raises:
         OochubError: Two reports of one cell, or so many that the page would exceed its limits.
@@ -194,7 +197,8 @@ def comparison_page(reports: Sequence[Report], blocks: Sequence[Block], *, metri
         "comparison.html.jinja",
         advice=f"It has {len(matrix.models)} models on {len(matrix.benchmarks)} datasets: compare fewer at once.",
         headline=_write_headline(matrix),
-        lead=lines[0].sentence if len(lines) == 1 else "",
+        lead=lead or (lines[0].sentence if len(lines) == 1 else ""),
+        has_tests=bool(lead),
         matrix=_draw_matrix(matrix),
         charts=[_draw_chart(line, drawing) for line, drawing in charts],
         left_out=max(len(lines) - _CHARTS, 0),

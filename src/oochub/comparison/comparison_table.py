@@ -7,9 +7,18 @@ import math
 import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import NamedTuple
 
+from oochub.comparison.methods_over_seeds import (
+    AVERAGE,
+    PREDICTIONS,
+    MethodPlaces,
+    SeededRuns,
+    describe_few_seeds,
+    place_rows,
+)
 from oochub.comparison.paper_numbers import (
     ReportedNumbers,
     find_reported_numbers,
@@ -24,9 +33,7 @@ from oochub.report.paper_table import PaperCell, PaperTable, describe_metric, ma
 from oochub.report.report import Report
 from oochub.report.report_record import check_all_rows
 from oochub.stats.estimate import Estimate
-
-AVERAGE = "Average"
-
+from oochub.stats.seeded_difference import METHOD
 
 _TASKS = 4
 """The most tasks that have rows of their own; of more the averages stand alone, if each method has one."""
@@ -90,9 +97,11 @@ class ComparisonTable:
             where there are several.
         columns: The methods in order of appearance, then the reported ones.
         cells: The numbers by row and column; what was not measured is not there.
-        bold: The cells whose spread overlaps that of the best measured mean of their row.
+        bold: The cells of methods that are not clearly worse than the best measured mean of their row, where `places`
+            has tests; else those whose spread overlaps that of the best.
         notes: Caveats of the data, and what is undefined.
         reported_from: Where the reported numbers come from, in words; "" where none were asked for.
+        places: Tests between the methods of each row that has two seeds and predictions of every method.
     """
 
     benchmark: str
@@ -109,6 +118,7 @@ class ComparisonTable:
     bold: frozenset[tuple[str, Column]]
     notes: tuple[str, ...]
     reported_from: str
+    places: Mapping[str, MethodPlaces] = field(default_factory=dict)
 
 
 _Values = Mapping[tuple[str, Column], Mapping[tuple[int, ...], Estimate]]
@@ -116,7 +126,7 @@ _Values = Mapping[tuple[str, Column], Mapping[tuple[int, ...], Estimate]]
 
 
 class ComparedRun(NamedTuple):
-    """A report of a comparison, and what it is of."""
+    """A report of a comparison, and what it is of; `path` is its file."""
 
     label: str
     report: Report
@@ -124,6 +134,7 @@ class ComparedRun(NamedTuple):
     config: str
     method: str
     seeds: tuple[int, ...]
+    path: Path | None = None
 
 
 def are_folds(configs: Sequence[str]) -> bool:
@@ -139,6 +150,7 @@ def are_folds(configs: Sequence[str]) -> bool:
 def comparison_table(
     runs: Sequence[ComparedRun],
     *,
+    seeded: SeededRuns,
     metric: str | None = None,
     slice: str | None = None,
     reported: bool = False,
@@ -146,6 +158,15 @@ def comparison_table(
     version: str | None = None,
 ) -> ComparisonTable:
     """The table of one benchmark's runs; see `oochub.comparison.comparison.comparison`.
+
+    Args:
+        runs: The runs.
+        seeded: What tests read of the predictions beside the reports.
+        metric: See there.
+        slice: Name of one slice.
+        reported: See there.
+        table: See there.
+        version: See there.
 
     Raises:
         OochubError: A metric or slice that no run has, runs of one config on different rows, or no choice among the
@@ -176,6 +197,7 @@ def comparison_table(
     rows = [*configs, *([AVERAGE] if len(configs) > 1 else [])]
     title = wording.name(part.title, 60)
     side = wording.title_side(first.report.benchmark, part.role) if part.role in ("in", "out") else ""
+    places = _test_methods(runs, key, name, configs, facts.direction, seeded)
     return ComparisonTable(
         benchmark=runs[0].benchmark,
         metric=key,
@@ -188,19 +210,52 @@ def comparison_table(
         rows=tuple(rows),
         columns=tuple(columns),
         cells=cells,
-        bold=frozenset(place for row in rows for place in _find_best(row, columns, cells, facts.direction)),
+        bold=frozenset(place for row in rows for place in _find_best(row, columns, cells, facts.direction, places)),
         notes=(
             *_collect_notes(runs, configs),
             *dict.fromkeys(note for theirs in printed.values() for note in theirs.notes),
             *_find_undefined(cells),
         ),
         reported_from=" ".join(map(str, printed.values())),
+        places=places,
     )
+
+
+def _test_methods(
+    runs: Sequence[ComparedRun], metric: str, slice: str, configs: Sequence[str], direction: str, seeded: SeededRuns
+) -> dict[str, MethodPlaces]:
+    """The tests between methods, where each of a task has two seeds and predictions beside its reports."""
+    rows: dict[str, dict[str, dict[tuple[int, ...], ComparedRun]]] = {config: {} for config in configs}
+    for run in runs:
+        if f"{slice}/{metric}" in run.report:
+            rows[run.config].setdefault(run.method, {})[run.seeds] = run
+    tested = {config for config, methods in rows.items() if len(methods) > 1 and all(map(_has_seeds, methods.values()))}
+    return place_rows(
+        {
+            config: {
+                method: {
+                    seeds: seeded.measure(run.path.parent / PREDICTIONS, metric, slice, run.report[f"{slice}/{metric}"])
+                    for seeds, run in of_seed.items()
+                    if run.path is not None
+                }
+                for method, of_seed in methods.items()
+            }
+            for config, methods in rows.items()
+            if config in tested
+        },
+        direction=direction,
+        average=len(tested) == len(configs) and not are_folds(configs),
+    )
+
+
+def _has_seeds(runs: Mapping[tuple[int, ...], ComparedRun]) -> bool:
+    return len(runs) > 1 and all(run.path and (run.path.parent / PREDICTIONS).exists() for run in runs.values())
 
 
 def build_side_tables(
     runs: Sequence[ComparedRun],
     *,
+    seeded: SeededRuns,
     metric: str | None = None,
     reported: bool = False,
     table: str | None = None,
@@ -222,7 +277,7 @@ def build_side_tables(
     if not all(any(f"{name}/{key}" in run.report for run in runs) for name in names):
         return ()
     inside, outside = (
-        comparison_table(runs, metric=key, slice=name, reported=reported, table=table, version=version)
+        comparison_table(runs, seeded=seeded, metric=key, slice=name, reported=reported, table=table, version=version)
         for name in names
     )
     values: dict[tuple[str, Column], dict[tuple[int, ...], Estimate]] = {}
@@ -239,7 +294,15 @@ def build_side_tables(
     columns = list(dict.fromkeys([*inside.columns, *outside.columns]))
     cells = _fill_cells(configs, columns, values, printed)
     gaps = replace(
-        outside, slice="gap", where="gap", brief="gap", columns=tuple(columns), cells=cells, bold=frozenset(), notes=()
+        outside,
+        slice="gap",
+        where="gap",
+        brief="gap",
+        columns=tuple(columns),
+        cells=cells,
+        bold=frozenset(),
+        notes=(),
+        places={},
     )
     return inside, outside, gaps
 
@@ -278,7 +341,7 @@ def tabulate_values(
         rows=tuple(rows),
         columns=tuple(methods),
         cells=cells,
-        bold=frozenset(place for row in judged for place in _find_best(row, methods, cells, described.direction)),
+        bold=frozenset(place for row in judged for place in _find_best(row, methods, cells, described.direction, {})),
         notes=tuple(_find_undefined(cells)),
         reported_from="",
     )
@@ -381,8 +444,17 @@ def _average_cells(
 
 
 def _find_best(
-    row: str, columns: Sequence[Column], cells: Mapping[tuple[str, Column], Cell], direction: str
+    row: str,
+    columns: Sequence[Column],
+    cells: Mapping[tuple[str, Column], Cell],
+    direction: str,
+    places: Mapping[str, MethodPlaces],
 ) -> list[tuple[str, Column]]:
+    """The cells that are bold; in a table with tests, those of rows that were tested."""
+    if places:
+        placed = places.get(row)
+        names = [] if placed is None else [name for name in placed.places if not placed.is_behind_best(name)]
+        return [(row, Column(name)) for name in names]
     sign = {"higher": 1, "lower": -1}.get(direction, 0)
     rivals = {(row, column): cells[row, column] for column in columns if not column.reported and (row, column) in cells}
     rivals = {place: cell for place, cell in rivals.items() if not any(map(math.isnan, (cell.mean, *cell.spread)))}
@@ -543,7 +615,9 @@ def _explain(tables: Sequence[ComparisonTable], cells: Sequence[Cell]) -> str:
     if has_intervals:
         said.append("brackets hold 95% intervals over test rows")
     if any(table.bold for table in tables):
-        said.append("bold marks the best of a column and every method whose spread overlaps that of the best")
+        is_tested = any(table.places for table in tables)
+        which = "that is not clearly worse" if is_tested else "whose spread overlaps that of the best"
+        said.append(f"bold marks the best of a column and every method {which}")
     gaps = next((table for table in tables if table.slice == GAP), None)
     if gaps is not None and len(tables) > 2:
         points = ", in points" if gaps.unit == "fraction" else ""
@@ -560,7 +634,14 @@ def _describe(tables: Sequence[ComparisonTable], tasks: Sequence[str], *, alone:
         said.append(f"The tasks are {wording.join_names([wording.name(task, 40) for task in tasks])}.")
     elif len(tasks) > 1:
         said.append("Methods that have every task have an average; its ± is the spread of the seeds' averages.")
-    if unpaired and sum(not column.reported for column in tables[0].columns) > 1:
+    if placed := [placed for table in tables for placed in table.places.values()]:
+        fewest = min(each.seeds for each in placed)
+        said.append(
+            f"Methods are tested over {fewest} seeds and the images that all runs share ({METHOD}), corrected by Holm "
+            "over the pairs of a task."
+        )
+        said += describe_few_seeds(placed, tables[0].unit)
+    elif unpaired and sum(not column.reported for column in tables[0].columns) > 1:
         said.append("Methods are compared unpaired: reports hold no single predictions.")
     printed = [table for table in tables if any(column.reported for column in table.columns)]
     return [*said, *filter(None, dict.fromkeys(table.reported_from for table in printed))]

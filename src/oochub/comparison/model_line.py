@@ -242,9 +242,7 @@ def _estimate_robustness(line: ModelLine, inside: Estimate, outside: Estimate, c
 
 
 def name_models(reports: Sequence[Report]) -> list[str]:
-    """A name for each report: its training objective, or the model's id.
-
-    With what was trained where reports of a benchmark differ in it, and with its seed where others share the name.
+    """A name for each report: that of `name_methods`, with its seed where others share it.
 
     Args:
         reports: Any reports.
@@ -252,10 +250,7 @@ def name_models(reports: Sequence[Report]) -> list[str]:
     >>> name_models([])
     []
     """
-    bare = [
-        wording.name(f"{report.model.objective or wording.name_model(report.model)}{trained}", 60)
-        for report, trained in zip(reports, find_trained_models(reports), strict=True)
-    ]
+    bare = [wording.name(method, 60) for method in name_methods(reports)]
     places = [
         (name, report.benchmark.name, report.benchmark.config) for name, report in zip(bare, reports, strict=True)
     ]
@@ -280,17 +275,33 @@ def _find_folder(report: Report) -> str:
     return "" if place is None else wording.name(Path(place).parent.name, 40)
 
 
-def find_trained_models(reports: Sequence[Report]) -> list[str]:
-    """What follows the method's name of each report: "" where all reports of its benchmark trained the same.
+def name_methods(reports: Sequence[Report]) -> list[str]:
+    """The method of each report: the title that a recipe gives it, else its training objective, else the model's id.
 
-    A model is named by what its first weights came from ("resnet-50"), or as its family "from scratch".
+    The setting follows if a title has several for one task and seed: "StdRisk (ours), k=4"; trials, each of which
+    selected its own, are one method. What was trained follows if reports of a benchmark differ in it: "resnet-50", by
+    what its first weights came from, or the family "from scratch".
 
     Args:
-        reports: Any reports; those of models that were not trained here, and older reports, say nothing.
+        reports: Any reports.
 
-    >>> find_trained_models([])
+    >>> name_methods([])
     []
     """
+    titles = [report.model.method or report.model.objective or wording.name_model(report.model) for report in reports]
+    settings: dict[tuple[object, ...], set[str]] = {}
+    for title, report in zip(titles, reports, strict=True):
+        place = title, report.benchmark.name, report.benchmark.config, report.model.seeds
+        settings.setdefault(place, set()).add(report.model.setting or "")
+    several = {title for (title, *_), own in settings.items() if len(own) > 1}
+    return [
+        f"{title}{f', {report.model.setting}' if title in several and report.model.setting else ''}{trained}"
+        for title, report, trained in zip(titles, reports, _find_trained_models(reports), strict=True)
+    ]
+
+
+def _find_trained_models(reports: Sequence[Report]) -> list[str]:
+    """What follows the method of each report: "" where all reports of its benchmark trained the same."""
     models = [_name_family(report) for report in reports]
     of_benchmark: dict[str, set[str]] = {}
     for report, model in zip(reports, models, strict=True):

@@ -136,6 +136,15 @@ def estimate_group_side(
     return _find_worst(metric, groups, evaluated, higher_is_better)
 
 
+def compute_group_side(
+    side: GroupsOfRows, metric: Callable[..., Any], mask: NDArray[np.bool_], evaluated: EvaluationRows
+) -> float:
+    """The value of `estimate_group_side` without its interval; nan where no group has a number."""
+    groups = _list_groups(side, mask, evaluated).values()
+    values = [value for rows in groups if not np.isnan(value := _compute_value(metric, rows, evaluated))]
+    return side.statistic(values, higher_is_better=_is_higher_better(metric)) if values else np.nan
+
+
 def find_worst_group_rows(
     side: WorstOfGroups, metric: Callable[..., Any], mask: NDArray[np.bool_], evaluated: EvaluationRows
 ) -> NDArray[np.bool_]:

@@ -127,6 +127,8 @@ class EvaluatedModel:
         class_names: Names of the classes that it tells apart.
         objective: Objective that it was trained with; None for a model that was not trained here.
         seeds: Random seeds of its training.
+        method: Name of the method in the recipe of the sweep that trained it; None for other models.
+        setting: The setting of the method there, in words ("k=4"); None for one that has none.
         trained_on: The data sets that its card names; None where that is not said.
         prompt: What a model that answers in words was asked, as rendered; None for other models.
         normalization: See `oochub.records.metadata.Metadata`.
@@ -139,6 +141,8 @@ class EvaluatedModel:
     class_names: tuple[str, ...] = ()
     objective: str | None = None
     seeds: tuple[int, ...] = ()
+    method: str | None = optional()
+    setting: str | None = optional()
     trained_on: tuple[str, ...] | None = optional()
     prompt: str | None = optional()
     normalization: str | None = optional()

@@ -34,7 +34,7 @@ from oochub.records.origin_records import provenance
 from oochub.records.output_columns import make_vectors
 from oochub.storage.files import write_whole
 from oochub.storage.tensor_file import save_tensors
-from oochub.sweep.measurement import collect_numbers, measure_held_out
+from oochub.sweep.measurement import collect_numbers, measure_held_out, name_method
 from oochub.sweep.runs import Run, RunResult
 from oochub.sweep.sweep_recipe import name_features_track
 from oochub.trainers.arguments import RobustTrainingArguments
@@ -197,7 +197,7 @@ def _measure_run(prepared: _Prepared, run: Run, head: FittedHead, out: Path) -> 
         column, split = prepared.environments, prepared.validation
         numbers = measure_held_out(predictions, column, run.left_out, split=split)
     else:
-        report = evaluate(predictions)
+        report = name_method(evaluate(predictions), run)
         report.save(out / "report.json")
         numbers = collect_numbers(predictions, report)
     return RunResult(headline=primary, numbers=numbers)

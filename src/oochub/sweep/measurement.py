@@ -16,7 +16,8 @@ from oochub.evaluation.evaluation_rows import find_epoch_rows
 from oochub.prediction.predictions import Predictions
 from oochub.remote.check_source import check_source
 from oochub.report.report import Report
-from oochub.sweep.runs import Run, RunResult
+from oochub.sweep.runs import Run, RunResult, format_setting
+from oochub.sweep.sweep_progress import EpochLog
 from oochub.trainers.rows.context_environments import context_environments
 from oochub.trainers.rows.holdout_split import choose_holdout
 
@@ -67,9 +68,14 @@ def measure(run: Run, folder: Path, *, data_dir: str | None = None) -> RunResult
         column, split = column or benchmark.environments, benchmark.validation_split
         numbers = measure_held_out(predictions, column, run.left_out, split=split)
         return RunResult(headline=benchmark.primary_metric, numbers=numbers)
-    report = evaluate(folder / "predictions.parquet")
+    report = name_method(evaluate(folder / "predictions.parquet"), run)
     report.save(folder / "report.json")
     return RunResult(headline=benchmark.primary_metric, numbers=collect_numbers(predictions, report))
+
+
+def name_method(report: Report, run: Run) -> Report:
+    """The report of a run, with the method's title and setting of the recipe, by which tables and figures name it."""
+    return replace(report, model=replace(report.model, method=run.method, setting=format_setting(run.setting) or None))
 
 
 def _train(run: Run, folder: Path, data_dir: str | None) -> None:
@@ -89,6 +95,7 @@ def _train(run: Run, folder: Path, data_dir: str | None) -> None:
         options=run.options,
         leave_out=run.left_out or None,
         hold_out=run.hold_out,
+        callbacks=[EpochLog()],
     )
 
 

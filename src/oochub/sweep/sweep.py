@@ -26,13 +26,17 @@ from oochub.process.program import serve_parent, start_process
 from oochub.records.schema import from_json, to_json
 from oochub.storage.artifacts import SWEEP
 from oochub.storage.files import check_writable, claim_folder, lock_target, open_log, write_whole
+from oochub.storage.parquet_file import read_parquet
 from oochub.sweep.runs import Run, RunResult, plan_stages
 from oochub.sweep.selection import ORACLES
+from oochub.sweep.sweep_progress import BAR, SweepDisplay, SweepStatus, read_status
 from oochub.sweep.sweep_recipe import SweepRecipe, name_features_track
-from oochub.sweep.sweep_table import make_run_table, make_selection_table, to_markdown, write_table
+from oochub.sweep.sweep_table import SweepSummary, make_run_table, make_selection_table, write_table
 
 _PAUSE = 20
 """Times as long as writing the table took, it is not written again where runs end many a second: heads on features."""
+
+_LOOK = 1  # seconds between two looks at the logs of runs
 
 Results = Iterator[tuple[Run, RunResult]]
 MeasureTogether = Callable[[list[Run], Path], Results]
@@ -70,8 +74,12 @@ class _Workers:
                 process.terminate()
             process.join()
 
-    def do(self, runs: Iterable[Run]) -> Iterator[tuple[Run, RunResult]]:
+    def do(self, runs: Iterable[Run], display: SweepDisplay) -> Iterator[tuple[Run, RunResult]]:
         """Does the runs, as many at a time as there are jobs.
+
+        Args:
+            runs: Runs to do.
+            display: Shows those that are running.
 
         Yields:
             Each run when it is over, with what `measure` returned, or the error for which it failed; and seconds.
@@ -82,7 +90,8 @@ class _Workers:
                 pipe = next((pipe for pipe in self._processes if pipe not in working), None) or self._start_process()
                 working[pipe] = waiting.popleft()
                 pipe.send(working[pipe])
-            for pipe in connection.wait(list(working)):
+            display.show_running(working.values())
+            for pipe in connection.wait(list(working), timeout=_LOOK):
                 run = working.pop(pipe)
                 try:
                     result: Any = pipe.recv()  # type: ignore[call-arg, union-attr]
@@ -128,9 +137,10 @@ class SweepResult(NamedTuple):
     Attributes:
         table: runs.parquet, one row per run.
         selected: selected.parquet, the selected settings (oracle.parquet when the rule is an oracle's).
-        page: The same as Markdown.
+        page: What was found, as Markdown.
         runs: Number of runs in the table.
         failed: Number of them that failed.
+        summary: What was found.
     """
 
     table: Path
@@ -138,6 +148,7 @@ class SweepResult(NamedTuple):
     page: Path
     runs: int
     failed: int
+    summary: SweepSummary
 
 
 def sweep(
@@ -167,7 +178,7 @@ def sweep(
         raise OochubError(f"head={recipe.head!r} is of heads on features. Add --features, or remove it.")
     folder = _claim_folder(Path(out), recipe, "fine-tuning")
     with lock_target(folder, kind=SWEEP), _Workers(measure, folder, jobs=jobs) as workers:
-        return _sweep_recipe(recipe, folder, workers.do, only=only, track="fine-tuning", pause=0)
+        return _sweep_recipe(recipe, folder, workers.do, only=only, track="fine-tuning", pause=0, jobs=jobs)
 
 
 def feature_sweep(
@@ -191,7 +202,9 @@ def feature_sweep(
     track = name_features_track(recipe.hidden)
     folder = _claim_folder(Path(out), recipe, track)
     with lock_target(folder, kind=SWEEP):
-        return _sweep_recipe(recipe, folder, lambda runs: measure(runs, folder), only=only, track=track, pause=_PAUSE)
+        return _sweep_recipe(
+            recipe, folder, lambda runs, _: measure(runs, folder), only=only, track=track, pause=_PAUSE
+        )
 
 
 def _claim_folder(folder: Path, recipe: SweepRecipe, track: str) -> Path:
@@ -214,27 +227,29 @@ def _claim_folder(folder: Path, recipe: SweepRecipe, track: str) -> Path:
 def _sweep_recipe(
     recipe: SweepRecipe,
     folder: Path,
-    do: Callable[[list[Run]], Results],
+    do: Callable[[list[Run], SweepDisplay], Results],
     *,
     only: Iterable[str],
     track: str,
     pause: float,
+    jobs: int = 1,
 ) -> SweepResult:
     planned = plan_stages(recipe, only=only)
     known: list[Run] = []
     results: dict[str, RunResult | None] = {}
     table = pd.DataFrame()
-    with follow(total=sum(map(len, planned)), desc=recipe.name, unit="run", disable=None) as bar:
+    with follow(total=sum(map(len, planned)), desc=recipe.name, bar_format=BAR, disable=None) as bar:
+        display = SweepDisplay(bar, folder, jobs=jobs)
         for stage in planned:
             settled = [_settle_run(run, table) for run in stage]
             known += settled
             results |= {run.id: _read_result(folder, run) for run in settled}
             finished = {name for name, result in results.items() if result is not None and result.status == "finished"}
             todo = [run for run in settled if not run.follows and run.id not in finished]
-            bar.update(len(stage) - len(todo))
+            display.start_stage(len(todo), len(stage) - len(todo))
             due = 0.0
             table = _write(recipe, folder, known, results, track)
-            for run, result in do(todo) if todo else ():
+            for run, result in do(todo, display) if todo else ():
                 with write_whole(folder / "rows" / f"{run.id}.json") as draft:
                     draft.write_text(json.dumps(to_json(result), indent=1) + "\n", "utf-8")
                 results[run.id] = result
@@ -242,14 +257,36 @@ def _sweep_recipe(
                     began = time.monotonic()
                     _write(recipe, folder, known, results, track)
                     due = time.monotonic() + pause * (time.monotonic() - began)
-                bar.update()
+                display.show_end(run, result)
             table = _write(recipe, folder, known, results, track)
     stem = "oracle" if recipe.select in ORACLES else "selected"
     write_table(make_selection_table(table), folder / f"{stem}.parquet", recipe)
+    summary = SweepSummary.of(recipe, table, folder, track=track)
     with write_whole(folder / f"{stem}.md") as draft:
-        draft.write_text(to_markdown(table, recipe, track=track), "utf-8")
+        draft.write_text(f"# Sweep {recipe.name}\n\n{summary.to_markdown()}", "utf-8")
     failed = int((table["status"] == "failed").sum())
-    return SweepResult(folder / "runs.parquet", folder / f"{stem}.parquet", folder / f"{stem}.md", len(table), failed)
+    paths = (folder / f"{name}" for name in ("runs.parquet", f"{stem}.parquet", f"{stem}.md"))
+    return SweepResult(*paths, len(table), failed, summary)
+
+
+def find_status(recipe: SweepRecipe, out: str | Path, *, only: Iterable[str] = ()) -> SweepStatus:
+    """What is done of a sweep, failed, running and left; another process may be running it.
+
+    Args:
+        recipe: Its recipe.
+        out: Its folder.
+        only: See `oochub.sweep.runs.plan_stages`.
+
+    Raises:
+        OochubError: A folder without a sweep.
+    """
+    folder = Path(out).expanduser()
+    if not (folder / "sweep.json").is_file():
+        raise OochubError(f"{folder} contains no sweep. Run `oochub sweep` with --out {folder} first.")
+    table = read_parquet(folder / "runs.parquet").table.to_pandas() if (folder / "runs.parquet").is_file() else None
+    stages = plan_stages(recipe, only=only)
+    runs = [run if table is None else _settle_run(run, table) for stage in stages for run in stage]
+    return read_status(folder, runs, (None if run.follows else _read_result(folder, run) for run in runs))
 
 
 def _settle_run(run: Run, table: pd.DataFrame) -> Run:

@@ -9,17 +9,22 @@ import json
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
+from oochub.comparison.comparison import Comparison, comparison, format_note
 from oochub.comparison.comparison_table import GAP, Column, ComparisonTable, paper_table_of_methods, tabulate_values
 from oochub.data.load import get_declaration, is_benchmark
+from oochub.errors import OochubError
+from oochub.records.document import Block, Document, DocumentForms
 from oochub.records.table import Table
 from oochub.report import format_numbers, wording
-from oochub.report.paper_table import FULL
+from oochub.report.paper_table import FULL, make_sentence
 from oochub.report.report_record import describe_by_name
 from oochub.settings.report_settings import TableSettings, TableStyle
 from oochub.stats.estimate import Estimate
@@ -28,9 +33,13 @@ from oochub.sweep.runs import Run, RunResult, format_setting
 from oochub.sweep.selection import ORACLES, describe_rule, score_runs, select_settings
 from oochub.sweep.sweep_recipe import SweepRecipe
 
+REPORT = "report.json"
+"""The report of a run, in its folder."""
 _SIDES = ("in_context", "out_of_context")
 
 
+_WORDS = frozenset({0, 1, 2, 3})  # columns of the selection that hold words
+_SAID = "Mean over seeds, with the standard deviation in brackets."
 _KEY = b"oochub"
 _SHARED = ["track", "rule", "stage", "task", "method", "objective", "setting", "headline"]  # what the seeds share
 
@@ -39,7 +48,67 @@ _AVERAGE = "Average"
 _Trials = Mapping[int, float]  # the number of each trial
 
 
-def write_latex(table: pd.DataFrame, recipe: SweepRecipe, style: TableStyle = "compact") -> str:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SweepSummary(DocumentForms):
+    """What a sweep found: the methods tested over seeds, the selected settings, trials, and every caveat.
+
+    Attributes:
+        recipe: What the runs are of.
+        runs: The table of `make_run_table`.
+        track: "fine-tuning" or one of `name_features_track`.
+        compared: The reports of the final runs with the selected settings, side by side; None where runs have none.
+    """
+
+    recipe: SweepRecipe
+    runs: pd.DataFrame
+    track: str
+    compared: Comparison | None = None
+
+    @classmethod
+    def of(cls, recipe: SweepRecipe, runs: pd.DataFrame, folder: Path, *, track: str) -> "SweepSummary":
+        """The summary of a sweep in a folder, whose reports and predictions are read."""
+        taken = runs[runs["selected"] & (runs["stage"] == "final")] if len(runs) else runs
+        reports = [file for path in (taken["path"] if len(taken) else ()) if (file := folder / path / REPORT).is_file()]
+        compared = None
+        if reports:
+            with suppress(OochubError):  # reports that cannot be set side by side, such as of two versions
+                compared = comparison(reports).with_notes(list_notes(runs, recipe))
+        return cls(recipe=recipe, runs=runs, track=track, compared=compared)
+
+    @property
+    def notes(self) -> list[str]:
+        """Every caveat: how settings were selected, what failed, and those of the data."""
+        tables = self.compared.tables if self.compared else ()
+        of_data = [note for table in tables for note in table.notes]
+        return list(dict.fromkeys([*list_notes(self.runs, self.recipe), f"Track: {self.track}.", *of_data]))
+
+    def to_latex(self, style: TableStyle = "compact") -> str:
+        r"""The tables in LaTeX, see `write_latex`; they need `\usepackage{booktabs}`."""
+        return write_latex(self.runs, self.recipe, style, compared=self.compared)
+
+    def _document(self) -> Document:
+        recipe, tests = self.recipe, self.compared.format_tests() if self.compared else ()
+        rows = tuple(map(tuple, selection_rows(make_selection_table(self.runs))))
+        failed = self.runs[self.runs["status"] == "failed"] if len(self.runs) else self.runs
+        trials = make_trial_tables(self.runs) if recipe.trial_option else []
+        title = ORACLES.get(recipe.select, "Selected settings")
+        problems = [f"Failed: {row['run']}: {row['error']}" for _, row in failed.iterrows()]
+        return Document(
+            headline=self.compared.headline if self.compared else "",
+            sentences=tuple(filter(None, [f"{recipe.about} {recipe.source}".strip()])),
+            blocks=(
+                *tests,
+                Block(table=Table(title=title, heads=SELECTION_HEADS, rows=rows, left=_WORDS), below=(_SAID,)),
+                *(Block(table=each, below=(TRIALS,)) for each in trials),
+            ),
+            notes=tuple(format_note(note) for note in [*self.notes, *problems]),
+            apart=True,
+        )
+
+
+def write_latex(
+    table: pd.DataFrame, recipe: SweepRecipe, style: TableStyle = "compact", *, compared: Comparison | None = None
+) -> str:
     r"""The selected settings in LaTeX; needs `\usepackage{booktabs}`.
 
     Args:
@@ -48,6 +117,8 @@ def write_latex(table: pd.DataFrame, recipe: SweepRecipe, style: TableStyle = "c
         style: "compact" is the table of a paper, one for each headline metric: methods as rows; in context, out of
             context and the gap as columns, over the seeds of the selected setting. "full" has the columns of the
             sweep's page, with the settings.
+        compared: The reports of the selected runs, whose tests and caveats are then the table's; None takes the numbers
+            of `table` alone.
 
     Returns:
         `table` environments; a comment where nothing was selected.
@@ -55,12 +126,16 @@ def write_latex(table: pd.DataFrame, recipe: SweepRecipe, style: TableStyle = "c
     Raises:
         OochubError: Another style.
     """
-    notes = _collect_notes(table, recipe)
+    notes = list_notes(table, recipe)
     if TableSettings(style=style).style == "full":
         rows = selection_rows(make_selection_table(table))
         text = Table(heads=SELECTION_HEADS, rows=tuple(map(tuple, rows)))
-        said = f"The sweep {recipe.name}. Mean over seeds, with the standard deviation in brackets."
-        return text.to_latex(" ".join([said, *notes]), small=True)
+        said = f"The sweep {recipe.name}. {_SAID}"
+        every = [*notes, *(note for each in (compared.tables if compared else ()) for note in each.notes)]
+        return text.to_latex(" ".join([said, *map(make_sentence, dict.fromkeys(every))]), small=True)
+    if compared is not None:
+        several = len({tables[0].benchmark for tables in compared.sides}) > 1
+        return compared.to_latex(label=lambda each: ("sweep", recipe.name, *([each.benchmark] * several), each.metric))
     made = [
         paper_table_of_methods(
             tables,
@@ -74,7 +149,8 @@ def write_latex(table: pd.DataFrame, recipe: SweepRecipe, style: TableStyle = "c
     return "\n".join(made) or f"% Nothing was selected. {FULL}\n"
 
 
-def _collect_notes(table: pd.DataFrame, recipe: SweepRecipe) -> list[str]:
+def list_notes(table: pd.DataFrame, recipe: SweepRecipe) -> list[str]:
+    """How the settings of a sweep were selected, on which track, and what failed or was not selected."""
     tracks = list(dict.fromkeys(table["track"])) if len(table) else []
     notes = [f"Settings are selected by {recipe.select}: {wording.put_in_sentence(describe_rule(recipe.select))}"]
     notes += [f"Track: {track}." for track in tracks]
@@ -193,6 +269,7 @@ def write_table(table: pd.DataFrame, path: Path, recipe: SweepRecipe) -> None:
         "source": recipe.source,
         "rule": recipe.select,
         "rule_is": describe_rule(recipe.select),
+        "notes": list_notes(table, recipe) if "status" in table else [],
     }
     arrow = pa.Table.from_pandas(table, preserve_index=False)
     arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), _KEY: json.dumps(about).encode()})
@@ -239,29 +316,6 @@ def list_unselected(table: pd.DataFrame) -> list[str]:
 
 TRIALS = "Out of context × 100: mean over trials, with the standard error in brackets."
 """What the tables of trials show."""
-
-
-def to_markdown(table: pd.DataFrame, recipe: SweepRecipe, *, track: str) -> str:
-    """The selection as a page: what was selected how, the table, what failed."""
-    lines = [
-        f"# Sweep {recipe.name}",
-        "",
-        f"{recipe.about} {recipe.source}".strip(),
-        "",
-        f"Track: {track}. Selection rule: {recipe.select}. {describe_rule(recipe.select)} Mean over seeds, with the "
-        "standard deviation in brackets.",
-    ]
-    if recipe.select in ORACLES:
-        lines += ["", f"**{ORACLES[recipe.select]}**"]
-    lines += ["", f"| {' | '.join(SELECTION_HEADS)} |", f"|{' --- |' * len(SELECTION_HEADS)}"]
-    lines += [f"| {' | '.join(row)} |" for row in selection_rows(make_selection_table(table))]
-    tables = make_trial_tables(table) if recipe.trial_option else []
-    lines += ["", "## Trials", "", TRIALS] if tables else []
-    lines += [line for each in tables for line in ("", f"**{each.title}**", "", each.to_markdown())]
-    failed = table[table["status"] == "failed"] if len(table) else table
-    problems = list_unselected(table) + [f"Failed: {row['run']}: {row['error']}" for _, row in failed.iterrows()]
-    lines += ["", *(f"- {problem}" for problem in problems)] if problems else []
-    return "\n".join(lines) + "\n"
 
 
 def _record(recipe: SweepRecipe, run: Run, result: RunResult, track: str) -> dict[str, Any]:
