@@ -23,7 +23,7 @@ from oochub.data.load import find_data_declaration
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.evaluation.evaluation_rows import EvaluationColumns
 from oochub.models.acceleration import choose_device
-from oochub.prediction.predict import predict
+from oochub.predicting import predict
 from oochub.prediction.prediction_data import list_example_ids, select_rows
 from oochub.prediction.predictions import Predictions
 from oochub.records.sides import GroupsOfRows

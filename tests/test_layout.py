@@ -44,7 +44,7 @@ ROOMS = (
     "data exchange",
     "repository detection",
     "context_finding evaluation trainers",
-    "training sections comparison auditing",
+    "training predicting sections comparison auditing",
     "checking repairs sweep leaderboard",
     "repairing showing",
     "dataset_cards",
@@ -97,6 +97,7 @@ CODE_LINES = {
     "oochub": 100,
     "output": 200,
     "outputs": 900,
+    "predicting": 40,
     "prediction": 2650,
     "probing": 1400,
     "process": 345,
@@ -259,7 +260,7 @@ def test_tests_follow_their_files():
 def test_few_modules_at_the_root():
     """What a plug-in declares or subclasses, the catalog, the door, and what a user calls across rooms."""
     root = [file for file in FILES if file.parent == ROOT / "src" / "oochub"]
-    assert 5 < len(root) <= 18, root
+    assert 5 < len(root) <= 19, root
 
 
 def _serves(module: str) -> bool:

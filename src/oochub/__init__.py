@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from oochub.evaluation.evaluate import evaluate
     from oochub.evaluation.tasks import task
     from oochub.hub.push import push
-    from oochub.prediction.predict import predict
+    from oochub.predicting import predict
     from oochub.prediction.predictions import Predictions
     from oochub.repairing import repair
     from oochub.repairs.repair import Repair
@@ -87,7 +87,7 @@ _LAZY = {
     "evaluate": "oochub.evaluation.evaluate",
     "join_images": "oochub.repository.join_images",
     "load": "oochub.data.load",
-    "predict": "oochub.prediction.predict",
+    "predict": "oochub.predicting",
     "push": "oochub.hub.push",
     "repair": "oochub.repairing",
     "show": "oochub.showing",

@@ -152,7 +152,7 @@ def run(row: Row, folder: Path, *, seed: int, size: str | int | None = None) -> 
     """
     from oochub.data.load import load
     from oochub.evaluation.evaluate import evaluate
-    from oochub.prediction.predict import predict
+    from oochub.predicting import predict
     from oochub.training import train
 
     raw = render(row, folder / "raw", size=size)

@@ -132,7 +132,8 @@ class Extractor:
             self.made.append((model.name, item.name, why))
 
     def _predict(self, model: StudiedModel, source: str | OpenedModel, item: SetFile) -> None:
-        from oochub.prediction.predict import predict, predict_splits
+        from oochub.predicting import predict
+        from oochub.prediction.predict import predict_splits
 
         part = self._load(item.data)
         if item.split not in part:

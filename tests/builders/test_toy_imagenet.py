@@ -90,7 +90,7 @@ def test_a_small_network_finds_the_shifts(tmp_path):
     from sklearn.metrics import roc_auc_score
 
     from oochub.data.load import load
-    from oochub.prediction.predict import predict
+    from oochub.predicting import predict
     from oochub.training import train
 
     raw = str(toy_imagenet(tmp_path / "imagenet_ood", size=10))

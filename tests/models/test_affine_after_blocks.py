@@ -30,7 +30,7 @@ from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.inputs.pictures.preprocessing import Preprocessing, normalize
 from oochub.models.affine_resnet import AffineResNetForImageClassification, add_affine
-from oochub.prediction.predict import predict
+from oochub.predicting import predict
 from oochub.trainers.backbone import open_backbone
 from oochub.trainers.samplers import UniformSampler
 

@@ -18,7 +18,7 @@ from oochub.models.densenet import (
     DenseNetForImageClassification,
     convert_densenet_weights,
 )
-from oochub.prediction.predict import predict
+from oochub.predicting import predict
 
 DEPTHS = [2, 3]
 

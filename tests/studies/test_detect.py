@@ -250,7 +250,7 @@ def test_a_second_run_predicts_nothing_and_what_changed_is_made_again(
     predicted = []
     real = oochub.predict
     monkeypatch.setattr(
-        "oochub.prediction.predict.predict",
+        "oochub.predicting.predict",
         lambda model, *a, **k: (predicted.append((Path(model).name, k["out"].stem)), real(model, *a, **k)),
     )
     again = study(listed, tmp_path / "s", random=1, reported=True, **options)
@@ -340,7 +340,7 @@ def test_a_stopped_run_goes_on(models, options, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return real(*arguments, **named)
 
-    monkeypatch.setattr("oochub.prediction.predict.predict", stopped)
+    monkeypatch.setattr("oochub.predicting.predict", stopped)
     first = models.parent / "first"
     small = {**options, "detectors": ["msp"], "sets": ["imagenet_r", "imagenet_ood"], "tables": ["1"]}
     with pytest.raises(KeyboardInterrupt):
@@ -382,7 +382,7 @@ def test_by_command_with_a_model_that_fails(models, imagenet, toy_study, tmp_pat
 
 @pytest.mark.slow
 def test_wrong_words_are_said_before_anything_starts(models, imagenet, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("oochub.prediction.predict.predict", lambda *a, **k: pytest.fail("it started"))
+    monkeypatch.setattr("oochub.predicting.predict", lambda *a, **k: pytest.fail("it started"))
     rest = ["--data-dir", imagenet, "--out", tmp_path / "s"]
     broken = tmp_path / "broken.txt"
     (tmp_path / "empty").mkdir()

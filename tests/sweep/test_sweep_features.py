@@ -19,7 +19,7 @@ import oochub.sweep.feature_measurement
 from oochub.cli import main
 from oochub.data.load import load
 from oochub.evaluation.evaluate import evaluate
-from oochub.prediction.predict import predict
+from oochub.predicting import predict
 from oochub.prediction.predictions import Predictions
 from oochub.sweep.feature_measurement import FeatureCache, measure_on_features
 from oochub.sweep.runs import Run

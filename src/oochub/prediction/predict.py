@@ -9,15 +9,14 @@ from typing import Any
 
 import datasets
 import pyarrow.parquet as pq
-import torch
 
 from oochub.errors import OochubError, choose_wording
 from oochub.input import Input, check_changes, find_input_kinds
 from oochub.models.acceleration import check_compiler, choose_device, fold_batch_norm, warn_of_slow_dtype
 from oochub.models.cache_key import cache_key
-from oochub.models.callable_model import leave_as_it_was, wrap_callable
+from oochub.models.callable_model import leave_as_it_was
 from oochub.models.feature_reader import describe_features
-from oochub.models.mode import Mode, PredictedData, choose_mode, list_mode_options
+from oochub.models.mode import Mode, PredictedData, choose_mode
 from oochub.models.model_file import split_model_file
 from oochub.models.model_source import ModelSource
 from oochub.models.runtimes.exported_network import check_runtime
@@ -37,50 +36,12 @@ from oochub.prediction.run_model import run_model
 from oochub.process.ranks import Ranks
 from oochub.records.build_record import drop_build_column, unpack_samples
 from oochub.records.metadata import RESERVED
-from oochub.settings import with_options
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.artifacts import PREDICTIONS
 from oochub.storage.cache import keep, read_kept
 from oochub.storage.files import STREAMS, check_writable
 from oochub.storage.reading import parse_json
-
-
-@with_options("predict", others=list_mode_options, device=str | torch.device)
-def predict(
-    model: Any,
-    dataset: Any,
-    *,
-    how: ModelSettings,
-    asked: PredictionSettings,
-    out: str | Path | None = None,
-    **settings: Any,
-) -> Predictions:
-    """Predicts every example of the splits.
-
-    Args:
-        model: Folder or Hub id of a model of transformers for images, texts, arrays or graphs, or the model itself; or
-            any function or `torch.nn.Module` from a batch of images float32 (n, c, h, w) to logits (n, k), with
-            `class_names` and `transform`. A module is left in the mode and on the device that it had.
-        dataset: A Dataset, IterableDataset or DatasetDict with a column `image`, `text` or `array`; `label`,
-            `example_id` and any other columns are carried into the predictions, texts too.
-        how: The options of `ModelSettings`.
-        asked: The options of `PredictionSettings`.
-        out: Parquet file to write, whole or not at all; for more than 2^28 numbers a folder of Parquet files with a
-            manifest. What is complete when a run is killed lies in a hidden folder beside it, and the same call goes
-            on from there; a stream and a model object begin anew.
-        **settings: Settings of the mode; see its class, `oochub.get("mode", "head")`.
-
-    Returns:
-        The Predictions; also written to `out`.
-
-    Raises:
-        OochubError: An unknown split, mode or setting, a model whose classes are not those of the data set, an output
-            that cannot be written, a row that cannot be read (its split and id are named), an odin or zoom out of range
-            or for a model that does not read images, a device that is not here, a dtype whose logits overflow.
-    """
-    how = replace(how, mode_options=settings)
-    return predict_splits(ModelSource(wrap_callable(model, how, asked)), dataset, how, asked, out=out)
 
 
 def predict_splits(
@@ -91,17 +52,17 @@ def predict_splits(
     *,
     out: str | Path | None = None,
 ) -> Predictions:
-    """What `oochub.predict` gives, with the options as records.
+    """What `oochub.predict` gives for data in memory, with the options as records.
 
     Args:
         source: The model.
-        dataset: See `predict`; so are the other options.
+        dataset: See `oochub.predict`; so are the other options.
         how: How the model answers.
         asked: The other options.
         out: The file to write.
 
     Raises:
-        OochubError: See `predict`.
+        OochubError: See `oochub.predict`.
     """
     asked = replace(asked, device=choose_device(asked.device))
     ranks = Ranks.here()

@@ -540,6 +540,18 @@ class _Predict(Protocol):
         model: Any,
         dataset: Any,
         *,
+        label: str | None = None,
+        context: str | None = None,
+        group: str | None = None,
+        cluster: str | None = None,
+        pair: str | None = None,
+        image: str | None = None,
+        usual: Mapping[str, str | Sequence[str]] | None = None,
+        context_words: Mapping[str, Any] | None = None,
+        merge_names: bool = False,
+        config: str | None = None,
+        data_dir: str | None = None,
+        options: Mapping[str, Any] | None = None,
         revision: str | None = None,
         mode: str = "auto",
         image_processor: Any = None,
@@ -577,8 +589,28 @@ class _Predict(Protocol):
             model: Folder or Hub id of a model of transformers for images, texts, arrays or graphs, or the model itself; or
                 any function or `torch.nn.Module` from a batch of images float32 (n, c, h, w) to logits (n, k), with
                 `class_names` and `transform`. A module is left in the mode and on the device that it had.
-            dataset: A Dataset, IterableDataset or DatasetDict with a column `image`, `text` or `array`; `label`,
+            dataset: A benchmark ("spawrious/o2o_hard"), a folder of images, files or an id on the Hub, as `oochub.load`
+                opens them; or a Dataset, IterableDataset or DatasetDict with a column `image`, `text` or `array`. `label`,
                 `example_id` and any other columns are carried into the predictions, texts too.
+            label: Custom data: label column (default: label). A field of a WebDataset's JSON is written `json.species`.
+            context: Context column for groups and challenges (default: context). For a benchmark: the column to use as its
+                context.
+            group: Custom data: group column (default: group, or label/context).
+            cluster: Custom data: column that identifies related rows, such as a patient, a video or a source image.
+                Intervals then treat clusters, not rows, as independent, and a repair never splits a cluster.
+            pair: Custom data: column that identifies the object in a row, if the same objects appear in and out of context.
+                For example, one foreground on two backgrounds. The interval of the gap is then paired.
+            image: Custom data: column of images or image paths (default: image). Without a name, the only column of images
+                is taken.
+            usual: Usual contexts of a class (default: the contexts that are clearly more frequent with the class than
+                without it). Such as {"dog": ["grass", "beach"]}.
+            context_words: Custom data: what a report calls sides and contexts, place=on for “cow on grass”. The words of
+                [words] in benchmark.toml, by name.
+            merge_names: Custom data: treat names of labels, contexts and groups that look alike as one name. Such as snow,
+                Snow and 'snow ': they differ by case, spaces or the form of Unicode. A note lists them.
+            config: Config, if the source has several.
+            data_dir: Raw data folder (default: $OOCHUB_DATA/<benchmark>).
+            options: Option of the benchmark. By name, as `load_dataset` takes them.
             revision: Revision of MODEL on the Hub: a commit, tag, branch or refs/pr/N; MODEL@REVISION does the same.
             mode: How to get predictions: auto (by architecture), or a mode from `oochub list mode`. "head" uses the model's
                 own head; "linear_probe" fits logistic regression to the features of the split train; ...

@@ -26,7 +26,7 @@ from oochub.data.load import find_data_declaration, load
 from oochub.data.open_source import name_source
 from oochub.errors import OochubError
 from oochub.evaluation.evaluate import evaluate
-from oochub.prediction.predict import predict
+from oochub.predicting import predict
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts, BuildRecord
 from oochub.records.metadata import IMAGE_DIGEST, HeldOut, Metadata, PredictedBy, Training

@@ -52,7 +52,7 @@ def measure(run: Run, folder: Path, *, data_dir: str | None = None) -> RunResult
     Raises:
         OochubError: What training, prediction and evaluation raise.
     """
-    from oochub.prediction.predict import predict
+    from oochub.predicting import predict
 
     if run.mixes:
         _mix(run, folder, data_dir)

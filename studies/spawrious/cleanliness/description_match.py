@@ -73,7 +73,7 @@ def description_match(
     """
     import datasets
 
-    from oochub.prediction.predict import predict
+    from oochub.predicting import predict
 
     for template in templates:
         if "{}" not in template:
