@@ -41,6 +41,7 @@ celebA = Benchmark(
     version="1.0.0",
     homepage=_HOME,
     sources=("celeba",),
+    expected_rows=_ROWS,
     citation="""@inproceedings{liu2015faceattributes,
   title = {Deep Learning Face Attributes in the Wild},
   author = {Liu, Ziwei and Luo, Ping and Wang, Xiaogang and Tang, Xiaoou},

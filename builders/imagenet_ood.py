@@ -102,6 +102,7 @@ _imagenet_ood = Benchmark(
     homepage="https://github.com/princetonvisualai/imagenetood",
     # the images out of distribution are of ImageNet-21K; ImageNet-1K is what models are to know
     sources=("imagenet ood", "imagenetood", "imagenet 21k", "imagenet21k", "imagenet 22k", "imagenet22k"),
+    counts="The published list of ImageNet-OOD has 31,802 files of 637 classes; the paper says 31,807 images.",
     citation="""@inproceedings{yang2024imagenetood,
   title = {ImageNet-OOD: Deciphering Modern Out-of-Distribution Detection Algorithms},
   author = {Yang, William and Zhang, Byron and Russakovsky, Olga},

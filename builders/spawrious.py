@@ -44,6 +44,7 @@ _spawrious = Benchmark(
     version="1.0.0",
     homepage="https://github.com/aengusl/spawrious",
     sources=("spawrious",),
+    counts="The release has 152,064 images, 3,168 in each of 48 folders; compositions (Table 2) are shares of them.",
     citation="""@article{lynch2023spawrious,
   title = {Spawrious: A Benchmark for Fine Control of Spurious Correlation Biases},
   author = {Lynch, Aengus and Dovonon, Gb{\\`e}tondji J-S and Kaddour, Jean and Silva, Ricardo},

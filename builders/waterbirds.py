@@ -32,6 +32,7 @@ waterbirds = Benchmark(
     homepage="https://github.com/kohpangwei/group_DRO",
     # the page of CUB-200-2011 warns that its images overlap with those of ImageNet
     sources=("waterbirds", "cub", "places", "imagenet"),
+    expected_rows=_ROWS,
     citation="""@inproceedings{sagawa2020distributionally,
   title = {Distributionally Robust Neural Networks for Group Shifts: On the Importance of Regularization for
     Worst-Case Generalization},

@@ -56,7 +56,7 @@ def _read_text(benchmark: Benchmark) -> str:
 {benchmark.summary} Version {benchmark.version} of the rows, built by `oochub` from the raw files below.
 
 {_list_data_sets(benchmark) or _list_sides(benchmark)}
-## Use
+{_list_counts(benchmark)}## Use
 
 ```python
 import oochub
@@ -105,6 +105,15 @@ def _list_data_sets(benchmark: Benchmark) -> str:
     rows = [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *cells)]
     first = "Sides and headline are those of the first config of each row."
     return "\n".join([*rows, "", first, _find_differing_configs(data_sets)])
+
+
+def _list_counts(benchmark: Benchmark) -> str:
+    """The rows of a complete build; "" if a benchmark says none."""
+    if not (benchmark.expected_rows or benchmark.counts):
+        return ""
+    rows = ", ".join(f"{split} {count:,}" for split, count in benchmark.expected_rows.items())
+    said = " ".join(filter(None, (rows and f"A complete build has these rows: {rows}.", benchmark.counts)))
+    return f"{said} A build with fewer rows says so in its notes.\n\n"
 
 
 def _list_sides(benchmark: Benchmark) -> str:

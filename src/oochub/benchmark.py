@@ -96,6 +96,8 @@ class Benchmark:
         version: Version of the rows that the builder makes; a change of any row is a new version.
         homepage: Where the authors publish it.
         citation: BibTeX.
+        expected_rows: Rows of each split of a complete build, by split; empty if its configs differ in them.
+        counts: What else its card says of how many there are, a sentence.
         raw_files: What lies in the data folder.
         in_context: The rows on which context helps.
         out_of_context: The rows on which it misleads, the worst of the groups, or a percentile of them.
@@ -160,6 +162,8 @@ class Benchmark:
     archives: tuple[Archive, ...] = ()
     mirrors: tuple[Mirror, ...] = ()
     sources: tuple[str, ...] = ()
+    expected_rows: Mapping[str, int] = field(default_factory=dict)
+    counts: str = ""
     practical_gap: float = 0.02
     input: str = "pictures"
     output: str = "classes"
