@@ -29,7 +29,7 @@ def random_copy(model: StudiedModel, folder: Path) -> Path:
     import torch
     from transformers import AutoModelForImageClassification
 
-    source = str(Path(model.source).expanduser())
+    source = str(Path(str(model.source)).expanduser())
     config = read_model_config(source)
     with model_load_errors(source, words="an image classifier"):
         processor = load_image_processor(source)

@@ -155,7 +155,7 @@ def _ask(name: str, kind: Kind) -> bool:
         refs = retry(lambda: HfApi().list_repo_refs(bare, repo_type=kind))
         names = [each.name for each in (*refs.branches, *refs.tags)]
         hint = f"A revision of {bare} is also a commit, or refs/pr/N of a pull request."
-        raise unknown_name("revision", revision, names, hint) from None
+        raise unknown_name("revision", str(revision), names, hint) from None
     except (RepositoryNotFoundError, HFValidationError):
         return False
     except OochubError:
