@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from oochub import catalog
 from oochub.data.load import find_data_declaration, get_declaration, is_benchmark, open_data
@@ -19,6 +19,10 @@ from oochub.storage.files import check_writable
 from oochub.storage.ownership import overwriting
 from oochub.trainers.rows.context_environments import context_environments
 from oochub.trainers.rows.holdout_split import check_hold_out, choose_holdout
+
+if TYPE_CHECKING:
+    from oochub.trainers.arguments import RobustTrainingArguments
+    from oochub.trainers.objective import Objective
 
 DEFAULTS: Mapping[str, Any] = {
     "num_train_epochs": 12,
@@ -188,7 +192,7 @@ def _make_objective(name: str, hyperparameters: Mapping[str, Any]) -> Any:
     return kind(**hyperparameters)
 
 
-def _check_stages(method: Any, settings: Any) -> None:
+def _check_stages(method: "Objective", settings: "RobustTrainingArguments") -> None:
     """Checks that a run has an epoch for each stage of its objective."""
     from oochub.trainers.fine_tuning.schedule import stage_epochs
 

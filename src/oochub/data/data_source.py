@@ -33,7 +33,7 @@ class DataSource:
     folder: Path | None = None
     guessed: Mapping[str, str] = field(default_factory=dict)
 
-    def pin(self, typed: Any) -> Any:
+    def pin(self, typed: object) -> object:
         """What was typed; an id on the Hub with its commit, so that the same rows can be asked for again."""
         data_set = HubDataSet.of(self.first.info)
         is_named = data_set is not None and str(typed).partition("@")[0] == data_set.id

@@ -144,10 +144,10 @@ class ModelSource:
         card = Path(fetch_model_folder(self.path)) / "README.md"
         return PredictedBy(id=name, revision=self.revision, mode=mode, trained_on=_read_trained_on(card))
 
-    def pin(self, typed: Any) -> Any:
+    def pin(self, typed: object) -> object:
         """What was typed; an id on the Hub with its commit, so that the same weights can be asked for again."""
         folder = None if self.path is None or Path(self.path).is_dir() else Path(fetch_model_folder(self.path))
-        return typed if folder is None or not folder.is_dir() else f"{split_revision(typed)[0]}@{folder.name}"
+        return typed if folder is None or not folder.is_dir() else f"{split_revision(str(typed))[0]}@{folder.name}"
 
     def inputs(
         self,

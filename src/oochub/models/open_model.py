@@ -127,7 +127,9 @@ def open_pretrained(
 _LUMA = (0.299, 0.587, 0.114)  # of Pillow's mode L; of an equal mean of three channels, the gray image's own
 
 
-def _make_gray(model: object, args: Any, inputs: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _make_gray(
+    model: object, args: object, inputs: Mapping[str, torch.Tensor]
+) -> tuple[object, dict[str, torch.Tensor]]:
     """Makes the images gray for a model that reads one channel."""
     pixels = inputs.get("pixel_values")
     if pixels is None or pixels.shape[1] != len(_LUMA):

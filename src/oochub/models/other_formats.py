@@ -4,7 +4,6 @@ import json
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from oochub.errors import OochubError, choose_wording
 from oochub.remote.check_source import split_revision
@@ -40,7 +39,7 @@ def refuse_no_config(source: str, folder: Path) -> None:
     )
 
 
-def refuse_own_code(source: str, content: Mapping[str, Any]) -> None:
+def refuse_own_code(source: str, content: Mapping[str, object]) -> None:
     """Says that a model is code of its own, which transformers would run; other models pass.
 
     Args:

@@ -7,13 +7,14 @@ import socket
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, TypeVar
 
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.remote.guard import hide_token
 from oochub.remote.hub_errors import ODD_ANSWERS, retry
 
 Kind = Literal["model", "dataset"]
+_Name = TypeVar("_Name")
 _PLACES = {"model": "folder", "dataset": "file or folder"}
 _PATIENCE = 10.0  # seconds for the one answer
 _REFUSED = 401  # status
@@ -84,7 +85,7 @@ def split_revision(name: str | Path) -> tuple[str, str | None]:
     return bare, revision
 
 
-def name_revision(name: Any, revision: str | None) -> Any:
+def name_revision(name: _Name, revision: str | None) -> _Name | str:
     """What was given, with the revision of an option: `user/name@REVISION`; without a revision as it is.
 
     Args:

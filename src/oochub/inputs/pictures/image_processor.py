@@ -159,7 +159,7 @@ def load_image_processor(source: str) -> Any:
     return processor
 
 
-def _repeat_gray_mean(processor: Any, folder: Path) -> None:
+def _repeat_gray_mean(processor: object, folder: Path) -> None:
     """Gives the mean and deviation of one channel to all three, if the model beside reads gray images."""
     file = folder / "config.json"
     content = read_json(file) if file.is_file() else None

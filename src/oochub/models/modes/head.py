@@ -76,7 +76,8 @@ class HeadMode(Mode):
         network = self._model if self._map.is_identity else _Mapped(self._model, self._map.outputs)
         network = _NextTokens(self._model) if says_tokens else network
         positive = _find_positive(source.config, self.class_names) if self.kind.name == "classes" else None
-        network = network if positive is None else _OneLogit(self._model, positive)
+        network = network if positive is None else _Mapped(self._model, [(0,) if k == positive else () for k in (0, 1)])
+        self._positive = positive
         self.network = network.eval()
         self.about, self.training = source.about("head"), source.training
         self.is_linear, self.notes = not self._map.has_sums, self._map.notes
@@ -97,14 +98,17 @@ class HeadMode(Mode):
         if isinstance(self.network, _NextTokens):
             raise OochubError("Features need rows with one answer, but these have one for each token. Remove them.")
         head, first = find_head(self._model, probe), [outputs[0] for outputs in self._map.outputs]
-        if isinstance(self.network, _OneLogit):
-            is_positive = torch.tensor([k == self.network.positive for k in range(2)]).to(head.weight)
+        if self._positive is not None:
+            is_positive = torch.tensor([k == self._positive for k in (0, 1)]).to(head.weight)
             return head._replace(weight=is_positive[:, None] * head.weight, bias=is_positive * head.bias)
         return head._replace(weight=head.weight[first], bias=head.bias[first])
 
 
 class _Mapped(nn.Module):  # type: ignore[misc]
-    """A model whose outputs, one or several, answer for other classes."""
+    """A model whose outputs, one or several, answer for other classes; the logit of a class with none is 0.
+
+    So one output for one of two classes is its sigmoid.
+    """
 
     def __init__(self, model: nn.Module, outputs: Sequence[tuple[int, ...]]) -> None:
         super().__init__()
@@ -114,22 +118,9 @@ class _Mapped(nn.Module):  # type: ignore[misc]
         logits = self.model(**inputs).logits
         if all(len(several) == 1 for several in self._outputs):
             return ImageClassifierOutput(logits=logits[:, [k for (k,) in self._outputs]])
-        return ImageClassifierOutput(
-            logits=torch.stack([logits[:, several].logsumexp(1) for several in self._outputs], dim=1)
-        )
-
-
-class _OneLogit(nn.Module):  # type: ignore[misc]
-    """A model of one output as one of two classes: the logit of the other is 0, so that softmax is its sigmoid."""
-
-    def __init__(self, model: nn.Module, positive: int) -> None:
-        super().__init__()
-        self.model, self.positive = model, positive
-
-    def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
-        logit = self.model(**inputs).logits
-        both = (torch.zeros_like(logit), logit) if self.positive else (logit, torch.zeros_like(logit))
-        return ImageClassifierOutput(logits=torch.cat(both, dim=1))
+        none = logits.new_zeros(len(logits))
+        summed = [logits[:, several].logsumexp(1) if several else none for several in self._outputs]
+        return ImageClassifierOutput(logits=torch.stack(summed, dim=1))
 
 
 def _find_positive(config: Any, names: Sequence[str]) -> int | None:
