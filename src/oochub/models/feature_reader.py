@@ -21,11 +21,11 @@ class HeadFeatures(FeatureReader):
     """
 
     def __init__(self, head: Head) -> None:
-        self.head, self.layers = head, head.layers
+        self.head, self.layers, self._read = head, head.layers, head.read
 
     def __call__(self, calls: Calls, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """See `FeatureReader`."""
-        return take_features(calls, self.layers) if self.head.read is None else self.head.read(inputs)
+        return take_features(calls, self.layers) if self._read is None else self._read(inputs)
 
 
 class LayerFeatures(FeatureReader):

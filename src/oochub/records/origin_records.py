@@ -209,7 +209,8 @@ class Asked:
         contexts: Iterable[str] = (),
         predictions: object = None,
         report: object = None,
-        **known: bool | None,
+        has_features: bool | None = None,
+        knows_objects: bool | None = None,
     ) -> "Asked | None":
         """What is known of what was typed; None where nothing is.
 
@@ -221,7 +222,8 @@ class Asked:
             contexts: The same of the way that found contexts.
             predictions: The file of the predictions.
             report: The file of the report.
-            **known: `has_features` and `knows_objects`.
+            has_features: See `Asked`.
+            knows_objects: See there.
 
         >>> Asked.of(model="toy/model", source="/elsewhere/pictures", data=["--label-column", "breed"]).source is None
         True
@@ -235,8 +237,9 @@ class Asked:
         if not any(kept):
             return None
         names = ("model", "model_file", "source", "predictions", "report")
-        typed = dict(zip(names, kept, strict=True))
-        return cls(**typed, data=_keep_words(data), contexts=_keep_words(contexts), **known)
+        typed: dict[str, Any] = dict(zip(names, kept, strict=True))
+        known: dict[str, Any] = {"has_features": has_features, "knows_objects": knows_objects}
+        return cls(**typed, **known, data=_keep_words(data), contexts=_keep_words(contexts))
 
 
 def _keep_words(words: Iterable[str]) -> tuple[str, ...]:

@@ -63,10 +63,11 @@ def write_repaired_module(
     module, file = source.given.function, str(how.model_file)
     found = find_head(source.given, inputs.probe())
     names = {layer: name.removeprefix("function").removeprefix(".") for name, layer in source.given.named_modules()}
-    widths = [int(layer.weight.shape[1]) for layer in found.layers]  # type: ignore[union-attr]  # linear layers
+    layers: tuple[Any, ...] = found.layers
+    widths = [int(layer.weight.shape[1]) for layer in layers]
     weights = np.split(np.asarray(head.weight) * len(widths), np.cumsum(widths)[:-1], axis=1)
-    layers = tuple(names[layer] for layer in found.layers)
-    about = _Repaired(class_names=tuple(class_names), layers=layers, revision=digest_module(module))
+    places = tuple(names[layer] for layer in layers)
+    about = _Repaired(class_names=tuple(class_names), layers=places, revision=digest_module(module))
     arrays = {f"weight.{k}": np.ascontiguousarray(weight) for k, weight in enumerate(weights)}
     save_tensors({**arrays, "bias": np.asarray(head.bias)}, draft / _HEAD, about=to_json(about))
     if how.image_processor is not None and "image_processor" not in how.said_by_file:

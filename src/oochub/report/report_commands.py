@@ -2,10 +2,10 @@
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from oochub import catalog
 from oochub.records.origin_records import Asked
@@ -52,8 +52,8 @@ class ReportCommands:
         """What was typed, as far as it can stand in a command."""
         asked = self.report.provenance.asked or Asked()
         names = {name: value for name in _PLACES if (value := getattr(asked, name)) and wording.can_be_typed(value)}
-        known = {"has_features": asked.has_features, "knows_objects": asked.knows_objects}
-        return Asked(**names, **known, data=_check_options(asked.data), contexts=_check_options(asked.contexts))
+        places: dict[str, Any] = {name: names.get(name) for name in _PLACES}
+        return replace(asked, **places, data=_check_options(asked.data), contexts=_check_options(asked.contexts))
 
     @property
     def has_features(self) -> bool:
