@@ -150,6 +150,11 @@ class SweepResult(NamedTuple):
     failed: int
     summary: SweepSummary
 
+    def to_json(self) -> dict[str, Any]:
+        """The paths and counts as JSON types."""
+        paths = {name: str(getattr(self, name)) for name in ("table", "selected", "page")}
+        return paths | {"runs": self.runs, "failed": self.failed}
+
 
 def sweep(
     recipe: SweepRecipe, out: str | Path, *, measure: Measure, jobs: int = 1, only: Iterable[str] = ()
@@ -265,8 +270,9 @@ def _sweep_recipe(
     with write_whole(folder / f"{stem}.md") as draft:
         draft.write_text(f"# Sweep {recipe.name}\n\n{summary.to_markdown()}", "utf-8")
     failed = int((table["status"] == "failed").sum())
-    paths = (folder / f"{name}" for name in ("runs.parquet", f"{stem}.parquet", f"{stem}.md"))
-    return SweepResult(*paths, len(table), failed, summary)
+    return SweepResult(
+        folder / "runs.parquet", folder / f"{stem}.parquet", folder / f"{stem}.md", len(table), failed, summary
+    )
 
 
 def find_status(recipe: SweepRecipe, out: str | Path, *, only: Iterable[str] = ()) -> SweepStatus:
