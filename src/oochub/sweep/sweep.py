@@ -74,12 +74,12 @@ class _Workers:
                 process.terminate()
             process.join()
 
-    def do(self, runs: Iterable[Run], display: SweepDisplay) -> Iterator[tuple[Run, RunResult]]:
+    def do(self, runs: Iterable[Run], display: SweepDisplay | None = None) -> Iterator[tuple[Run, RunResult]]:
         """Does the runs, as many at a time as there are jobs.
 
         Args:
             runs: Runs to do.
-            display: Shows those that are running.
+            display: Shows those that are running; None shows nothing.
 
         Yields:
             Each run when it is over, with what `measure` returned, or the error for which it failed; and seconds.
@@ -90,7 +90,8 @@ class _Workers:
                 pipe = next((pipe for pipe in self._processes if pipe not in working), None) or self._start_process()
                 working[pipe] = waiting.popleft()
                 pipe.send(working[pipe])
-            display.show_running(working.values())
+            if display is not None:
+                display.show_running(working.values())
             for pipe in connection.wait(list(working), timeout=_LOOK):
                 run = working.pop(pipe)
                 try:
