@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -181,7 +181,7 @@ def report(
     if folders and (outputs or not (plots or exports or browse)):
         from oochub.comparison.compare import compare
 
-        compared = compare(*source)
+        compared = cast("Comparison", compare(*source))  # folders hold reports
     _write_forms(outputs, sources, printed, compared=compared, images=images)
     if browse is not None:
         write_rows = catalog.find_functions("browse")["browsing"]

@@ -86,37 +86,24 @@ def sweep(
 ) -> None:
     """Train every task x method x setting x seed of a recipe and select settings. Run it again to resume."""
     from oochub.records.typed_values import parse_options
-    from oochub.storage.parquet_file import read_parquet
     from oochub.sweep.sweep_recipe import keep_buildable_tasks
 
     overrides = parse_options([*(override or []), *(earlier_override or [])], by="--override")
     plan, chosen = _read_plan(recipe, variant, overrides | ({} if head is None else {"head": head}), raw), only or []
-    if dry_run:
+    if dry_run or status:
         if latex or csv:
-            raise OochubError("--dry-run trains nothing, so --latex and --csv have no numbers. Remove --dry-run.")
-        _list_runs(keep_buildable_tasks(plan, data_dir=raw.data_dir, needed=False, only=chosen), chosen, as_json)
-        return
-    if status:
-        if dry_run or latex or csv or out is None:
-            raise OochubError("--status requires --out FOLDER, and neither --dry-run, --latex nor --csv.")
+            name = "--dry-run" if dry_run else "--status"
+            raise OochubError(f"{name} trains nothing, so --latex and --csv have no numbers. Remove {name}.")
         planned = keep_buildable_tasks(plan, data_dir=raw.data_dir, needed=False, only=chosen)
-        _print_status(planned, out, chosen, as_json)
-        return
+        return _list_runs(planned, chosen, as_json) if dry_run else _print_status(planned, out, chosen, as_json)
     if out is None:
         raise OochubError("Pass --out FOLDER to run the sweep, or --dry-run to list its runs.")
     plan = keep_buildable_tasks(plan, data_dir=raw.data_dir, only=chosen)
     result = _run(plan, out, raw.data_dir, only=chosen, jobs=jobs, features=features)
     if not as_json:
-        summary = result.summary.to_terminal(width=out_console.width, shows_bold=out_console.is_terminal)
-        out_console.print(summary)
-    written: dict[str, str] = {}
-    if latex is not None:
-        written["latex"] = _write(latex, result.summary.to_latex(printed.style), LATEX)
-    if csv is not None:
-        written["csv"] = _write(csv, format_csv(read_parquet(result.selected).table.to_pandas()), CSV)
-    left = {key: str(value) if isinstance(value, Path) else value for key, value in result._asdict().items()}
-    del left["summary"]
-    print_result(left | written, as_json)
+        out_console.print(result.summary.to_terminal(width=out_console.width, shows_bold=out_console.is_terminal))
+    written = _write_tables(result, printed, latex=latex, csv=csv)
+    print_result(result.to_json() | written, as_json)
     if result.failed:
         raise OochubError(
             f"{result.failed} of {result.runs} runs failed; their errors are listed in {result.page}. Run the same "
@@ -133,6 +120,20 @@ def _read_plan(recipe: str, variant: str | None, overrides: Mapping[str, object]
     for benchmark in plan.benchmarks:
         check_options(benchmark, options)
     return replace(plan, options={**plan.options, **options})
+
+
+def _write_tables(
+    result: "SweepResult", printed: TableSettings, *, latex: Path | None, csv: Path | None
+) -> dict[str, str]:
+    """Writes the tables that were asked for, and returns their paths by kind."""
+    from oochub.storage.parquet_file import read_parquet
+
+    written: dict[str, str] = {}
+    if latex is not None:
+        written["latex"] = _write(latex, result.summary.to_latex(printed.style), LATEX)
+    if csv is not None:
+        written["csv"] = _write(csv, format_csv(read_parquet(result.selected).table.to_pandas()), CSV)
+    return written
 
 
 def _write(path: Path, text: str, kind: FileKind) -> str:
@@ -154,10 +155,12 @@ def _list_runs(plan: "SweepRecipe", only: Sequence[str], as_json: bool) -> None:
         out_console.print(listing.terminal())
 
 
-def _print_status(plan: "SweepRecipe", out: Path, only: Sequence[str], as_json: bool) -> None:
+def _print_status(plan: "SweepRecipe", out: Path | None, only: Sequence[str], as_json: bool) -> None:
     """Prints what is done of a sweep, which another process may be running."""
     from oochub.sweep.sweep import find_status
 
+    if out is None:
+        raise OochubError("--status needs the folder of the sweep. Pass --out FOLDER.")
     found = find_status(plan, out, only=only)
     if as_json:
         out_console.print_json(json.dumps(found.to_json()))

@@ -91,7 +91,7 @@ def seeded_difference(first: SeededNumbers, second: SeededNumbers) -> SeededDiff
     if math.isnan(value) or any(len(each.values) < 2 for each in methods):
         reason = "a number is undefined" if math.isnan(value) else "a method has a single seed"
         return nothing._replace(difference=Estimate(value, n=n, method="none", reason=reason))
-    parts = [(float(each.values.var(ddof=1)) / len(each.values), len(each.values) - 1) for each in methods]
+    parts = [(float(each.values.var(ddof=1)) / len(each.values), len(each.values) - 1.0) for each in methods]
     parts.append((max(_measure_shared(first, second), 0.0), min(first.units, second.units) - 1))
     variance = sum(part for part, _ in parts)
     if variance <= (np.finfo(float).eps * max(np.abs(each.values).max() for each in methods)) ** 2:

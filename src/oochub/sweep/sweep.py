@@ -74,12 +74,12 @@ class _Workers:
                 process.terminate()
             process.join()
 
-    def do(self, runs: Iterable[Run], display: SweepDisplay) -> Iterator[tuple[Run, RunResult]]:
+    def do(self, runs: Iterable[Run], display: SweepDisplay | None = None) -> Iterator[tuple[Run, RunResult]]:
         """Does the runs, as many at a time as there are jobs.
 
         Args:
             runs: Runs to do.
-            display: Shows those that are running.
+            display: Shows those that are running; None shows nothing.
 
         Yields:
             Each run when it is over, with what `measure` returned, or the error for which it failed; and seconds.
@@ -90,7 +90,8 @@ class _Workers:
                 pipe = next((pipe for pipe in self._processes if pipe not in working), None) or self._start_process()
                 working[pipe] = waiting.popleft()
                 pipe.send(working[pipe])
-            display.show_running(working.values())
+            if display is not None:
+                display.show_running(working.values())
             for pipe in connection.wait(list(working), timeout=_LOOK):
                 run = working.pop(pipe)
                 try:
@@ -149,6 +150,11 @@ class SweepResult(NamedTuple):
     runs: int
     failed: int
     summary: SweepSummary
+
+    def to_json(self) -> dict[str, Any]:
+        """The paths and counts as JSON types."""
+        paths = {name: str(getattr(self, name)) for name in ("table", "selected", "page")}
+        return paths | {"runs": self.runs, "failed": self.failed}
 
 
 def sweep(
@@ -265,8 +271,9 @@ def _sweep_recipe(
     with write_whole(folder / f"{stem}.md") as draft:
         draft.write_text(f"# Sweep {recipe.name}\n\n{summary.to_markdown()}", "utf-8")
     failed = int((table["status"] == "failed").sum())
-    paths = (folder / f"{name}" for name in ("runs.parquet", f"{stem}.parquet", f"{stem}.md"))
-    return SweepResult(*paths, len(table), failed, summary)
+    return SweepResult(
+        folder / "runs.parquet", folder / f"{stem}.parquet", folder / f"{stem}.md", len(table), failed, summary
+    )
 
 
 def find_status(recipe: SweepRecipe, out: str | Path, *, only: Iterable[str] = ()) -> SweepStatus:

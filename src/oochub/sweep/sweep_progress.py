@@ -114,16 +114,15 @@ class SweepDisplay:
         self._bar.update(skipped)
 
     def show_running(self, runs: Iterable[Run]) -> None:
-        """Shows the epochs of the runs that are running, behind the bar."""
+        """Shows the first of the runs that are running, one or more, behind the bar, with its epoch."""
         if self._bar.disable:
             return
-        first, *others = [*runs] or [None]
-        if first is not None:
-            epoch = read_epoch(self._folder, first)
-            at = [] if epoch is None else [f"epoch {epoch.number}/{epoch.of}, {epoch.losses}"]
-            more = [f"{len(others)} more at once"] if others else []
-            left = [left] if (left := self._left()) else []
-            self._bar.set_postfix_str("; ".join([*left, ", ".join([_name_method(first), *at]), *more, first.task]))
+        first, *others = runs
+        epoch = read_epoch(self._folder, first)
+        at = [] if epoch is None else [f"epoch {epoch.number}/{epoch.of}, {epoch.losses}"]
+        more = [f"{len(others)} more at once"] if others else []
+        said = [self._left(), ", ".join([_name_method(first), *at]), *more, first.task]
+        self._bar.set_postfix_str("; ".join(filter(None, said)))
 
     def show_end(self, run: Run, result: RunResult) -> None:
         """Counts a run that has ended, and prints its line if there is no terminal."""
