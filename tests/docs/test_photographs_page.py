@@ -22,10 +22,11 @@ def test_the_page_shows_the_numbers() -> None:
 
 def test_an_interval_that_includes_zero_is_said() -> None:
     """Fault planted: every interval said to lie above zero."""
+    above = {"efficientnet-lite0": NUMBERS["efficientnet-lite0"]}
     low = {"nanodet": {**NUMBERS["efficientnet-lite0"], "gap": [0.02, -0.01, 0.05]}}
-    assert "interval of NanoDet-m, COCO includes zero" in page.write_page(NUMBERS | low)
+    assert "interval of NanoDet-m, COCO includes zero" in page.write_page(above | low)
     below = {"nanodet": {**NUMBERS["efficientnet-lite0"], "gap": [-0.02, -0.03, -0.01]}}
-    text = page.write_page(NUMBERS | below)
+    text = page.write_page(above | below)
     assert "interval of NanoDet-m, COCO lies below zero" in text and "includes zero" not in text
 
 
