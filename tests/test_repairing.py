@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import oochub
+from oochub import errors
 from oochub.errors import OochubError
-from oochub.prediction import ray_engine
 from oochub.studies.demo.example import Example, example
 
 
@@ -49,7 +49,7 @@ def test_the_folder_says_what_was_proven(repaired: tuple[oochub.Repair, Path], p
 def test_processes_of_a_repair_are_looked_at_before_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted faults seen: a check after the model is looked for; processes of torchrun that all write."""
     with monkeypatch.context() as patch:
-        patch.setattr(ray_engine, "find_spec", lambda name: None)
+        patch.setattr(errors, "find_spec", lambda name: None)
         with pytest.raises(OochubError, match=r"pip install 'oochub\[ray\]'"):
             oochub.repair("nowhere", "nowhere", engine="ray")
     monkeypatch.setenv("WORLD_SIZE", "2")
