@@ -96,7 +96,8 @@ def compare_answers(
     said = {name: np.take_along_axis(logits, own[name][..., None], -1)[..., 0] for name, logits in every.items()}
 
     def sampling(rows: NDArray[np.bool_]) -> Sampling:
-        return Sampling(cluster=None if cluster is None else cluster[rows], resamples=resamples, seed=seed)
+        own = None if cluster is None or not rows.any() else cluster[rows]
+        return Sampling(cluster=own, resamples=resamples, seed=seed)
 
     def mean(values: Values, rows: NDArray[np.bool_], roles: tuple[int, ...], of: str = "numbers") -> Estimate:
         if values.ndim == 1 or rows.sum() < 2:

@@ -370,6 +370,16 @@ def test_rows_of_a_cluster_are_drawn_together():
         assert wide == pytest.approx(narrow) and wide.high - wide.low > 1.4 * (narrow.high - narrow.low)
 
 
+def test_rows_that_nothing_lends_to_have_no_gap():
+    """Seen before it was mended: with clusters, an error of the estimator. Planted fault seen: clusters of no row."""
+    label, original = np.array([0, 1, 1]), np.eye(2)[[0, 1, 0]]
+    altered = {name: np.full((3, 2, 2), np.nan) if name in ON_LENT else original for name in VARIANTS}
+    numbers = compare_answers(label, original, altered, cluster=np.array([0, 0, 1]))
+    assert math.isnan(numbers.gap.value) and (numbers.gap.n, numbers.gap.reason) == (0, "no such image")
+    of_variant = {row.name: row.accuracy for row in numbers.variants}
+    assert of_variant["original"].value == pytest.approx(2 / 3) and math.isnan(of_variant["mixed_same"].value)
+
+
 def test_few_backgrounds_say_little_of_others():
     """Three images lend to fifty rows, and what they lend decides: wider than of fifty, in all that depends on them.
 
