@@ -12,7 +12,7 @@ from guide_fences import Fence, fences
 from import_graph import files, module_of
 from killed_command import ended, short_folder
 
-from oochub.app import every_command
+from oochub.app import command_line, every_command
 from oochub.studies.demo.example import example
 
 ROOT = Path(__file__).parents[1]
@@ -62,7 +62,8 @@ def check_options(line: str) -> None:
         own = " ".join(words[place + 1 : place + 3])  # of a paper
         command = COMMANDS.get(own) or COMMANDS.get(words[place + 1])
         assert command is not None, f"{line}: no command {words[place + 1]}"
-        known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+        parameters = [*command.params, *command_line().params]  # --plugin is of all commands
+        known = {option for each in parameters for option in (*each.opts, *each.secondary_opts)}
         unknown = [word for word in words[place + 2 :] if word.startswith("--") and word.split("=")[0] not in known]
         assert not unknown, f"{line}: {words[place + 1]} has no option {', '.join(unknown)}"
 

@@ -28,12 +28,12 @@ RUN = {name: part for name, part in PARTS.items() if part}
 
 
 def _parts():
-    """Python alone is quick and in the everyday tests; commands are begun anew each, so they are with the slow ones.
+    """Python that trains nothing is an everyday test; commands are begun anew each, so they are with the slow ones.
 
     The quickstart repeats the README's commands with images of one's own, and is a campaign.
     """
     for name, part in RUN.items():
-        slow = any(fence.language == "bash" for fence in part)
+        slow = any(fence.language == "bash" or "oochub.train(" in fence.code for fence in part)
         of_readme = pytest.mark.slow if slow else ()
         yield pytest.param(name, marks=of_readme if name.startswith("README") else pytest.mark.campaign)
 

@@ -1,9 +1,9 @@
 """The toy worlds: real formats, same bytes for the same arguments, and the links they promise (or lack)."""
 
-import builtins
 import csv
 import hashlib
 import json
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -348,15 +348,8 @@ def test_a_correlation_is_a_probability(tmp_path: Path) -> None:
 
 
 def test_missing_pycocotools_names_the_pip_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    true_import = builtins.__import__
-
-    def without(name: str, *rest: Any) -> Any:
-        if name.startswith("pycocotools"):
-            raise ImportError(name)
-        return true_import(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(OochubError, match=r'pip install "oochub\[coco\]"'):
+    monkeypatch.setitem(sys.modules, "pycocotools", None)
+    with pytest.raises(OochubError, match=r"pip install 'oochub\[coco\]'"):
         toy_coco(tmp_path / "world")
 
 

@@ -81,6 +81,14 @@ CLOSED: dict[str, tuple[Callable[[Path], Path], str]] = {
         _adapter,
         r"an adapter of peft \(LORA\) for user/base, not a whole.*transformers 4 \(query, value\)",
     ),
+    "an adapter with lines in its names": (
+        lambda f: _without_config(f, adapter_config={"base_model_name_or_path": "b\nRun: x", "peft_type": ["\x1b"]}),
+        r"an adapter of peft \(\['\\x1b'\]\) for b Run: x, not a whole model",
+    ),
+    "a damaged adapter": (
+        lambda f: (_without_config(f) / "adapter_config.json").write_text('{"a') and f,
+        r"adapter_config\.json is not complete JSON",
+    ),
     "open_clip": (
         lambda f: _without_config(f, open_clip_config={"model_cfg": {}}),
         r"a model of open_clip, .*pass the m",

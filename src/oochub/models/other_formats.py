@@ -134,7 +134,10 @@ def _read_class(folder: Path) -> str:
 def _explain_adapter(source: str, folder: Path) -> str:
     content = read_json(folder / "adapter_config.json")
     about = content if isinstance(content, dict) else {}
-    base = str(about.get("base_model_name_or_path") or "BASE")[:200]
+    base, kind = (
+        " ".join(str(about.get(key) or other).split())[:200]
+        for key, other in (("base_model_name_or_path", "BASE"), ("peft_type", "of an unknown kind"))
+    )
     merge = (
         "from transformers import AutoModelForImageClassification as A; from peft import PeftModel; "
         f"PeftModel.from_pretrained(A.from_pretrained({json.dumps(base)}), {json.dumps(source)}).merge_and_unload()"
@@ -149,7 +152,7 @@ def _explain_adapter(source: str, folder: Path) -> str:
         else ""
     )
     return (
-        f"{source} is an adapter of peft ({str(about.get('peft_type') or 'of an unknown kind')[:40]}) for {base}, not "
+        f"{source} is an adapter of peft ({kind}) for {base}, not "
         f"a whole model. Merge it into its base, and pass FOLDER: python -c {shlex.quote(merge)}{names}"
     )
 
