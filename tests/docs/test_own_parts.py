@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 import oochub
+from oochub.sweep.runs import Run
 
 PAGE = (Path(__file__).parents[2] / "docs" / "own_parts.md").read_text("utf-8")
 PARTS = {name: code for name, code in re.findall(r"^## [^\n]*?(\w+\.py)\n.*?```python\n(.*?)```", PAGE, re.M | re.S)}
 USES = """
 import numpy as np
 import oochub
+from oochub.sweep.runs import Run
 from oochub.settings.evaluation_settings import EvaluationSettings
 kinds = [oochub.use(f"{name}.py") for name in ("std_risk", "twice_wrong", "margin", "redness", "sureness", "my_tool")]
 assert kinds == ["objective", "metric", "detector", "context", "section", "bridge"], kinds
@@ -126,3 +128,17 @@ def test_what_is_wrong_with_a_file_is_said(
 def test_the_name_of_an_unknown_part_leads_to_the_page() -> None:
     with pytest.raises(oochub.OochubError, match=r"No objective named 'std_risk'.*docs/own_parts.md"):
         oochub.get("objective", "std_risk")
+
+
+def test_a_changed_objective_is_another_run_of_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted fault seen: the digest left out of the run's id. Other objectives keep their ids."""
+
+    def ids(digest: str | None) -> list[str]:
+        known = {} if digest is None else {"std_risk.py": f"sha256 {digest}"}
+        monkeypatch.setattr("oochub.sweep.runs.describe_own_files", lambda: known)
+        about = {"task": "nooch/ce_car", "seed": 0, "setting": {}, "fixed": {}, "model": "resnet-tiny"}
+        return [Run(method=name, objective=name, **about).id for name in ("std_risk", "erm")]
+
+    first, second, without = ids("a"), ids("b"), ids(None)
+    assert len({first[0], second[0], without[0]}) == 3
+    assert first[1] == second[1] == without[1]

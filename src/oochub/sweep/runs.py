@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from oochub.errors import OochubError, unknown_name
+from oochub.process.own_files import describe_own_files
 from oochub.records.schema import optional
 from oochub.report import format_numbers
 from oochub.sweep.methods import ARGUMENTS, Method, Values
@@ -93,6 +94,8 @@ class Run:
             del trained["hold_out"]  # runs of before keep their ids
         if self.mixes:
             trained["mixes"] = [*self.setting.values(), *self.mixes]
+        if own := describe_own_files().get(f"{self.objective}.py"):
+            trained["file"] = own  # a changed objective is trained anew
         digest = hashlib.sha256(json.dumps(trained, sort_keys=True).encode()).hexdigest()[:8]
         task = Path(self.task).name if is_place(self.task) else self.task
         parts = [task, self.method, format_setting(self.setting), self.left_out and f"without-{self.left_out}"]
