@@ -17,6 +17,7 @@ import typer
 from rich.console import Console
 from rich.highlighter import JSONHighlighter
 
+from oochub.commands._completion import find_completion
 from oochub.errors import OochubError, check_models_extra
 from oochub.records.typed_values import list_kinds, parse_options
 from oochub.settings.model_settings import ModelSettings
@@ -255,6 +256,10 @@ def with_options(command: Callable[..., None], name: str) -> Callable[..., None]
         records[parameter.name] = kind, about
         parameters += [_make_parameter(kind, field, one, shows) for field, one in about.items()]
 
+    for each in parameters:
+        for about in get_args(each.annotation)[1:]:
+            if isinstance(about, typer.models.ParameterInfo) and about.autocompletion is None:
+                about.autocompletion = find_completion(each.name)
     if any(map(_is_output, parameters)):
         if _OVERWRITE not in {each.name for each in parameters}:
             about = {_OVERWRITE: list_options(OutputSettings)[_OVERWRITE]}
