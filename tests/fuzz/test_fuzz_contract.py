@@ -92,6 +92,7 @@ ELSEWHERE = {
     "src/oochub/storage/artifacts.py": "tells what stands in the place of an output",
     "attention/object_masks.py": "images by the decoder of all, tests/attention/test_attention.py",
     "src/oochub/storage/cache.py": "records of the library's own builds, tests/commands/test_cache.py",
+    "src/oochub/commands/_completion.py": "names of columns, tests/commands/test_completion.py",
     "src/oochub/commands/train.py": "the recipe that it wrote just before",
     "src/oochub/data/table_rows.py": "tables drawn by formats_own_data.py and test_layouts_of_user_data.py",
     "src/oochub/data/tar_rows.py": "shards drawn by formats_own_data.py and tests/data/test_layouts_of_user_data.py",
