@@ -23,6 +23,7 @@ from oochub.models import model_source
 from oochub.models.cache_key import cache_key
 from oochub.models.mode import Mode
 from oochub.prediction.predictions_file import head_file
+from oochub.settings.data_settings import DataSettings
 from oochub.studies.demo.example import example
 
 
@@ -108,6 +109,8 @@ _NONE |= {"engine", "actors", "ray_address"}  # the numbers are those of one pro
 _NONE |= {"threads"}  # the same bits: tests/models/test_pass_threads.py
 _NONE |= {"calibrate_on"}  # its images are a part of the key: tests/models/test_quantization.py
 _NONE |= {"runtime"}  # its versions are a part of the key: tests/models/test_exported_network.py
+_NONE |= {*DataSettings.keywords()}  # of data that are named: the key is of their rows
+_NONE |= {"revision"}  # of the model: tests/hub/test_revisions.py
 _NONE |= {"class_names", "transform", "model_id"}  # of functions and modules: tests/models/test_callable_model.py
 """Those whose value changes no prediction, or that have a test of their own."""
 

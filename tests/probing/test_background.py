@@ -464,7 +464,7 @@ def test_a_stream_has_no_probe(model, world, monkeypatch):
     ],
 )
 def test_the_command_on_the_page_makes_the_probe_again(model, world, tmp_path, monkeypatch, seeds):
-    """Typed as it stands, but for the data and their columns: the same numbers and the same options.
+    """Typed as it stands, but for the place of the model: the same numbers and the same options.
 
     Faults planted: the rows left out of the options, the seed of the probe left out of the command.
     """
@@ -475,8 +475,17 @@ def test_the_command_on_the_page_makes_the_probe_again(model, world, tmp_path, m
     )
     shown = html.unescape(re.search(r"reproduce this page\"><code>(.*?)</code>", first.to_html(), re.S)[1])
     command = shlex.split(shown.splitlines()[-1])
-    assert command[:4] == ["oochub", "audit", "tones", "SOURCE"]
-    command[2:4] = [str(model), str(world[0]), "--label-column", "tone", "--context-column", "ground"]
+    assert command[:8] == [
+        "oochub",
+        "audit",
+        "tones",
+        "squares",
+        "--label-column",
+        "tone",
+        "--context-column",
+        "ground",
+    ]
+    command[2] = str(model)
     monkeypatch.setattr("sys.argv", [*command, "--out", str(tmp_path / "again")])
     with pytest.raises(SystemExit) as end:
         main()

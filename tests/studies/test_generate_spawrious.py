@@ -16,6 +16,7 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file, save_file
 
+from oochub import errors
 from oochub.errors import OochubError
 from oochub.storage.ownership import MANIFEST, FolderManifest
 from oochub.storage.parquet_file import read_parquet
@@ -347,8 +348,8 @@ def test_what_is_missing_is_said_first(small: GenerationPlan, tmp_path: Path, mo
     file.rename(file.with_suffix(".bin"))
     refused("can be loaded", model=str(tmp_path / "cut"))
     with monkeypatch.context() as patch:
-        patch.setattr(generation, "find_spec", lambda name: None)
-        refused(r'pip install "oochub\[images\]"')
+        patch.setattr(errors, "find_spec", lambda name: None)
+        refused(r"pip install 'oochub\[images\]'")
     with monkeypatch.context() as patch:
         patch.setattr(generation.shutil, "disk_usage", lambda place: shutil._ntuple_diskusage(10, 5, 5))
         refused("Free disk space")
