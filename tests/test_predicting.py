@@ -10,7 +10,7 @@ import oochub
 
 
 def test_data_that_are_named_give_what_the_same_data_in_memory_give(tmp_path: Path) -> None:
-    """Planted fault seen: the splits of a name predicted without their ids."""
+    """Planted fault seen: one split of a name alone."""
     array_model(tmp_path / "model")
     data = array_data(validation=6, test=9)
     data.save_to_disk(tmp_path / "data")

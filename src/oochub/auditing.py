@@ -186,7 +186,7 @@ def _has_features(opened: ModelSource, how: ModelSettings, loaded: DataSource) -
     processor = how.image_processor if how.processor is None else how.processor
     try:
         find_head(opened.given, opened.inputs(loaded.first, processor=processor).probe())
-    except Exception:
+    except Exception:  # of the user's own module: the command that needs features is then not suggested
         return False
     return True
 

@@ -64,7 +64,7 @@ def test_the_page_has_a_file_of_each_kind() -> None:
 
 @pytest.mark.slow
 def test_each_file_is_used_from_python(folder: Path) -> None:
-    """Planted faults seen: a part that is found by its base's name alone; a digest that no record has."""
+    """Planted fault seen: a digest that no record has."""
     run(folder, sys.executable, "-c", USES)
 
 

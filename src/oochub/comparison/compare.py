@@ -5,14 +5,12 @@ If models are compared on the same examples, every difference is paired, and no 
 What a comparison is given: reports told from predictions, and found in folders and in those of sweeps.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from oochub import catalog
 from oochub.comparison.common_examples import find_flips, pair_rows
@@ -55,6 +53,7 @@ from oochub.stats.p_values import holm, interval_p_value
 from oochub.stats.paired_values import FROM_INTERVAL, TestedDifference
 from oochub.storage.artifacts import PREDICTIONS, REPORT
 from oochub.storage.parquet_file import read_parquet
+from oochub.storage.reading import parse_json
 
 _RUNS = "runs.parquet"  # of a sweep, one row per run
 _COLUMNS = ["stage", "task", "method", "setting", "selected", "path", "left_out"]
@@ -255,8 +254,10 @@ def _read_notes(source: Compared) -> list[str]:
         return []
     found = []
     for sweep in _find_sweeps(folder):
-        about = (pq.read_schema(sweep / _RUNS).metadata or {}).get(b"oochub", b"{}")
-        found += [str(note) for note in json.loads(about).get("notes", [])]
+        about = (read_parquet(sweep / _RUNS).schema.metadata or {}).get(b"oochub", b"{}")
+        content = parse_json(about, name=str(sweep / _RUNS))
+        notes = content.get("notes", []) if isinstance(content, dict) else []
+        found += [str(note) for note in notes] if isinstance(notes, list) else []
     return found
 
 

