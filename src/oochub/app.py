@@ -191,7 +191,8 @@ def _set_up_process(
     ] = None,
 ) -> None:
     for file in plugin or ():
-        typer.echo(f"Running your own code: {file}", err=True)
+        if file.is_file():
+            typer.echo(f"Running your own code: {file}", err=True)
         catalog.use(file)
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")  # its hints are for programmers
     if not sys.stderr.isatty():

@@ -125,6 +125,12 @@ def test_what_is_wrong_with_a_file_is_said(
         oochub.use(tmp_path / name)
 
 
+def test_a_file_that_is_not_there_is_said_not_to_be(tmp_path: Path) -> None:
+    """Seen before it was mended: its name could not be imported."""
+    with pytest.raises(oochub.OochubError, match=r"There is no file .*absent\.py"):
+        oochub.use(tmp_path / "absent.py")
+
+
 def test_the_name_of_an_unknown_part_leads_to_the_page() -> None:
     with pytest.raises(oochub.OochubError, match=r"No objective named 'std_risk'.*docs/own_parts.md"):
         oochub.get("objective", "std_risk")

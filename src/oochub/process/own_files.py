@@ -46,7 +46,9 @@ def run_own_file(file: str | Path) -> OwnFile:
     path = Path(file).expanduser().resolve()
     if path in _IN_USE:
         return _IN_USE[path]
-    if path.suffix != ".py" or not path.is_file() or not path.stem.isidentifier():
+    if not path.is_file():
+        raise OochubError(f"There is no file {file}. Pass the path of a Python file of yours, such as std_risk.py.")
+    if path.suffix != ".py" or not path.stem.isidentifier():
         raise OochubError(f"{file} is not a Python file whose name can be imported, such as std_risk.py.")
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))  # last: no file beside it takes the place of an installed package
