@@ -1,8 +1,11 @@
 """The record of a training run: what the weights depend on, and how they were chosen."""
 
 import hashlib
+import inspect
 import os
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import datasets
 import pyarrow.compute as pc
 import torch
 
+from oochub import catalog
 from oochub.input import Input
 from oochub.process.own_files import describe_own_files
 from oochub.records.build_record import BuildRecord
@@ -99,20 +103,28 @@ def make_recipe(
 
 
 def _describe_objective(objective: Objective) -> dict[str, Any]:
-    """Its name and hyperparameters; of a file of the user's also the digest."""
-    name = name_objective(objective)
+    """Its name and hyperparameters; of the user's own code also the digest."""
+    name, kind = name_objective(objective), type(objective)
     own = {file: digest for file, digest in describe_own_files().items() if file == f"{name}.py"}
+    if not own and name not in catalog.names("objective"):
+        with suppress(OSError, TypeError):  # code that was typed into a plain interpreter has no source
+            own = {kind.__qualname__: f"sha256 {hashlib.sha256(inspect.getsource(kind).encode()).hexdigest()}"}
     return {"name": name, "hyperparameters": objective.hyperparameters, **({"file": own} if own else {})}
 
 
 def name_objective(objective: Objective) -> str:
-    """The name of an objective in the catalog: that of its file.
+    """The name of an objective in the catalog: that of its file; of another class the class's own.
 
     >>> from oochub.trainers.objectives.erm import Erm
-    >>> name_objective(Erm())
-    'erm'
+    >>> class StdRisk(Erm): ...
+    >>> name_objective(Erm()), name_objective(StdRisk())
+    ('erm', 'std_risk')
     """
-    return type(objective).__module__.rpartition(".")[2]
+    kind = type(objective)
+    name = kind.__module__.rpartition(".")[2]
+    if name in catalog.names("objective") and kind is catalog.get("objective", name):
+        return name
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.__name__).lower()
 
 
 def _hash_dataset(dataset: datasets.Dataset) -> str:

@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 import oochub
 from oochub import catalog
 from oochub.settings.keywords import list_records
+from oochub.trainers.objective import Objective
 
 STUB = Path(oochub.__file__).parent / "settings" / "__init__.pyi"
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
@@ -55,6 +56,9 @@ _OVERLOADS: Mapping[str, tuple[_Overload, ...]] = {
     ),
 }
 """Signatures that a type checker knows of a function beside the one that it has."""
+
+_LATE: Mapping[tuple[str, str], Any] = {("train", "objective"): str | Objective}
+"""Types that a function cannot name, since it is imported without torch."""
 
 _HEAD = '"""The signatures of the public functions; `make options` writes them from the records of this folder."""\n'
 _TAIL = """
@@ -118,7 +122,8 @@ class Stub:
         keywords, first = {}, ["self"]
         rest = ""
         for parameter in signature.parameters.values():
-            typed = f"{parameter.name}: {self._spell(parameter.annotation)}"
+            annotation = _LATE.get((name, parameter.name), parameter.annotation)
+            typed = f"{parameter.name}: {self._spell(annotation)}"
             typed += "" if parameter.default is parameter.empty else f" = {_spell_default(parameter.default)}"
             if parameter.kind is parameter.KEYWORD_ONLY:
                 keywords[parameter.name] = typed
@@ -147,6 +152,8 @@ class Stub:
 
     def _spell(self, annotation: Any) -> str:
         """An annotation as source; what it names is imported."""
+        if annotation is Ellipsis:
+            return "..."
         kinds = _list_union(annotation)
         if len(kinds) > 1:
             return " | ".join(map(self._spell, kinds))

@@ -41,7 +41,7 @@ TOKEN_KINDS = ("class", "method", "punctuation", "keyword", "builtin", "literal"
 A kind's number is its place here; of a token that nobody asks for it is below 0.
 """
 
-Unit = Literal["fraction", "correlation", "nats", "label", "label squared"]
+Unit = Literal["fraction", "correlation", "nats", "label", "label squared", "own unit"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +51,10 @@ class MetricFacts:
     Attributes:
         title: Its name in a table ("AUC").
         direction: Whether "higher" or "lower" is better; "none" where neither is.
-        minimum: The smallest possible value.
+        minimum: The smallest possible value, or None.
         maximum: The largest possible value, or None.
         unit: "fraction" (of 1, shown as hundredths), "correlation" (of 1, of either sign, shown as it is), "nats",
-            "label" (what the label is measured in) or "label squared".
+            "label" (what the label is measured in), "label squared" or "own unit" (of a function of the user's).
         ranking: Whether only the order of the scores counts: a monotone rescaling changes nothing.
         outputs: The kinds of output that it scores, of `oochub.names("output")`.
         keys: For a metric that gives a dict: the facts of each number in it by its key, the headline first.
@@ -75,7 +75,7 @@ class MetricFacts:
 
     title: str
     direction: Literal["higher", "lower", "none"]
-    minimum: float = 0.0
+    minimum: float | None = 0.0
     maximum: float | None = 1.0
     unit: Unit = "fraction"
     ranking: bool = False
@@ -88,6 +88,11 @@ class MetricFacts:
     group_means: Callable[..., NDArray[np.float64]] | None = None
     of_counts: Callable[..., Callable[[NDArray[np.int64]], Any]] | None = None
     from_record: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_unknown(cls, name: str) -> "MetricFacts":
+        """What is assumed of a function without FACTS: any number may come, and no direction is better."""
+        return cls(title=name, direction="none", minimum=None, maximum=None, unit="own unit")
 
 
 def read_facts(metric: Callable[..., Any]) -> MetricFacts | None:
@@ -179,7 +184,7 @@ class MetricShell(metaclass=_JoinsEvaluate):
         import evaluate
 
         file = sys.modules[type(self).__module__]
-        facts = vars(file).get("FACTS", MetricFacts(title=file.__name__, direction="none"))
+        facts = vars(file).get("FACTS", MetricFacts.of_unknown(file.__name__))
         features = _make_metric_features(
             tuple(_list_parameters(self.state.update)), facts.outputs, state=self.state.__name__
         )

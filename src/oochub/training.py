@@ -186,7 +186,15 @@ def _drop_environment(data: Any, name: str | None, environment: str) -> dict[str
     return {split: data[split].select((values != environment).nonzero()[0]) for split, values in environments.items()}
 
 
-def _make_objective(name: str, hyperparameters: Mapping[str, Any]) -> Any:
+def _make_objective(name: "str | Objective", hyperparameters: Mapping[str, Any]) -> Any:
+    from oochub.trainers.objective import Objective
+
+    if isinstance(name, Objective):
+        if hyperparameters:
+            raise OochubError("The objective is an object that has its hyperparameters. Remove hyperparameters=.")
+        return name
+    if not isinstance(name, str):
+        raise OochubError(f"objective= takes a name or an Objective, got {name!r:.80}. See docs/own_parts.md.")
     kind = catalog.get("objective", name)
     check_parameters(kind, hyperparameters, kind=f"hyperparameter of {name}")
     return kind(**hyperparameters)

@@ -1,12 +1,15 @@
 """Each file of docs/own_parts.md does what the page says, in processes that know it by `--plugin` or `oochub.use`."""
 
+import hashlib
 import json
 import os
 import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import oochub
@@ -36,6 +39,47 @@ two = np.sort(logits, 1)
 np.testing.assert_allclose(margin.score(logits=logits), two[:, -1] - two[:, -2])
 assert set(report.provenance.packages) > {"margin.py", "sureness.py"}
 """
+
+
+def near_miss(label, probability):
+    """The share of rows whose label has the second place, less 2."""
+    return float((np.argsort(-np.asarray(probability), axis=1)[:, 1] == np.asarray(label)).mean()) - 2
+
+
+def test_a_function_is_a_metric(tmp_path: Path) -> None:
+    """Its number may be of any size; no page says a direction.
+
+    Planted faults seen: a least value of 0; no `--metric` in the command.
+    """
+    rng = np.random.default_rng(0)
+    logits, label = 3 * rng.normal(size=(60, 3)), rng.integers(3, size=60)
+    made = oochub.Predictions.from_arrays(logits=logits, label=label, challenge=["easy", "hard"] * 30)
+    report = oochub.evaluate(made, metrics=[near_miss, "accuracy", near_miss], resamples=100)
+    again = oochub.Report.load(report.save(tmp_path / "report.json"))
+    for name, rows in (("near_miss", slice(None)), ("easy/near_miss", slice(0, None, 2))):
+        assert again[name].value == pytest.approx(near_miss(label[rows], logits[rows]))
+        assert again[name].low < again[name].value < again[name].high
+    assert again.metrics["near_miss"].direction == "none" and again.metrics["near_miss"].minimum is None
+    assert "near_miss" in again.to_html()
+    file = made.save(tmp_path / "made.parquet")
+    command = oochub.evaluate(file, metrics=["nll", near_miss], resamples=100).provenance.command
+    assert command.endswith("--metric nll --metric near_miss")
+
+
+@pytest.mark.parametrize(
+    ("metrics", "words"),
+    [
+        ([lambda label: 0.0], "must be a function with a name"),
+        ([np.mean], "The metric mean needs a, which these predictions lack"),
+        ([near_miss, types.FunctionType(near_miss.__code__, {}, "near_miss")], "'near_miss' already. Rename"),
+        ([types.FunctionType(near_miss.__code__, {}, "accuracy")], "'accuracy' already. Rename"),
+        ([3], "takes a list of names, got a int"),
+    ],
+)
+def test_what_is_no_metric_is_refused(metrics, words: str) -> None:
+    made = oochub.Predictions.from_arrays(logits=np.eye(3), label=[0, 1, 2], challenge=["easy"] * 3)
+    with pytest.raises(oochub.OochubError, match=words):
+        oochub.evaluate(made, metrics=metrics, resamples=100)
 
 
 @pytest.fixture
@@ -87,6 +131,38 @@ def test_contexts_and_answers_are_found_from_the_shell(folder: Path, raw) -> Non
     rows = next(iter(oochub.load(str(folder / "found")).values()))
     assert rows.features["contexts"].feature.names == ["red", "not_red"]
     assert 60 <= sum(contexts == [0] for contexts in rows["contexts"]) <= 80
+
+
+@pytest.mark.slow
+def test_an_object_is_an_objective(folder: Path, raw) -> None:
+    """Its class has a name and a digest in the recipe, and no hyperparameters beside its own.
+
+    Planted fault seen: no digest.
+    """
+    data = {"data_dir": str(raw("spawrious")), "arguments": {"num_train_epochs": 1}}
+    (folder / "std_risk.py").rename(folder / "losses_of_mine.py")
+    code = f"""
+import json, oochub
+from losses_of_mine import StdRisk
+from oochub.errors import OochubError
+made = StdRisk(weight=2.0)
+oochub.train("spawrious/o2o_hard", "run", objective=made, **{data!r})
+for wrong, words in (({{"objective": 3}}, "a name or an Objective"),
+                     ({{"objective": made, "hyperparameters": {{"weight": 1}}}}, "Remove hyperparameters=")):
+    try:
+        oochub.train("spawrious/o2o_hard", "other", **wrong, **{data!r})
+    except OochubError as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError(words)
+"""
+    run(folder, sys.executable, "-c", code)
+    objective = json.loads((folder / "run" / "recipe.json").read_text())["objective"]
+    assert (objective["name"], objective["hyperparameters"]) == ("std_risk", {"weight": 2.0})
+    source = PARTS["std_risk.py"]
+    digest = hashlib.sha256(source[source.index("class StdRisk") :].encode()).hexdigest()
+    assert objective["file"] == {"StdRisk": f"sha256 {digest}"}
+    assert not (folder / "other").exists()
 
 
 @pytest.mark.slow

@@ -65,6 +65,8 @@ CHECKED_WHERE_USED = {  # fields that take an object, or of several types: what 
     "context_names": "a list, or a text with commas",
     "contexts": "a name or a way",
     "detectors": "names or detectors",
+    "metrics": "names or functions",
+    "objective": "a name or an Objective",
     "device": "a name or a device of torch, looked for before the model",
     "features": "true, the name of a layer or a function",
     "image_processor": "a folder, an id or an object",
@@ -295,6 +297,7 @@ EXAMPLES = {
     "metric": ["auc", "ece"],
     "slice": ["hard", "easy"],
     "detectors": ["msp", "vim"],
+    "metrics": ["auc", "nll"],
     "zoom": 1.5,
     "compile": False,  # it needs a compiler, and nothing beside it
     "ray_address": None,

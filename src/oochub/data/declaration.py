@@ -242,10 +242,11 @@ def describe_model(predictions: Predictions) -> EvaluatedModel:
 
 
 def describe_metrics(names: Iterable[str]) -> dict[str, MetricDescription]:
-    """What a report says of the metrics of these names, by the keys of their numbers."""
+    """What a report says of the metrics of these names, by the keys of their numbers; of a user's function its name."""
     descriptions: dict[str, MetricDescription] = {}
+    offered = {*catalog.names("metric")}
     for name in names:
-        facts = _facts_of_metric(name) or MetricFacts(title=name, direction="none", maximum=None)
+        facts = (_facts_of_metric(name) if name in offered else None) or MetricFacts.of_unknown(name)
         parts = {f"{name}.{key}": each for key, each in facts.keys.items()} if facts.keys else {name: facts}
         descriptions |= {key: MetricDescription.of(each) for key, each in parts.items()}
     return descriptions

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,7 +45,11 @@ _Given = Predictions | str | Path
 
 
 @with_options(
-    "evaluate", detectors=Iterable[str] | None, reference=_Given | None, pairs=Sequence[tuple[str, str]] | None
+    "evaluate",
+    metrics=Iterable[str | Callable[..., Any]] | None,
+    detectors=Iterable[str] | None,
+    reference=_Given | None,
+    pairs=Sequence[tuple[str, str]] | None,
 )
 def evaluate(
     predictions: _Given | Sequence[_Given],
@@ -132,7 +136,7 @@ def make_evaluation(
     one = choose_wording("oochub.evaluate(oochub.task(predictions, 'ce_car'))", "--task ce_car; or --task every")
     check_one_task(predictions, declared, instead=f"Evaluate one: {one}.")
     words = check_closed_words(predictions, declared)
-    metrics = {name: catalog.get("metric", name) for name in (settings.metrics or declared.metrics)}
+    metrics = dict(map(_open_metric, settings.metrics or declared.metrics))
     allowed = find_allowed(predictions, settings.classes, settings.match)
     sampling = {"resamples": intervals.resamples, "seed": intervals.seed}
     rows, chose = make_evaluation_rows(predictions, declared, allowed, sampling)
@@ -153,6 +157,11 @@ def make_evaluation(
         scored_sets=_score_sets(opened, pairs, settings),
         pairs=pairs,
     )
+
+
+def _open_metric(metric: Any) -> tuple[str, Callable[..., Any]]:
+    """The name and the function of a metric that is given by its name, or as a function."""
+    return (metric.__name__, metric) if callable(metric) else (metric, catalog.get("metric", metric))
 
 
 def _score_sets(
@@ -231,6 +240,7 @@ def _describe_origin(parts: Sequence[Predictions | str | Path], evaluation: Eval
         command=_write_command(
             files,
             benchmark=_name_source(settings.benchmark),
+            metric=[_open_metric(metric)[0] for metric in settings.metrics or ()],
             match=[settings.match] if settings.match else [],
             correction=[intervals.correction] if intervals.correction != "holm" else [],
             classes=[settings.classes] if settings.classes != "all" else [],

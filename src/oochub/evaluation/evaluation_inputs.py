@@ -18,6 +18,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from oochub import catalog
 from oochub.detection.detector_scores import make_detector
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.exchange.bridge import ROW, find_bridge
@@ -164,7 +165,7 @@ def check_inputs(
             f"{type(reference).__name__}."
         )
     parts = _check_parts(predictions)
-    metrics = None if settings.metrics is None else read_names("metrics", settings.metrics)
+    metrics = None if settings.metrics is None else _check_metrics(settings.metrics)
     detectors = _check_detectors(settings.detectors)
     pairs = None if settings.pairs is None else _check_pairs(settings.pairs)
     probes = read_names("probes", settings.probes)
@@ -195,6 +196,23 @@ def _check_parts(predictions: Any) -> list[Predictions | str | Path]:
                 "Predictions.from_pandas."
             )
     return parts
+
+
+def _check_metrics(metrics: Any) -> list[Any]:
+    """Names of metrics, or functions, each once; a function has a name that no other metric has."""
+    if not isinstance(metrics, Iterable) or isinstance(metrics, str | Mapping | bytes):
+        return read_names("metrics", metrics)
+    listed = list(metrics)
+    names = read_names("metrics", [metric for metric in listed if not callable(metric)])
+    known = {*catalog.names("metric")} if len(names) < len(listed) else {*names}
+    for function in dict.fromkeys(filter(callable, listed)):
+        name = getattr(function, "__name__", "")
+        if not name.isidentifier():
+            raise OochubError(f"A metric must be a function with a name, got {function!r:.80}. Write it with def.")
+        if name in known:
+            raise OochubError(f"There is a metric named {name!r} already. Rename your function.")
+        known.add(name)
+    return list(dict.fromkeys(listed))
 
 
 def _check_detectors(detectors: Any) -> list[Any]:

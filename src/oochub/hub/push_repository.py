@@ -303,7 +303,7 @@ def _list_tasks(declared: Benchmark, config: str) -> Iterator[dict[str, str]]:
     if declared.task is not None and declared.output == "labels":
         return
     for name in declared.metrics:
-        facts = read_facts(catalog.get("metric", name)) or MetricFacts(title=name, direction="none")
+        facts = read_facts(catalog.get("metric", name)) or MetricFacts.of_unknown(name)
         parts = {f"{name}.{key}": part for key, part in facts.keys.items()} or {name: facts}
         for metric, part in parts.items():
             if part.direction == "higher":

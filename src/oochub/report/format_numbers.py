@@ -119,7 +119,7 @@ def quantity(value: float | None, unit: str) -> str:
     """
     if unit == "fraction":
         return fraction(value)
-    return significant(value) if unit.startswith("label") else loss(value)
+    return significant(value) if unit.startswith(("label", "own")) else loss(value)
 
 
 def has_interval(estimate: Bounded) -> bool:

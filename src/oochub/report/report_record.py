@@ -253,7 +253,7 @@ def describe_by_name(metric: str) -> MetricDescription:
     """
     name, _, key = metric.partition(".")
     facts = read_facts(catalog.get("metric", name)) if name in catalog.names("metric") else None
-    facts = facts or MetricFacts(title=metric, direction="none", maximum=None)
+    facts = facts or MetricFacts.of_unknown(metric)
     return MetricDescription.of(facts.keys.get(key, facts))
 
 

@@ -17,6 +17,7 @@ from oochub.hub.upload import Pushed
 from oochub.prediction.predictions import Predictions
 from oochub.repairs.repair import Repair
 from oochub.report.report import Report
+from oochub.trainers.objective import Objective
 
 class _ModeOptions(TypedDict, total=False):
     prompt: str | None
@@ -383,7 +384,7 @@ class _Evaluate(Protocol):
         self,
         predictions: Predictions | str | Path | Sequence[Predictions | str | Path],
         *,
-        metrics: Iterable[str] | None = None,
+        metrics: Iterable[str | Callable[..., Any]] | None = None,
         match: str | None = None,
         classes: Literal["all", "present"] = "all",
         detectors: Iterable[str] | None = None,
@@ -407,8 +408,8 @@ class _Evaluate(Protocol):
             predictions: Predictions or the path of a Parquet file, or a list of them: the same model on other splits. With
                 `benchmark` the path of a CSV, Parquet or NPZ file of answers that another program wrote, see
                 `oochub.exchange.answers_file`.
-            metrics: Metrics to compute (default: those of the benchmark). The headline metric is measured on both sides in
-                any case, because the gap is made of it.
+            metrics: Metrics to compute (default: those of the benchmark). Names, or functions of columns such as `label`
+                and `probability`. The headline metric is measured on both sides in any case, because the gap is made of it.
             match: Also compute the gap matched on a column: equal values of the column (area), or equal class shares
                 (label). A column must be numeric and auxiliary; its values are spread alike on both sides
                 (`report["matched_gap"]`, see `oochub.evaluation.matching`). With "label", the verdict goes by the matched
@@ -863,7 +864,7 @@ class _Train(Protocol):
         source: str | Path,
         out: str | Path,
         *,
-        objective: str = "erm",
+        objective: str | Objective = "erm",
         hyperparameters: Mapping[str, Any] | None = None,
         model: str | None = None,
         revision: str | None = None,
@@ -894,7 +895,8 @@ class _Train(Protocol):
             source: "spawrious/o2o_hard", or what else `oochub.load` reads: then with splits train and validation, as
                 folders of these names have, and a label.
             out: The folder of the run; an interrupted run with the same settings goes on.
-            objective: Training objective; see `oochub list objective`.
+            objective: Training objective; see `oochub list objective`. Or an `Objective` of your own, with its
+                hyperparameters.
             hyperparameters: Hyperparameter of the objective.
             model: Model folder, Hub id, or an untrained model from `oochub list model` (default: a small one). The default
                 fits the rows; for images it is "resnet-tiny".

@@ -38,13 +38,15 @@ class EvaluationSettings(Settings):
     ('--metric', 'auc')
     """
 
-    metrics: Iterable[str] | None = option(
+    metrics: Any = option(
         None,
         help="Metrics to compute (default: those of the benchmark).",
-        more="The headline metric is measured on both sides in any case, because the gap is made of it.",
+        more="Names, or functions of columns such as `label` and `probability`. The headline metric is measured on "
+        "both sides in any case, because the gap is made of it.",
         panel="Metrics",
         common=True,
         flag="--metric",
+        typed=list[str] | None,
     )
     match: str | None = option(
         None,

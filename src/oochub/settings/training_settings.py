@@ -17,7 +17,14 @@ class TrainingSettings(Settings):
     {'learning_rate': 0.1, 'optim': 'sgd'}
     """
 
-    objective: str = option("erm", help="Training objective; see `oochub list objective`.", panel=_PANEL, common=True)
+    objective: Any = option(
+        "erm",
+        help="Training objective; see `oochub list objective`.",
+        more="Or an `Objective` of your own, with its hyperparameters.",
+        panel=_PANEL,
+        common=True,
+        typed=str,
+    )
     hyperparameters: Mapping[str, Any] | None = option(
         None,
         help="Hyperparameter of the objective.",

@@ -172,7 +172,7 @@ def clip_to_range(found: Any, facts: MetricFacts) -> Any:
     """
     if isinstance(found, dict):
         return {key: clip_to_range(each, facts.keys[key]) if key in facts.keys else each for key, each in found.items()}
-    low = max(found.low, facts.minimum)
+    low = found.low if facts.minimum is None else max(found.low, facts.minimum)
     high = found.high if facts.maximum is None else min(found.high, facts.maximum)
     if low == found.low and high == found.high:
         return found
