@@ -35,7 +35,16 @@ _LATEX |= {character: f"\\{character}" for character in "&%$#_"}
 _LATEX |= {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "\u00d7": r"$\times$", "\u2212": "$-$", "\u2013": "--"}
 _LATEX |= {"<": "$<$", ">": "$>$", "|": r"\textbar{}"}  # in the usual encoding of pdflatex these are others
 _LATEX |= {"\u202f": r"\,", "…": r"\ldots{}", "±": r"$\pm$", "·": r"$\cdot$"}
+_LATEX |= {"→": r"$\rightarrow$", "≤": r"$\leq$", "≥": r"$\geq$", "≠": r"$\neq$", "α": r"$\alpha$", "β": r"$\beta$"}
+_LATEX |= {
+    letter: rf"{{\ifdefined\UnicodeEncodingName\else\fontencoding{{T1}}\selectfont\fi {letter}}}"
+    for letter in "«»ÐÞðþĄąĐđĘęĮįŊŋŲų"
+}  # the usual encoding of pdflatex lacks them
+_LATEX |= {letter: f"U+{ord(letter):04X}" for letter in "ĦħĸĿŀŉŦŧſ"}  # and each of its encodings these
 _LATEX |= {mark: rf"\textsuperscript{{{letter}}}" for mark, letter in zip(MARKS, PLAIN, strict=True)}
+_KNOWN = 0x17F
+"""The last letter, of Latin Extended-A, that pdflatex sets without a package."""
+_PUNCTUATION = "‘’“”—"
 _MARKDOWN = {character: f"\\{character}" for character in "\\`*_[]|#"} | {"<": "&lt;", ">": "&gt;", "\n": " "}
 
 
@@ -157,7 +166,15 @@ class Table:
             A `table` environment that ends in a line feed; it needs `\usepackage{booktabs}`.
         """
         whole = " ".join([caption, *self.footnotes])
-        lines = [r"\begin{table}", r"\centering", *([r"\small", r"\setlength{\tabcolsep}{4pt}"] if small else [])]
+        letters = define_latex_letters(
+            escape_latex("".join([whole, *self.heads, *(cell for row in self.rows for cell in row)]))
+        )
+        lines = [
+            r"\begin{table}",
+            *letters,
+            r"\centering",
+            *([r"\small", r"\setlength{\tabcolsep}{4pt}"] if small else []),
+        ]
         lines += [
             rf"\begin{{tabular}}{{l{'r' * (len(self.heads) - 1)}}}",
             r"\toprule",
@@ -263,6 +280,22 @@ def escape_latex(text: str) -> str:
     50\% of ce\_car
     """
     return "".join(_LATEX.get(character, character) for character in text.replace("\n", " "))
+
+
+def define_latex_letters(latex: str) -> list[str]:
+    r"""A stand-in, its number, for each letter that pdflatex may not have; one that it has stays as it is.
+
+    Args:
+        latex: The LaTeX of a table.
+
+    >>> len(define_latex_letters("a cat, 猫")), define_latex_letters("Łódź")
+    (1, [])
+    """
+    lines = []
+    for letter in sorted({letter for letter in latex if ord(letter) > _KNOWN} - set(_PUNCTUATION)):
+        name = rf"\csname u8:\detokenize{{{letter}}}\endcsname"
+        lines.append(rf"\expandafter\ifx{name}\relax\expandafter\def{name}{{U+{ord(letter):04X}}}\fi")
+    return lines
 
 
 def format_latex_row(cells: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from oochub.records.table import escape_latex, format_latex_row
+from oochub.records.table import define_latex_letters, escape_latex, format_latex_row
 from oochub.report import format_numbers, wording
 from oochub.report.footnotes import Footnotes, Limited
 
@@ -18,9 +18,6 @@ _BETWEEN = 1.7
 """Width of the room between two columns."""
 _HEAD = 10
 """Letters in a line of a head, where no cell below it is wider."""
-_KNOWN = 0x17F
-"""The last letter, of Latin Extended-A, that pdflatex sets without a package."""
-_PUNCTUATION = "‘’“”—"
 FULL = '--style full, in Python style="full", writes every table.'
 """How to get what a compact table leaves out."""
 
@@ -78,6 +75,7 @@ class PaperTable:
         It needs `\usepackage{booktabs}` and no other package.
         """
         width = self._measure_width()
+        texts = [self.caption, *self.heads, *self.notes, *(" ".join(_text(cell)) for row in self.rows for cell in row)]
         kind = "table*" if width > _TIGHT else "table"
         size, between = (r"\footnotesize", 3) if _COLUMN < width <= _TIGHT else (r"\small", 4)
         slug = "-".join(filter(None, (re.sub("[^a-z0-9]+", "-", part.lower()).strip("-") for part in self.label)))
@@ -85,7 +83,7 @@ class PaperTable:
         lines = [
             f"% {' '.join(self.source.split())}",
             rf"\begin{{{kind}}}[t]",
-            *self._define_letters(),
+            *define_latex_letters("".join(map(_escape, texts))),
             r"\centering",
             r"\setlength{\belowcaptionskip}{4pt}",
             rf"\caption{{{_escape(self.caption)}}}",
@@ -135,15 +133,6 @@ class PaperTable:
     def _measure_width(self) -> float:
         heads = [max(map(len, lines), default=0) for lines in self._broken_heads]
         return sum(map(max, heads, self._widths)) + _BETWEEN * (len(heads) - 1)
-
-    def _define_letters(self) -> Iterator[str]:
-        """A stand-in, its number, for each letter that pdflatex may not have; one that it has stays as it is."""
-        texts = [self.caption, *self.heads, *self.notes, *(" ".join(_text(cell)) for row in self.rows for cell in row)]
-        escaped = {letter for text in texts for letter in _escape(text)}
-        letters = {letter for letter in escaped if ord(letter) > _KNOWN}
-        for letter in sorted(letters - set(_PUNCTUATION)):
-            name = rf"\csname u8:\detokenize{{{letter}}}\endcsname"
-            yield rf"\expandafter\ifx{name}\relax\expandafter\def{name}{{U+{ord(letter):04X}}}\fi"
 
 
 def write_paper_cell(
