@@ -35,9 +35,10 @@ def test_the_first_result_of_the_readme_is_that_of_the_table() -> None:
     part = " ".join(text.partition("## A first result")[2].partition("\n## ")[0].split())
     found = NUMBERS["efficientnet-lite0"]
     gap, low, high = (100 * each for each in found["gap"])
-    assert f"{gap:.1f} points (95% interval {low:+.1f} to {high:+.1f}, n = {found['both']})" in part
+    assert f"by {gap:.1f} points." in part
+    assert f"(difference: 95% interval {low:+.1f} to {high:+.1f}, n = {found['both']})" in part
     same, other = (100 * found[name] for name in ("mixed_same", "mixed_rand"))
-    assert f"names the class of {same:.1f}% of objects on other backgrounds of their class and {other:.1f}%" in part
+    assert f"the class of {same:.1f}% of objects on a background from their own class and of {other:.1f}%" in part
     shares = [100 * found[name] for name in ("original", "pasted_back", "background_alone")]
     said = re.search(r"As it is, ([\d.]+)% .* background, ([\d.]+)% too.* its class for ([\d.]+)%", part)
     assert said is not None and [float(each) for each in said.groups()] == [round(share, 1) for share in shares]

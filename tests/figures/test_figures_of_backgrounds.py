@@ -27,7 +27,7 @@ def test_shares_and_intervals_are_those_of_the_report():
     for y, each in enumerate(variants):
         assert points[y] == pytest.approx(100 * each.accuracy)
         np.testing.assert_allclose(spans[y], [100 * each.accuracy.low, 100 * each.accuracy.high])
-    assert "less often on a background of another class" in ax.get_title(loc="left")
+    assert "less often when the background comes from another class" in ax.get_title(loc="left")
     assert f"{100 * report.background.gap:.1f} points" in ax.get_xlabel()
 
 

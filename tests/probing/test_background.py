@@ -99,7 +99,7 @@ def test_a_model_that_sees_the_object_alone(world):
 @pytest.mark.slow
 def test_what_is_said_of_the_background(world, tmp_path):
     report = audit(Onlooker("background"), *world, out=tmp_path / "audit")
-    words = "names the class of an object less often on a background of another class than on one of its own"
+    words = "recognizes an object less often when the background comes from another class"
     page = (tmp_path / "audit" / "report.html").read_text("utf-8")
     assert words in page and words in report.to_markdown() and "paired" in page
     section = page.partition('<section id="background"')[2].partition("</section>")[0]

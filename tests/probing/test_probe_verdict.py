@@ -51,7 +51,7 @@ def test_a_label_and_masks_are_enough(squares):
     assert "is not shown to matter to this model's answers: 0.0 points" in said.headline and "n = 24" in said.headline
     text = found.to_markdown()
     assert text.index(said.headline) < 300 and "hold all objects of the class is not known" in text
-    assert "pasted back on its own background 100.0%" in text
+    assert "object pasted back 100.0%" in text
     column = {"masks": "mask", "backgrounds": 2}
     named = oochub.audit(
         Onlooker("object"), squares, image_processor=PROCESSOR, label="tone", probe="background", probe_settings=column
@@ -96,11 +96,11 @@ def _found(gap, n=129, low=None, high=None, **more):
 @pytest.mark.parametrize(
     ("ends", "case", "words"),
     [
-        ((0.092, 0.042, 0.146), "relies", "less often on a background of another class than on one of its own: 9.2"),
-        ((0.012, 0.002, 0.022), "slight", "less often on a background of another class than on one of its own: 1.2"),
+        ((0.092, 0.042, 0.146), "relies", "less often when the background comes from another class: by 9.2"),
+        ((0.012, 0.002, 0.022), "slight", "less often when the background comes from another class: by 1.2"),
         ((0.03, -0.04, 0.10), "unclear", "is not shown to matter"),
         ((0.00, -0.01, 0.01), "no_effect", "is not shown to matter"),
-        ((-0.09, -0.15, -0.04), "reversed", "less often on a background of its own class than on one of another: 9.0"),
+        ((-0.09, -0.15, -0.04), "reversed", "less often when the background comes from its own class: by 9.0"),
         ((0.05, float("nan"), float("nan")), "too_few", "could not be measured"),
     ],
 )
@@ -121,7 +121,7 @@ def test_what_the_verdict_is_of_heads_the_page():
     page = report.to_html()
     assert 0 < page.index('<section id="background">') < page.index('<section id="next">')
     head = page.partition("</figure>")[0].partition("<figure")[2]
-    assert "by background" in head and "same class" in head and "another class" in head and "+9.2" in head
+    assert "by background" in head and "own class" in head and "another class" in head and "+9.2" in head
     same, other = (report.background.variant(name).accuracy for name in ("mixed_same", "mixed_rand"))
     assert all(f"<b>{100 * share:.1f}</b>" in head for share in (same, other))
     named = reports.read(probed_report()).to_html()
@@ -140,7 +140,7 @@ def test_a_named_context_keeps_its_verdict_and_the_probe_is_second():
     assert verdict(report) == verdict(plain)
     page = report.to_html()
     head = page.partition("</dl>")[0]
-    assert "on a background of another class" in head or "class of the background" in head
+    assert "the background comes from another class" in head or "class of the background" in head
     assert "class of the background" not in plain.to_html()
 
 

@@ -166,9 +166,9 @@ def _compare(found: BackgroundProbe) -> Compared | None:
         return None
     return Compared(
         metric=f"{_describe_right_answer(found)} %, by background",
-        titles={"in": "same class", "out": "another class"},
+        titles={"in": "own class", "out": "another class"},
         estimates={"in": same, "out": other},
-        gap_title="same class minus another",
+        gap_title="own class minus another",
         gap=found.gap,
     )
 
@@ -181,10 +181,12 @@ def _write_lead(found: BackgroundProbe) -> str:
     there = _say_share(other, short=True)
     is_clear = format_numbers.has_interval(found.gap) and not found.gap.low <= 0 <= found.gap.high
     is_said = is_clear and not are_few((same, other))
-    gap = f" ({_within(found.gap, also=f'n = {format_numbers.count(found.gap.n)}')})" if is_said else ""
+    n = f"n = {format_numbers.count(found.gap.n)}"
+    gap = f" (difference: {_within(found.gap, also=n)})" if is_said else ""
+    of = "of" if found.thing is None else "for"
     return (
-        f"{_say_names(found)} {_say_share(same)} on another background of their class and {there} on one of another "
-        f"class{gap}."
+        f"{_say_names(found)} {_say_share(same)} on a background from their own class and {of} {there} on one from a "
+        f"different class{gap}."
     )
 
 
@@ -216,7 +218,7 @@ def _say_on_what(found: BackgroundProbe) -> Fact:
         "original": "as it is",
         "object_alone": "object alone",
         "background_alone": "background alone",
-        "pasted_back": "pasted back on its own background",
+        "pasted_back": "object pasted back",
     }
     said = [
         f"{words[each.name]} {_say_share(each.accuracy, short=True)}" for each in found.variants if each.name in words
@@ -265,8 +267,11 @@ def _write_headline(found: BackgroundProbe, *, is_short: bool = False) -> str:
         size = f"{format_numbers.points(gap)}{format_numbers.points_word('fraction')}"
         return f"The class of the background is not shown to matter to this model's answers: {size}{within}."
     size = f"{format_numbers.points(abs(gap)).lstrip('+')}{format_numbers.points_word('fraction')}"
-    than = "of another class than on one of its own" if gap.low > 0 else "of its own class than on one of another"
-    return f"This model {_name_thing(found)} less often on a background {than}: {size}{'' if is_short else within}."
+    other = "another class" if gap.low > 0 else "its own class"
+    thing = _name_thing(found)
+    return (
+        f"This model {thing} less often when the background comes from {other}: by {size}{'' if is_short else within}."
+    )
 
 
 def _build_table(found: BackgroundProbe | None) -> Table:
@@ -289,7 +294,7 @@ def _build_table(found: BackgroundProbe | None) -> Table:
 
 def _describe_right_answer(found: BackgroundProbe) -> str:
     """What a right answer says: the row's class, or that the thing is there."""
-    return "Says its class" if found.thing is None else f"Says {wording.words(found.thing)}"
+    return "Correct" if found.thing is None else f"Says {wording.words(found.thing)}"
 
 
 def _format_cells(row: VariantRow, notes: Footnotes) -> tuple[str, ...]:
@@ -303,7 +308,7 @@ def _format_cells(row: VariantRow, notes: Footnotes) -> tuple[str, ...]:
 
 
 def _name_thing(found: BackgroundProbe) -> str:
-    return "names the class of an object" if found.thing is None else f"says {wording.words(found.thing)}"
+    return "recognizes an object" if found.thing is None else f"says {wording.words(found.thing)}"
 
 
 def _describe_gap(found: BackgroundProbe) -> str:
@@ -386,9 +391,16 @@ def _describe_rows(found: BackgroundProbe, side: str, own: EvaluatedBenchmark) -
         f" Backgrounds come from {'only ' if few else ''}{format_numbers.count(found.n_lenders)} rows"
         f"{f' {side}' if side else ''}{_FEW if few and METHOD in found.gap.method else ''}."
     )
+    without = found.n - found.gap.n
+    alone = (
+        f" For {format_numbers.count(without)} of them no other image lends a background of both kinds, so they are "
+        "not in the difference."
+        if 0 < without < found.n
+        else ""
+    )
     return (
         f"{format_numbers.count(found.n)} rows{wording.name_split(own, found.split)} were altered; their objects "
-        f"were located by {wording.name(found.area)}.{out}{lent} Altered images differ from all training images, and "
+        f"were located by {wording.name(found.area)}.{out}{lent}{alone} Altered images differ from all training images, and "
         "this alone can cause errors."
     )
 
