@@ -400,8 +400,8 @@ def _describe_rows(found: BackgroundProbe, side: str, own: EvaluatedBenchmark) -
     )
     return (
         f"{format_numbers.count(found.n)} rows{wording.name_split(own, found.split)} were altered; their objects "
-        f"were located by {wording.name(found.area)}.{out}{lent}{alone} Altered images differ from all training images, and "
-        "this alone can cause errors."
+        f"were located by {wording.name(found.area)}.{out}{lent}{alone} Altered images differ from all training "
+        "images, and this alone can cause errors."
     )
 
 
