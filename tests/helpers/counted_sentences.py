@@ -972,7 +972,10 @@ def _(c: Counts, group: str) -> str:
 # Next steps. That a step is worth its place is the ranking's own test; here each number is that of the rows.
 
 _LEVEL = r"<metric:METRIC> is <value:N> of 100 <here:SIDE> <inner:BRACKET>, n = <n:K>"
-_WHY_ONCE = ": an audit repeated until it decides errs more often than its intervals say\\."
+_WHY_ONCE = (
+    ": an audit repeated until it decides errs more often than its intervals say\\. `oochub check --anytime` holds at "
+    "every look\\."
+)
 _ONCE = rf"Collect them in one go and audit once{_WHY_ONCE}"
 _Z, _POWER = stats.norm.ppf(0.975), stats.norm.ppf(0.8)
 

@@ -75,8 +75,8 @@ def test_table_and_markdown_say_each_outcome():
     assert [re.split(r"\s{2,}", line.strip()) for line in lines[1:5]] == expected
     assert lines[-1] == "Fail: 1 of 4 passed, 1 failed, 2 undecided."
     needed = (
-        "about 5,000 rows in all would decide it if the estimate stays the same: collect them in one go, then check "
-        "once."
+        "about 5,000 rows in all would decide it if the estimate stays the same: collect them in one go and check "
+        "once, or use anytime=True."
     )
     said = f"accuracy of erm_2 at_least 0.7: too few rows to decide; only 40 rows; {needed}"
     assert said in " ".join(terminal(check, 300).splitlines()) and said in check.to_markdown().replace("\\", "")

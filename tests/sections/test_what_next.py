@@ -120,7 +120,8 @@ def test_the_first_steps_are_those_of_the_rule(made, name):
 
 def test_rows_are_to_be_collected_in_one_go(made):
     """Every step that asks for more rows says so, and why. Planted fault seen: "Add some, then audit again."."""
-    once = "in one go and audit once: an audit repeated until it decides errs more often than its intervals say."
+    once = "in one go and audit once: an audit repeated until it decides errs more often than its intervals say. "
+    once += "`oochub check --anytime` holds at every look."
     asking = {}
     for name, report in made.items():
         for step in steps(report)[0]:

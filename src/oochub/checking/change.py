@@ -6,26 +6,24 @@ found and contradicts is an error: rows of other examples, classes or labels, an
 """
 
 import math
-from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from oochub import catalog
+from oochub.checking.rule_rows import RuleRows, find_predictions, without_interval
 from oochub.checking.rules import RuleNumber
 from oochub.comparison.common_examples import RowsDiffer, pair_rows
 from oochub.comparison.model_difference import Pair, Rows, compute_numbers, compute_side_number, find_side
 from oochub.errors import OochubError
 from oochub.evaluation.slices import RowSet, make_row_sets, pair_sides
-from oochub.prediction.predictions import Predictions
 from oochub.records.sides import GroupsOfRows
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import difference
 from oochub.stats.proportion import clopper_pearson
 
-_BESIDE = "predictions.parquet"
 _ROUNDING = 1e-6  # of a number that is computed again; a report keeps every digit
 _Opened = tuple[Report, str, Path | None]
 
@@ -48,7 +46,7 @@ class PairedChange:
         self._pair: Pair | None = None
         self._sampling = {"resamples": self._report.provenance.resamples, "seed": self._report.provenance.seed}
         try:
-            old, new = (_find_predictions(each, path) for each, _, path in (baseline, report))
+            old, new = (find_predictions(each, path) for each, _, path in (baseline, report))
             pair = pair_rows(old, new, **self._sampling)
             self._check_rows(pair)
             self._pair = pair
@@ -114,9 +112,20 @@ class PairedChange:
                 if known not in (own, None):
                     raise OochubError(f"the report has other rows in {part.name} than its predictions")
 
+    def at_any_look(self, number: RuleNumber) -> Estimate:
+        """The change of a number with its confidence sequence; without an interval where there is none, and why.
+
+        Args:
+            number: The number of the report.
+        """
+        if self._pair is None:
+            return without_interval(number, self._reason)
+        return self._rows.compare_means(number, self._pair)
+
     @cached_property
-    def _sets(self) -> Mapping[str, RowSet]:
-        return {} if self._pair is None else {rows.name: rows for rows in make_row_sets(self._pair[0])}
+    def _rows(self) -> RuleRows:
+        assert self._pair is not None  # noqa: S101  for the type checker
+        return RuleRows(self._pair[0])
 
     def _measure(self, number: RuleNumber) -> Estimate | None:
         base = number.metric.partition(".")[0]
@@ -125,11 +134,11 @@ class PairedChange:
         if base == "worst_group":  # may be two groups, so nothing is paired
             return None
         if number.row is not None:
-            rows = self._find_group(number)
+            rows = self._rows.find_group(number)
             return None if rows is None else self._measure_rows(base, number.metric, rows)
-        if number.part is None or number.part.name not in self._sets:
+        if number.part is None or number.part.name not in self._rows.sets:
             return None
-        return self._measure_set(self._sets[number.part.name], number.metric)
+        return self._measure_set(self._rows.sets[number.part.name], number.metric)
 
     def _measure_rows(self, base: str, metric: str, rows: Rows) -> Estimate | None:
         assert self._pair is not None  # noqa: S101  for the type checker
@@ -150,7 +159,7 @@ class PairedChange:
 
     def _measure_gap(self) -> Estimate | None:
         """That of the paired changes on both sides, as `oochub compare` has it."""
-        sides = {rows.role: rows for rows in self._sets.values()}
+        sides = {rows.role: rows for rows in self._rows.sets.values()}
         if not {"in", "out"} <= set(sides):
             return None
         primary = self._report.benchmark.primary_metric
@@ -159,13 +168,6 @@ class PairedChange:
             return None
         pairs = pair_sides(catalog.get("metric", primary), sides, self._pair or ())
         return difference(outside, inside, correlation=0.0 if pairs is None else pairs.correlation)
-
-    def _find_group(self, number: RuleNumber) -> Rows | None:
-        """The row numbers of a group on its side."""
-        assert self._pair is not None and number.row is not None  # noqa: S101
-        row, evaluated = number.row, self._pair[0]
-        rows = next((each for each in self._sets.values() if each.role == (row.role or "all")), None)
-        return None if rows is None else evaluated.members(rows.mask).get(row.group)
 
 
 def join_exact_shares(change: Estimate, more: int, less: int) -> Estimate:
@@ -188,28 +190,3 @@ def join_exact_shares(change: Estimate, more: int, less: int) -> Estimate:
     exact = difference(clopper_pearson(more, change.n), clopper_pearson(less, change.n))
     ends = {"low": min(change.low, exact.low), "high": max(change.high, exact.high)}
     return Estimate.from_dict({**change.to_dict(), **ends, "method": f"{change.method}, joined with exact shares"})
-
-
-def _find_predictions(report: Report, path: Path | None) -> Predictions:
-    """The predictions that a report is made of.
-
-    Raises:
-        RowsDiffer: Those by the recorded name are others.
-        OochubError: They are not beside it.
-    """
-    origin = report.provenance.predictions
-    if path is None:
-        raise OochubError("the report was not read from a file")
-    candidates = [path.parent / name for name in dict.fromkeys((_BESIDE, Path(origin.file).name))]
-    there = [file for file in candidates if file.suffix == ".parquet" and file.exists()]
-    if not there:
-        raise OochubError(f"no predictions beside {path}")
-    for file in there:
-        predictions = Predictions.load(file)
-        if predictions.digest == origin.sha256:
-            return predictions
-    if there[-1].name == Path(origin.file).name:
-        raise RowsDiffer(
-            f"{there[-1]} is not what {path} was made of: it has other answers now. Evaluate it again, or move it away."
-        )
-    raise OochubError(f"{there[0]} is not what {path} was made of")

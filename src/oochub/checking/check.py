@@ -12,7 +12,8 @@ from typing import Literal
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from oochub.checking.rules import RuleCorrection, RuleOutcome, State, is_gap
+from oochub.checking.rules import Looks, RuleCorrection, RuleOutcome, State, is_gap
+from oochub.errors import choose_wording
 from oochub.records.document import Block, Document, DocumentForms
 from oochub.records.schema import to_json
 from oochub.records.table import Table
@@ -62,10 +63,12 @@ def _is_of_points(outcome: RuleOutcome) -> bool:
     return is_difference and outcome.described.unit == "fraction"
 
 
-def _describe_limits(outcomes: Sequence[RuleOutcome]) -> Iterator[str]:
+def _describe_limits(outcomes: Sequence[RuleOutcome], looks: Looks) -> Iterator[str]:
     """A line for each outcome that says why it is undecided, or what limits its interval, and what was not paired."""
+    anytime = choose_wording("anytime=True", "--anytime")
     for each in outcomes[:_SHOWN]:
-        once = "would decide it if the estimate stays the same: collect them in one go, then check once"
+        once = "would decide it if the estimate stays the same"
+        once += "" if looks == "any" else f": collect them in one go and check once, or use {anytime}"
         needed = f"; about {each.needed:,} rows in all {once}" if each.needed else ""
         if each.reason:
             yield f"{each.rule.text}: {each.reason}{needed}."
@@ -83,6 +86,8 @@ class Check(DocumentForms):
         correction: "holm" if the fails are corrected for how many rules there are.
         baseline: Path of the baseline, as typed; None without one.
         undecided: What an undecided rule counts as; None leaves the check undecided.
+        looks: "any" if each end errs in 2.5% over all looks, "one" if in one look.
+        earlier: How many earlier looks were named.
         outcomes: An outcome for each report, rule and number, in this order.
     """
 
@@ -90,6 +95,8 @@ class Check(DocumentForms):
     correction: RuleCorrection
     baseline: str | None
     undecided: Literal["pass", "fail"] | None
+    looks: Looks
+    earlier: int
     outcomes: tuple[RuleOutcome, ...]
 
     @property
@@ -119,6 +126,20 @@ class Check(DocumentForms):
         parts += [f"{counts['undecided']} undecided{counted}"] if counts["undecided"] else []
         return f"{wording.capitalize_sentence(self.state)}: {', '.join(parts)}."
 
+    @property
+    def promise(self) -> str:
+        """How often a rule errs, at one look or over all of them."""
+        anytime = choose_wording("anytime=True", "--anytime")
+        if self.looks == "any":
+            return "A model at a bound ever passes by luck in at most 2.5% of cases, however often the set grows."
+        if self.earlier:
+            looks, share = self.earlier + 1, min(2.5 * (self.earlier + 1), 100)
+            return (
+                f"This is look {looks}: a model at a bound passes at one of {looks} looks by luck in up to {share:g}% "
+                f"of cases, not 2.5%. {anytime} keeps 2.5% at every look."
+            )
+        return f"A model at a bound passes by luck in 2.5% of cases, for one look. {anytime} keeps this at every look."
+
     def count_as(self, outcome: RuleOutcome) -> State:
         """The state of an outcome, where undecided ones may count as another."""
         return self.undecided or "undecided" if outcome.state == "undecided" else outcome.state
@@ -139,13 +160,17 @@ class Check(DocumentForms):
             "correction": self.correction,
             "baseline": self.baseline,
             "undecided": self.undecided,
+            "looks": self.looks,
+            "earlier": self.earlier,
             "counts": dict(self.counts),
             "outcomes": to_json(self.outcomes),
         }
 
     def to_markdown(self) -> str:
         """The same for the page of a job: the sentence, a table for each report, and what limits its numbers."""
-        return replace(self._document(signs=True), notes=(" ".join(self._describe_origin()),)).to_markdown()
+        return replace(
+            self._document(signs=True), notes=(" ".join([*self._describe_origin(), self.promise]),)
+        ).to_markdown()
 
     def to_junit(self) -> str:
         """The outcomes as JUnit XML: a suite for each report, a case for each outcome; undecided ones are skipped."""
@@ -163,10 +188,11 @@ class Check(DocumentForms):
                 Block(
                     title=wording.name(name) if len(reports) > 1 else "",
                     table=self._make_table(outcomes, signs=signs),
-                    below=tuple(_describe_limits(outcomes)),
+                    below=tuple(_describe_limits(outcomes, self.looks)),
                 )
                 for name, outcomes in reports.items()
             ),
+            notes=(self.promise,),
             form="### {}",
             bullet="- ",
             is_headline_last=True,
@@ -221,7 +247,7 @@ def _format_junit(check: "Check") -> str:
         for outcome in outcomes:
             cells = _describe_outcome(outcome)
             message = wording.clean(f"{cells[1]} (95% interval {cells[2]}), bound {cells[3]}, n = {cells[4]}")
-            reasons = wording.clean("\n".join(_describe_limits([outcome])))
+            reasons = wording.clean("\n".join(_describe_limits([outcome], check.looks)))
             place = "" if outcome.place in ("", outcome.rule.slice, outcome.rule.group) else f", {outcome.place}"
             case = {"name": f"{outcome.rule.text}{place}", "classname": f"oochub.{outcome.rule.metric}"}
             case = {key: wording.clean(text) for key, text in case.items()}

@@ -1,7 +1,7 @@
 """Holds reports to rules: each passes, fails, or is undecided where there are too few rows to decide."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 _ROUNDING = 1e-9
 _WHOLE = 1e-6  # so near a count is a whole number
-_SHARES = ("accuracy", "error_rate")
-_OF_ROWS = ("wilson", "percentile bootstrap of rows")  # that are independent
 _RANKED_CLUSTERS = "obuchowski"  # an interval that covers too little where few clusters count (docs/intervals.md)
 _MOST_TIMES = 1_000  # as many rows as are there, of which nothing is said beyond
 _Source = Report | str | Path
@@ -45,7 +43,7 @@ def check(
     report: _Source | Iterable[_Source],
     rules: str | Path | Mapping[str, object],
     *,
-    asked: Annotated[CheckSettings, only("baseline", "undecided")],
+    asked: Annotated[CheckSettings, only("baseline", "undecided", "anytime", "earlier")],
 ) -> Check:
     """Holds reports to rules, by the 95% interval of each number.
 
@@ -84,7 +82,12 @@ def check(
     old = None if asked.baseline is None else _open(asked.baseline, 0)
     for each, name, _ in [*opened, *([] if old is None else [old])]:
         check_all_rows(each, name, why="Rules hold a model to bounds on all rows")
-    outcomes = [outcome for each in opened for outcome in _check_report(*each, read.rules, old)]
+    is_anytime = asked.anytime or read.looks == "any"
+    named = [asked.earlier] if isinstance(asked.earlier, _Source) else asked.earlier
+    earlier = [_open(each, 0) for each in named]
+    for look in earlier:
+        _check_earlier(look, opened)
+    outcomes = [outcome for each in opened for outcome in _check_report(*each, read.rules, old, is_anytime)]
     if read.correction == "holm":
         outcomes = _correct(outcomes)
     return Check(
@@ -92,6 +95,8 @@ def check(
         correction=read.correction,
         baseline=None if old is None else old[1],
         undecided=asked.undecided,
+        looks="any" if is_anytime else "one",
+        earlier=len(earlier),
         outcomes=tuple(outcomes),
     )
 
@@ -108,6 +113,25 @@ def _check_baseline(rules: CheckRules, baseline: _Source | None) -> None:
         raise OochubError(
             f"Only rules with at_most_worse read a baseline, and {rules.name} has none. Remove "
             f"{choose_wording('baseline=')}, or add such a rule."
+        )
+
+
+def _check_earlier(earlier: _Opened, opened: Sequence[_Opened]) -> None:
+    """Refuses an earlier look that is none: several reports, another benchmark or model, or more rows."""
+    named = choose_wording("earlier=[...]", "--earlier")
+    if len(opened) != 1:
+        raise OochubError(
+            f"{named} names earlier looks at one model, got {len(opened)} reports. Check them one by one."
+        )
+    ((report, name, _),) = opened
+    _check_same_benchmark(report, name, earlier, what="An earlier look")
+    old = earlier[0]
+    if old.model.revision != report.model.revision or old.model.id != report.model.id:
+        raise OochubError(f"{earlier[1]} is of another model than {name}, so it is no earlier look at it. Remove it.")
+    if old.slices[0].n > report.slices[0].n:
+        raise OochubError(
+            f"{earlier[1]} has {old.slices[0].n:,} rows, more than the {report.slices[0].n:,} of {name}. An earlier "
+            "look is one before rows were added; check the report of all rows."
         )
 
 
@@ -131,25 +155,33 @@ def _open(source: _Source, number: int) -> _Opened:
 
 
 def _check_report(
-    report: Report, name: str, path: Path | None, rules: Sequence[Rule], baseline: _Opened | None
+    report: Report, name: str, path: Path | None, rules: Sequence[Rule], baseline: _Opened | None, is_anytime: bool
 ) -> Iterator[RuleOutcome]:
     changes: PairedChange | None = None
+    judge = _open_rows(report, path) if is_anytime else _keep_both_tails
     for rule in rules:
         for number in find_numbers(report, rule, name=name):
             check_limits(rule, number, name=name)
             own = _name_exactly(rule, number)
             if rule.bound != "at_most_worse" or baseline is None:
-                yield _judge(own, number, name)
+                yield _judge(own, number, name, judge(number))
                 continue
             _check_same_benchmark(report, name, baseline)
             before = _find_same(baseline, own, number)
             if _is_same_model(report, baseline[0]):
                 _check_same_number(name, number, baseline[1], before)
                 nothing = Estimate(0.0, low=0.0, high=0.0, n=number.estimate.n, method=_NO_CHANGE)
-                yield _judge(own, number, name, before, nothing, "paired")
+                yield _judge(own, number, name, nothing, before, "paired")
                 continue
             changes = changes or _pair(baseline, (report, name, path))
-            yield _judge(own, number, name, before, *changes.of(before, number))
+            change, paired = changes.of(before, number)
+            yield _judge(own, number, name, changes.at_any_look(number) if is_anytime else change, before, paired)
+
+
+def _open_rows(report: Report, path: Path | None) -> Callable[[RuleNumber], Estimate]:
+    from oochub.checking.anytime import AnytimeNumbers  # as `PairedChange`
+
+    return AnytimeNumbers(report, path).of
 
 
 def _name_exactly(rule: Rule, number: RuleNumber) -> Rule:
@@ -167,12 +199,12 @@ def _pair(baseline: _Opened, report: _Opened) -> "PairedChange":
     return PairedChange(baseline, report)
 
 
-def _check_same_benchmark(report: Report, name: str, baseline: _Opened) -> None:
+def _check_same_benchmark(report: Report, name: str, baseline: _Opened, what: str = "A baseline") -> None:
     for part in ("name", "config"):
         values = [getattr(each.benchmark, part) for each in (report, baseline[0])]
         if values[0] != values[1]:
             raise OochubError(
-                f"{name} is of the {part} {values[0]}, and {baseline[1]} of {values[1]}. A baseline must be of the "
+                f"{name} is of the {part} {values[0]}, and {baseline[1]} of {values[1]}. {what} must be of the "
                 "same benchmark; check the reports one by one."
             )
 
@@ -209,11 +241,10 @@ def _judge(
     rule: Rule,
     number: RuleNumber,
     name: str,
+    judged: Estimate,
     before: RuleNumber | None = None,
-    change: Estimate | None = None,
     paired: str | None = None,
 ) -> RuleOutcome:
-    judged = _keep_both_tails(number) if change is None else change
     is_least, limit = _place_limit(rule, number)
     state, reason = _decide(judged, is_least, limit)
     return RuleOutcome(
@@ -224,7 +255,7 @@ def _judge(
         number=number.estimate,
         judged=judged,
         baseline=None if before is None else before.estimate,
-        change=change,
+        change=None if before is None else judged,
         paired=paired,
         p_value=_test(judged, limit),
         state=state,
@@ -239,12 +270,10 @@ def _keep_both_tails(number: RuleNumber) -> Estimate:
     Wilson's interval holds a share of 98% of 50 rows in 95%, and lies below it in 8% (docs/check.md): fine for a number
     that is shown, and too often for a rule that fails.
     """
-    estimate = number.estimate
-    ones = estimate.value * estimate.n
-    is_share = number.metric in _SHARES and estimate.method.startswith(_OF_ROWS) and estimate.n > 0
-    if not is_share or math.isnan(ones) or abs(ones - round(ones)) > _WHOLE:
+    estimate, ones = number.estimate, number.ones
+    if ones is None:
         return estimate
-    exact = clopper_pearson(round(ones), estimate.n)
+    exact = clopper_pearson(ones, estimate.n)
     ends = {"low": exact.low, "high": exact.high}
     return Estimate.from_dict({**estimate.to_dict(), **ends, "method": exact.method})
 

@@ -32,6 +32,7 @@ Bound = Literal["at_least", "at_most", "at_most_worse"]
 
 
 RuleCorrection = Literal["none", "holm"]
+Looks = Literal["one", "any"]
 
 
 BOUNDS: tuple[Bound, ...] = get_args(Bound)
@@ -44,6 +45,9 @@ _GAPS = ("gap", "matched_gap")
 """The numbers that are of both sides."""
 
 
+_SHARES = ("accuracy", "error_rate")
+_OF_ROWS = ("wilson", "percentile bootstrap of rows")  # that are independent
+_WHOLE = 1e-6  # so near a count is a whole number
 _WORST = "worst_group"
 
 
@@ -126,11 +130,13 @@ class CheckRules:
         name: Name of the file, or "the rules".
         rules: The rules, in the order of the file.
         correction: "holm" bounds the chance of one false fail among all of them; "none" leaves each at its own level.
+        looks: "any" holds the level over all looks at a set that grows, "one" at one look.
     """
 
     name: str
     rules: tuple[Rule, ...]
     correction: RuleCorrection = "none"
+    looks: Looks = "one"
 
     @property
     def needs_baseline(self) -> bool:
@@ -151,6 +157,7 @@ class _RuleTable:
 @dataclass(frozen=True, kw_only=True)
 class _RuleFile:
     correction: RuleCorrection = "none"
+    looks: Looks = "one"
     rule: tuple[_RuleTable, ...] = ()
 
 
@@ -192,7 +199,7 @@ Allowed: at_least, at_most, at_most_worse, group, metric, slice.
         rule = _make_rule(table, f"rule {number} of {name}")
         if numbers.setdefault(rule, number) != number:
             raise OochubError(f"Rule {number} of {name} stands there twice: {rule.text}. Take one of them out.")
-    return CheckRules(name=name, rules=tuple(numbers), correction=read.correction)
+    return CheckRules(name=name, rules=tuple(numbers), correction=read.correction, looks=read.looks)
 
 
 def _make_rule(table: _RuleTable, name: str) -> Rule:
@@ -302,6 +309,14 @@ class RuleNumber(NamedTuple):
         row = self.row
         group = None if row is None else (row.group, row.split, row.role)
         return self.metric, None if self.part is None else self.part.name, group
+
+    @property
+    def ones(self) -> int | None:
+        """How many rows a share of independent rows counts; None for any other number."""
+        estimate = self.estimate
+        ones = estimate.value * estimate.n
+        is_share = self.metric in _SHARES and estimate.method.startswith(_OF_ROWS) and estimate.n > 0
+        return round(ones) if is_share and abs(ones - round(ones)) <= _WHOLE else None
 
     def allows(self, limit: float) -> bool:
         """Whether numbers on both sides of a limit are possible."""

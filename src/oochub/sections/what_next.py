@@ -30,7 +30,10 @@ _WIDE = 0.05
 """A group is named for more rows if its 95% interval reaches further than this to either side."""
 _WITH_HEAD = (None, "head", "linear_probe")
 """Modes that answer by a last layer, which a repair replaces; None is unknown."""
-_AUDIT_ONCE = "audit once: an audit repeated until it decides errs more often than its intervals say."
+_AUDIT_ONCE = (
+    "audit once: an audit repeated until it decides errs more often than its intervals say. `oochub check --anytime` "
+    "holds at every look."
+)
 _COLLECT_ONCE = f"Collect them in one go and {_AUDIT_ONCE}"
 _STANDS_FOR = {
     "MODEL": "the model",

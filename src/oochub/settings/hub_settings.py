@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError
-from oochub.settings.option import Settings, option
+from oochub.settings.option import Settings, option, parse_paths
 
 _PANEL = "Hub"
 
@@ -27,10 +27,6 @@ def parse_entry(typed: Sequence[str] | None, flag: str) -> dict[str, str] | None
             raise OochubError(f"{flag} is written key=text, each key once, as track=open, got {pair!r}.")
         said[key] = text
     return said or None
-
-
-def _parse_paths(typed: Sequence[Path], flag: str) -> list[str]:
-    return [str(each) for each in typed]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +51,7 @@ class HubSettings(Settings):
         more="By default those that the report names.",
         panel="Leaderboard",
         typed=list[Path] | None,
-        parse=_parse_paths,
+        parse=parse_paths,
     )
     entry: Mapping[str, Any] | None = option(
         None,

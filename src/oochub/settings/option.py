@@ -238,6 +238,11 @@ def parse_names(typed: str | None, flag: str) -> tuple[str, ...] | None:
     return None if typed is None else tuple(name.strip() for name in typed.split(","))
 
 
+def parse_paths(typed: Sequence[os.PathLike[str]], flag: str) -> list[str]:
+    """Paths that were typed, as text."""
+    return [str(each) for each in typed]
+
+
 def parse_path(typed: os.PathLike[str], flag: str) -> str:
     """A path as a text, for `parse` of an option that a record keeps as one."""
     return os.fspath(typed)

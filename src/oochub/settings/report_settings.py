@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from oochub.settings.option import Settings, option, parse_path
+from oochub.settings.option import Settings, option, parse_path, parse_paths
 from oochub.stats import RESAMPLES
 
 _REPORTS, _PREDICTIONS = "Reports", "Predictions"
@@ -119,6 +119,21 @@ class CheckSettings(Settings):
         panel="Rules",
         common=True,
         noun="outcome of undecided rules",
+    )
+    anytime: bool = option(
+        False,
+        help="Use intervals that hold at every look, for a set that is checked again as rows are added.",
+        more='They are 1.6 to 1.8 times as wide; `looks = "any"` in the rules does the same.',
+        panel="Rules",
+        flag="--anytime",
+    )
+    earlier: Any = option(
+        (),
+        help="Earlier report of the model on fewer of these rows: the check says what its promise is then.",
+        more="A list of reports, or their paths.",
+        panel="Rules",
+        typed=list[Path] | None,
+        parse=parse_paths,
     )
     margin: float = option(
         2.0,
