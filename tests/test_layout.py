@@ -71,7 +71,7 @@ CODE_LINES = {
     "builder": 300,
     "builders": 9950,
     "catalog": 190,
-    "checking": 900,
+    "checking": 1050,
     "class_names": 450,
     "cli": 100,
     "commands": 2460,
@@ -111,17 +111,17 @@ CODE_LINES = {
     "reviewing": 600,
     "section": 100,
     "sections": 2980,
-    "settings": 1450,
+    "settings": 1475,
     "showing": 50,
-    "stats": 2950,
+    "stats": 3050,
     "storage": 1650,
     "studies": 5350,
     "sweep": 1900,
-    "trainers": 4300,
+    "trainers": 4325,
     "training": 200,
 }
 """The lines of code of each room, at most: whoever raises one says why in the same commit."""
-AUDIT_LINES = 26_400
+AUDIT_LINES = 26_500
 """Lines of code of `oochub.auditing` and all that it imports, at most; raised as `CODE_LINES` is."""
 HEAVY = ("datasets", "torch", "transformers", "evaluate", "pandas", "scipy.stats", "sklearn", "matplotlib")
 BUT_PANDAS = tuple(name for name in HEAVY if name != "pandas")  # pyarrow imports it where it is installed

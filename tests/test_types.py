@@ -7,14 +7,15 @@ import tomllib
 import pytest
 from import_graph import ROOT, files, trees
 
-MOST = {"Any": 2259, "type: ignore": 79}
+MOST = {"Any": 2261, "type: ignore": 79}
 """Today's counts. Fewer is better: then lower the number here; a new one needs a reason, or another way.
 
 The last to come: the types of typer's contexts and parameters are private (`app`), and a decorator of a dataclass sets
 its `__init__` (`transformers_arguments`). Models that answer in words: transformers has no types, nor has `nn.Module`.
 The model, the data and the options of a repair are of any kind, as those of an audit, and the network that it writes,
 and its config, are of transformers (`encoder_classifier`, `model_folder`). A metric of groups takes what a metric
-takes (`estimate_groups`). A builder of `datasets`, which has no types, is subclassed (`folder_rows`).
+takes (`estimate_groups`). A builder of `datasets`, which has no types, is subclassed (`folder_rows`). An objective is a name or the user's own object, and
+earlier looks are reports or paths; records of settings import neither (`training_settings`, `report_settings`).
 """
 
 

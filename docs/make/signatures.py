@@ -57,7 +57,7 @@ _OVERLOADS: Mapping[str, tuple[_Overload, ...]] = {
 }
 """Signatures that a type checker knows of a function beside the one that it has."""
 
-_LATE: Mapping[tuple[str, str], Any] = {("train", "objective"): str | Objective}
+_LATE: Mapping[tuple[str, str], object] = {("train", "objective"): str | Objective}
 """Types that a function cannot name, since it is imported without torch."""
 
 _HEAD = '"""The signatures of the public functions; `make options` writes them from the records of this folder."""\n'

@@ -186,7 +186,7 @@ def _drop_environment(data: Any, name: str | None, environment: str) -> dict[str
     return {split: data[split].select((values != environment).nonzero()[0]) for split, values in environments.items()}
 
 
-def _make_objective(name: "str | Objective", hyperparameters: Mapping[str, Any]) -> Any:
+def _make_objective(name: "str | Objective", hyperparameters: Mapping[str, object]) -> Any:
     from oochub.trainers.objective import Objective
 
     if isinstance(name, Objective):

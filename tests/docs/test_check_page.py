@@ -8,14 +8,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from guide_fences import fences
 from import_graph import ROOT
 from sklearn.metrics import roc_auc_score
 
+from oochub.stats.confidence_sequence import MeanEvidence, ShareEvidence
+
 sys.path.insert(0, str(ROOT / "docs" / "make"))
 import check_page  # the maker of the table
+import looks_page  # and of that on several looks
 
 GUIDE = ROOT / "docs" / "check.md"
 FILES = {
@@ -32,6 +36,33 @@ def test_the_table_is_what_the_releases_say():
     made = {(cell.title, cell.rows) for cell in check_page.read_cells()}
     assert made == {(world.title, rows) for world in check_page.WORLDS for rows in world.rows}
     assert all(cell.releases >= 1_000 for cell in check_page.read_cells())
+
+
+def test_the_table_of_looks_is_what_the_worlds_say():
+    """4,000 worlds a kind, and none ever passes too often. Fault planted: a number that the file does not have."""
+    numbers = json.loads(looks_page.NUMBERS.read_text("utf-8"))
+    assert looks_page.write_page(numbers) == GUIDE.read_text("utf-8")
+    assert set(numbers) == {world.title for world in looks_page.list_worlds()}
+    assert all(one["worlds"] == 4_000 and one["anytime"] <= 100 < one["fixed"] for one in numbers.values())  # 2.5%
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("world", looks_page.list_worlds(), ids=lambda world: world.title)
+def test_a_world_at_its_bound_seldom_ever_passes(world):
+    """Other draws than those of the page."""
+    found = looks_page.simulate(world, 4_000, seed=2)
+    assert found["anytime"] <= 4_000 * 0.025 < found["fixed"]
+
+
+def test_the_wealth_of_the_worlds_is_that_of_a_check():
+    """One world of each form, against the package itself."""
+    rng = np.random.default_rng(0)
+    ones, values = int((rng.random(60) < 0.7).sum()), rng.beta(2, 2, 60)
+    assert looks_page.mix(np.array([ones]), np.array([60]), 0.6)[0] == pytest.approx(
+        ShareEvidence(ones, 60).log_above(0.6)
+    )
+    bet = looks_page.bet(values[None], 0.4)[0, -1]
+    assert bet == pytest.approx(MeanEvidence(values, 0, 1).log_above(0.4))
 
 
 def test_no_rule_passes_or_fails_too_often():

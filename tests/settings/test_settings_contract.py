@@ -59,6 +59,7 @@ def keywords_of(name: str) -> dict[str, type[Settings]]:
 SUFFIXES = {"saliency": ".png"}  # of what a command writes
 CHECKED_WHERE_USED = {  # fields that take an object, or of several types: what reads them says what is wrong
     "baseline": "a report or its path",
+    "earlier": "reports or their paths",
     "benchmark": "a source or splits",
     "calibrate_on": "a split, a folder or rows, looked at before the model",
     "class_names": "a list, checked before the first row",
@@ -298,6 +299,7 @@ EXAMPLES = {
     "slice": ["hard", "easy"],
     "detectors": ["msp", "vim"],
     "metrics": ["auc", "nll"],
+    "earlier": ["old.json", "older.json"],
     "zoom": 1.5,
     "compile": False,  # it needs a compiler, and nothing beside it
     "ray_address": None,

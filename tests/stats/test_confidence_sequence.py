@@ -127,7 +127,7 @@ def rate_of_false_passes(passed: np.ndarray) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.5, 0.8, 0.98])
 def test_a_share_at_the_bound_seldom_ever_passes(share: float) -> None:
-    """4,000 worlds, a look after each of 1,000 rows, both directions. Planted fault seen: the fixed interval."""
+    """4,000 worlds, a look after each of 1,000 rows, both directions; a fixed interval passes in 9 to 18%."""
     rng = np.random.default_rng(1)
     n = np.arange(1, 1001)
     for mean in (share, 1 - share):

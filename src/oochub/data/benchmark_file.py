@@ -3,6 +3,7 @@
 `oochub.load` reads it wherever it reads own data; what is declared travels with the rows to predictions and reports.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -174,6 +175,7 @@ def _check_chance(declared: OwnDeclaration, at: _At) -> None:
     headline = declared.headline or next(iter(declared.metrics), None)
     facts = None if headline is None else read_facts(catalog.get("metric", headline))
     low, high = (0.0, 1.0) if facts is None else (facts.minimum, facts.maximum)
+    low = -math.inf if low is None else low
     if declared.chance < low or (high is not None and declared.chance > high):
         allowed = f"in [{low:g}, {high:g}]" if high is not None else f"{low:g} or larger"
         of = f"what {headline} can be" if headline else 'name the metric if it is another: headline = "pearson"'

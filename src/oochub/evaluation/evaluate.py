@@ -159,7 +159,7 @@ def make_evaluation(
     )
 
 
-def _open_metric(metric: Any) -> tuple[str, Callable[..., Any]]:
+def _open_metric(metric: str | Callable[..., Any]) -> tuple[str, Callable[..., Any]]:
     """The name and the function of a metric that is given by its name, or as a function."""
     return (metric.__name__, metric) if callable(metric) else (metric, catalog.get("metric", metric))
 

@@ -198,7 +198,7 @@ def _check_parts(predictions: Any) -> list[Predictions | str | Path]:
     return parts
 
 
-def _check_metrics(metrics: Any) -> list[Any]:
+def _check_metrics(metrics: object) -> list[object]:
     """Names of metrics, or functions, each once; a function has a name that no other metric has."""
     if not isinstance(metrics, Iterable) or isinstance(metrics, str | Mapping | bytes):
         return read_names("metrics", metrics)

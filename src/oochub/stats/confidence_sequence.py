@@ -163,7 +163,7 @@ def make_difference(first: Evidence, second: Evidence, *, are_independent: bool 
     """The difference of two means, first minus second, with both ends of its confidence sequence.
 
     The wealth of independent bets on both means is their product. Against a difference it is the smallest product of
-    all pairs of means with this difference. Where both have rows of one cluster, each mean has half of the error.
+    all pairs of means with this difference. If both have rows of one cluster, each mean has half of the error.
 
     Args:
         first: What the rows of one side say.
