@@ -14,8 +14,9 @@ The last to come: the types of typer's contexts and parameters are private (`app
 its `__init__` (`transformers_arguments`). Models that answer in words: transformers has no types, nor has `nn.Module`.
 The model, the data and the options of a repair are of any kind, as those of an audit, and the network that it writes,
 and its config, are of transformers (`encoder_classifier`, `model_folder`). A metric of groups takes what a metric
-takes (`estimate_groups`). A builder of `datasets`, which has no types, is subclassed (`folder_rows`). An objective is a name or the user's own object, and
-earlier looks are reports or paths; records of settings import neither (`training_settings`, `report_settings`).
+takes (`estimate_groups`). A builder of `datasets`, which has no types, is subclassed (`folder_rows`). An
+objective is a name or the user's own object, and earlier looks are reports or paths; records of settings import neither
+(`training_settings`, `report_settings`).
 """
 
 
