@@ -73,6 +73,39 @@ def test_pages_carry_checksums(tmp_path):
         pq.read_table(path, page_checksum_verification=True)
 
 
+def test_floats_are_split_by_byte_and_names_are_not(tmp_path):
+    """Of every form of a column, by what Parquet says of the file.
+
+    Planted fault seen: the path of a list without its end.
+    """
+    table = pa.table(
+        {
+            "id": ["a", "b"],
+            "logits": pa.FixedSizeListArray.from_arrays(pa.array(np.arange(4.0, dtype=np.float32)), 2),
+            "boxes": [[[1.5, 2.0]], [[2.5, 0.0], [3.0, 1.0]]],
+            "image": [{"bytes": b"x", "size": 1.0}, {"bytes": None, "size": 2.0}],
+            "half": np.array([1, 2], np.float16),
+            "a.b": [1.0, None],
+            "words": [["u"], []],
+            "of": pa.array([[("k", 1.0)], []], pa.map_(pa.string(), pa.float64())),
+        }
+    )
+    path = write_parquet(table, tmp_path / "t.parquet")
+    columns = pq.ParquetFile(path).metadata.row_group(0)
+    columns = [columns.column(number) for number in range(columns.num_columns)]
+    split = {each.path_in_schema for each in columns if "BYTE_STREAM_SPLIT" in each.encodings}
+    assert split == {
+        "logits.list.element",
+        "boxes.list.element.list.element",
+        "image.size",
+        "a.b",
+        "of.key_value.value",
+    }
+    named = {each.path_in_schema for each in columns if "RLE_DICTIONARY" in each.encodings}
+    assert named == {each.path_in_schema for each in columns} - split
+    assert pq.read_table(path).equals(table)
+
+
 def test_flipped_bits_are_an_error_or_the_same_numbers(tmp_path):
     """Of 30 predictions with three flipped bits, each is refused or gives exactly the numbers of before.
 

@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.benchmark import Benchmark
@@ -30,6 +32,7 @@ from oochub.records.sides import GroupsOfRows
 
 _SAME = ("benchmark", "config", "version", "kind", "class_names")
 _LISTED = 3
+_BETWEEN = "\0"  # of a split and an id, in which it cannot be typed
 
 
 SHOWN = 6
@@ -96,25 +99,33 @@ def _describe_difference(first: Any, second: Any) -> str:
 
 
 def _reorder(first: Predictions, second: Predictions) -> Predictions:
-    keys, others = (
-        list(zip(part.split.tolist(), part.column("example_id").tolist(), strict=True)) for part in (first, second)
-    )
-    if keys == others:
+    keys, others = (_read_keys(part) for part in (first, second))
+    if keys.equals(others):
         return second
-    row_of = {key: row for row, key in enumerate(others)}
-    known = set(keys)
-    missing, more = [key for key in keys if key not in row_of], [key for key in others if key not in known]
-    if missing or more:
+    row = pc.index_in(keys, value_set=others)
+    more = others.filter(pc.invert(pc.is_in(others, value_set=keys)))
+    missing = keys.filter(pc.is_null(row))
+    if len(missing) or len(more):
         found = " and ".join(
-            f"{len(rows):,} only in the {which} (such as {', '.join('/'.join(key) for key in rows[:_LISTED])})"
+            f"{len(rows):,} only in the {which} (such as {', '.join(_show_keys(rows[:_LISTED]))})"
             for rows, which in ((missing, "first"), (more, "second"))
-            if rows
+            if len(rows)
         )
         raise RowsDiffer(
-            f"These predictions do not cover the same examples: of {len(known | set(others)):,} by split and "
+            f"These predictions do not cover the same examples: of {len(keys) + len(more):,} by split and "
             f"example_id, {found}. Predict with both models on the same data."
         )
-    return second.take(np.array([row_of[key] for key in keys]))
+    return second.take(row.to_numpy())
+
+
+def _read_keys(part: Predictions) -> pa.Array:
+    """Split and example_id of each row (n,) as one text."""
+    split, name = (part.rows.light.column(column).cast(pa.large_string()) for column in ("split", "example_id"))
+    return pc.binary_join_element_wise(split, name, pa.scalar(_BETWEEN, pa.large_string())).combine_chunks()
+
+
+def _show_keys(keys: pa.Array) -> list[str]:
+    return [key.replace(_BETWEEN, "/") for key in keys.to_pylist()]
 
 
 def _check_same_truth(first: Predictions, second: Predictions) -> None:

@@ -80,12 +80,29 @@ def write_tables(tables: Iterable[pa.Table], path: str | Path, *, kind: FileKind
     several = iter(tables)
     first = next(several)
     with write_whole(path, kind=kind) as draft:
-        options = {"compression": "zstd", "write_page_checksum": True}
-        with pq.ParquetWriter(draft, first.schema, **options) as writer:
+        leaves = [leaf for field in first.schema for leaf in _list_leaves(field.name, field.type)]
+        encoding = {path: "BYTE_STREAM_SPLIT" for path, kind in leaves if kind in (pa.float32(), pa.float64())}
+        options = {"compression": "zstd", "write_page_checksum": True, "column_encoding": encoding}
+        named = [path for path, _ in leaves if path not in encoding]  # dictionaries of floats would be as large as they
+        with pq.ParquetWriter(draft, first.schema, use_dictionary=named, **options) as writer:
             for table in chain([first], several):
                 writer.write_table(table)
         seal(draft)
     return Path(path)
+
+
+def _list_leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
+    """The path of each column that Parquet stores for a field, with its type."""
+    if pa.types.is_struct(kind):
+        for child in kind:
+            yield from _list_leaves(f"{path}.{child.name}", child.type)
+    elif pa.types.is_map(kind):
+        yield from _list_leaves(f"{path}.key_value.key", kind.key_type)
+        yield from _list_leaves(f"{path}.key_value.value", kind.item_type)
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        yield from _list_leaves(f"{path}.list.element", kind.value_type)
+    else:
+        yield path, kind
 
 
 def read_parquet(
