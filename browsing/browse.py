@@ -2,7 +2,7 @@
 
 A page that is opened from a disk can fetch nothing, so its data are scripts, each of which calls one function of the
 page: `data/about.js` says what there is, `data/columns.js` holds what rows are filtered by, `data/rows/00000.js`, ...
-the texts of 2,048 rows each, loaded when they are shown, and `sheets/00000.webp`, ... the images of 64 rows each.
+the texts of 2,048 rows each, loaded when they are shown, and `sheets/00000.jpg`, ... the images of 64 rows each.
 """
 
 import base64

@@ -48,7 +48,7 @@ def main() -> None:
         for rows in sizes:
             folder, seconds, memory = write(Path(name) / str(rows), rows, pictures)
             files = [path for path in folder.rglob("*") if path.is_file()]
-            images = sum(path.stat().st_size for path in files if path.suffix == ".webp")
+            images = sum(path.stat().st_size for path in files if path.suffix == ".jpg")
             whole = sum(path.stat().st_size for path in files)
             browser = Browser(Path(name) / f"profile {rows}")
             opened, heap = [], 0.0

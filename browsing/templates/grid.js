@@ -37,7 +37,7 @@ oochubBrowse.views.push(
       const sheet = String(Math.floor(row / across ** 2)).padStart(5, "0");
       picture.style.width = `${width * scale}px`;
       picture.style.height = `${height * scale}px`;
-      picture.style.backgroundImage = `url("sheets/${sheet}.webp")`;
+      picture.style.backgroundImage = `url("sheets/${sheet}.jpg")`;
       picture.style.backgroundSize = `${step * across}px auto`;
       picture.style.backgroundPosition = `${-(at % across) * step}px ${-Math.floor(at / across) * step}px`;
       place.append(picture);

@@ -90,7 +90,7 @@ def test_the_images_that_predictions_keep_stand_in_their_tiles(tmp_path):
             assert columns["tile width"][at] == columns["tile height"][at] == 0
             continue
         assert (columns["tile width"][at], columns["tile height"][at]) == (96, 48)
-        with Image.open(folder / "sheets" / f"{at // 64:05}.webp") as sheet:
+        with Image.open(folder / "sheets" / f"{at // 64:05}.jpg") as sheet:
             x, y = 96 * (at % 8), 96 * (at % 64 // 8)
             seen = np.asarray(sheet.convert("RGB").crop((x + 8, y + 8, x + 88, y + 40)), float).mean((0, 1))
         assert np.abs(seen - colors[row]).max() < 8
@@ -119,7 +119,7 @@ def test_images_come_from_the_data_that_were_predicted(tmp_path):
             assert name == "nowhere" or name.partition(".")[0].endswith(broken.stem)
             continue
         own = next(image for stem, image in pixels.items() if name.partition(".")[0].endswith(stem))
-        with Image.open(folder / "sheets" / f"{at // 64:05}.webp") as sheet:
+        with Image.open(folder / "sheets" / f"{at // 64:05}.jpg") as sheet:
             x, y = 96 * (at % 8), 96 * (at % 64 // 8)
             seen = np.asarray(sheet.convert("RGB").crop((x, y, x + 48, y + 48)), float)
         assert np.abs(seen.mean((0, 1)) - own.mean((0, 1))).max() < 6

@@ -378,7 +378,7 @@ BROWSER = FileKind(
     (),
     when("index.html", holds("<!doctype html>", *(each.decode() for each in _PAGE_HEAD))),
     is_folder=True,
-    names=("index.html", "report.html", "page/*.js", "data/*.js", "sheets/*.webp"),
+    names=("index.html", "report.html", "page/*.js", "data/*.js", "sheets/*.jpg", "sheets/*.webp"),
 )
 """What `oochub report --browse` writes: a page with its scripts, data and images."""
 ENTRY = FileKind(
