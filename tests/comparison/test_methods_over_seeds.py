@@ -16,7 +16,7 @@ from drawn_sweep import draw_sweep
 from sklearn.metrics import roc_auc_score
 
 import oochub
-from oochub.comparison.methods_over_seeds import AVERAGE, SeededRuns, place_methods
+from oochub.comparison.methods_over_seeds import AVERAGE, SeededRuns, format_places, place_methods, place_rows
 from oochub.comparison.model_line import name_methods
 from oochub.records.sides import PercentileOfGroups, WorstOfGroups
 from oochub.report.report import Report
@@ -175,3 +175,25 @@ def test_the_value_of_groups_is_that_of_the_estimate(side):
     made = side(split="test", column="group")
     expected = estimate_group_side(made, metric, mask, evaluated).value
     assert compute_group_side(made, metric, mask, evaluated) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_worst_group_has_a_caveat_wherever_it_is_compared(tmp_path):
+    """docs/levels.md: groups that are alike. Planted fault seen: the caveat lost where runs are joined."""
+    rng, runs = np.random.default_rng(0), {}
+    for name in ("erm", "dro"):
+        for seed in range(2):
+            predictions = oochub.Predictions.from_arrays(
+                logits=rng.normal(size=(90, 2)), label=np.arange(90) % 2, group=[f"g{k % 5}" for k in range(90)]
+            )
+            file = predictions.save(tmp_path / f"{name}{seed}.parquet")
+            metric = oochub.evaluate(file, metrics=["accuracy", "worst_group"], resamples=100)
+            for key in ("accuracy", "worst_group.accuracy"):
+                found = SeededRuns().measure(file, key, "all", metric.slices[0].metrics[key].value)
+                runs.setdefault(key, {}).setdefault(name, {})[(seed,)] = found
+    for key, has_caveat in (("accuracy", False), ("worst_group.accuracy", True)):
+        rows = place_rows({"a": runs[key], "b": runs[key]}, direction="higher", average=True)
+        assert len(rows) == 3
+        for placed in rows.values():
+            assert ("comes out too small" in (placed.pairs[0].difference.reason or "")) == has_caveat
+        text = "\n".join(format_places(rows, heading="Methods", metric=key, unit="fraction").to_markdown())
+        assert ("comes out too small" in text) == has_caveat

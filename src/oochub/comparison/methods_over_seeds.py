@@ -27,7 +27,7 @@ from oochub.evaluation.group_statistics import compute_group_side, read_row_valu
 from oochub.evaluation.slices import RowSet, make_row_sets
 from oochub.prediction.predictions import Predictions
 from oochub.records.document import Block
-from oochub.records.sides import GroupsOfRows
+from oochub.records.sides import GroupsOfRows, WorstOfGroups
 from oochub.records.table import Table
 from oochub.report import format_numbers, wording
 from oochub.report.footnotes import Footnotes
@@ -43,6 +43,10 @@ AVERAGE = "Average"
 """The row of a table that is the mean over its tasks."""
 
 _FEW = 5  # seeds, below which a table says that they say little
+_OF_WORST = (
+    "the worst of several groups that are alike comes out too low, so its difference from a method with one worst "
+    "group comes out too small"
+)
 _SAME = 1e-6  # relative: the predictions give the number of the report
 _TASKS = 4  # rows that are shown beside their average
 
@@ -221,7 +225,7 @@ def _join(runs: Sequence[Any]) -> SeededNumbers:
     if not runs:
         return SeededNumbers(np.empty(0), np.empty((0, GROUPS)), 0)
     values, left = (np.concatenate(parts) for parts in ([run.values for run in runs], [run.left for run in runs]))
-    return SeededNumbers(values, left, min(run.units for run in runs))
+    return SeededNumbers(values, left, min(run.units for run in runs), runs[0].limit)
 
 
 def _average(tasks: Sequence[SeededNumbers]) -> SeededNumbers:
@@ -230,7 +234,8 @@ def _average(tasks: Sequence[SeededNumbers]) -> SeededNumbers:
     is_nowhere = np.isnan(left).all(axis=0)
     left = np.where(np.isnan(left), np.stack([each.values for each in tasks])[:, :, None], left).mean(axis=0)
     values = np.mean([each.values for each in tasks], axis=0)
-    return SeededNumbers(values, np.where(is_nowhere, np.nan, left), min(each.units for each in tasks))
+    units = min(each.units for each in tasks)
+    return SeededNumbers(values, np.where(is_nowhere, np.nan, left), units, tasks[0].limit)
 
 
 def _leave_out(evaluated: EvaluationRows, rows: RowSet, key: str) -> SeededNumbers:
@@ -262,7 +267,9 @@ def _leave_out(evaluated: EvaluationRows, rows: RowSet, key: str) -> SeededNumbe
         left[there] = (by_row.sum() - sums[there]) / (len(group) - sizes[there])
     else:
         left[there] = [value(members[group != k]) for k in there]
-    return SeededNumbers(np.array([value(members)]), left[None], effective_clusters(codes))
+    is_of_worst = name == "worst_group" or (is_of_groups and isinstance(side, WorstOfGroups))
+    limit = _OF_WORST if is_of_worst else ""
+    return SeededNumbers(np.array([value(members)]), left[None], effective_clusters(codes), limit)
 
 
 def write_headline(row: str, placed: MethodPlaces, *, where: str, unit: str) -> str:

@@ -38,11 +38,13 @@ class SeededNumbers(NamedTuple):
         left: The same without each group of images in turn (s, g), the groups of all runs being the same images; nan
             where a run has no image of a group.
         units: How many independent things of one size the images are, see `oochub.stats.estimate.effective_clusters`.
+        limit: What limits an interval of such numbers; "" for nothing.
     """
 
     values: Array
     left: Array
     units: float
+    limit: str = ""
 
 
 class SeededDifference(NamedTuple):
@@ -100,7 +102,7 @@ def seeded_difference(first: SeededNumbers, second: SeededNumbers) -> SeededDiff
     error = math.sqrt(variance)
     half = -float(special.stdtrit(freedom, _TAIL)) * error
     return SeededDifference(
-        Estimate(value, low=value - half, high=value + half, n=n, method=METHOD),
+        Estimate(value, low=value - half, high=value + half, n=n, method=METHOD, reason=first.limit or None),
         float(2 * special.stdtr(freedom, -abs(value) / error)),
         error,
         freedom,
