@@ -1,11 +1,18 @@
-"""A leaderboard of three entries, one of them with something wrong: the site is made, and says which it verified."""
+"""A leaderboard of three entries, one of them with something wrong: the site is made, and says which it verified.
 
+The rows of the benchmark that the results hold are refused if anything in them was changed.
+"""
+
+from dataclasses import replace
 from pathlib import Path
 
+import datasets
 from fuzz_case import Format, Used
 from leaderboard_entries import made_predictions, sent_entry
 
+from oochub.leaderboard.benchmark_rows import BenchmarkRows
 from oochub.leaderboard.site import Site
+from oochub.records.metadata import PredictedBy
 
 CHANGED_ENTRY = "results/changed"
 
@@ -23,4 +30,18 @@ def _use(folder: Path, out: Path) -> Used:
     return Used(numbers={**numbers, "unread": [each.name for each in site.unread]})
 
 
+def _make_truth(folder: Path) -> None:
+    _make(folder)
+    made = made_predictions(1.0, rows=60)
+    table = made.table.drop_columns(["logits"])
+    features = datasets.Features(
+        {name: datasets.ClassLabel(names=made.class_names) if name == "label" else datasets.Value("string")
+         for name in ("example_id", "label", "challenge", "group")}
+    )  # fmt: skip
+    rows = datasets.Dataset(table.select(list(features)).cast(features.arrow_schema))
+    about = replace(made.metadata, model=PredictedBy(), rows={made.split[0]: len(made)})
+    BenchmarkRows(source="toy", splits={made.split[0]: rows}, about=about).save(folder / "results")
+
+
 ENTRIES = Format(name="leaderboard", make=_make, use=_use)
+TRUTH = Format(name="benchmark's own rows", make=_make_truth, use=_use)

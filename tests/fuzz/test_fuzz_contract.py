@@ -53,6 +53,7 @@ FUZZED = {
     "src/oochub/inputs/pictures/image_processor.py": "models",
     "src/oochub/inputs/pictures/preprocessing.py": "models",
     "src/oochub/inputs/pictures/stored_pictures.py": "models",
+    "src/oochub/leaderboard/benchmark_rows.py": "entries",
     "src/oochub/leaderboard/leaderboard_entry.py": "entries",
     "src/oochub/models/class_map.py": "class_files",
     "src/oochub/models/onnx_file.py": "onnx",

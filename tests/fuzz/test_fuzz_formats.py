@@ -24,7 +24,7 @@ from formats_coco import COCO
 from formats_decisions import DECISIONS
 from formats_detections import LABELS, RESULTS
 from formats_detectors import DETECTORS, HEADS
-from formats_entries import CHANGED_ENTRY, ENTRIES
+from formats_entries import CHANGED_ENTRY, ENTRIES, TRUTH
 from formats_exif import EXIF
 from formats_ids import IDS, SPLIT
 from formats_lists import DEVKIT, LABELLED, LISTS, PAIRS, SOLUTION
@@ -128,6 +128,7 @@ READERS = (
         },
         expect=frozenset({SAME, CHANGED}),  # no entry is worth a refusal of all
     ),
+    Reader(kind=TRUTH, changes=_changes("results/truth/*/*.parquet", "results/truth/*/truth.json")),
     Reader(kind=OWN_FOLDER, changes={**_changes("*/*.jpg"), **_changes("*/metadata.csv")}),
     Reader(kind=OWN_CSV, changes=_changes("own/rows.csv")),
     Reader(

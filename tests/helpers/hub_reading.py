@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, quote
 
 import yaml
 from hub_answers import Answer, Request
-from hub_repositories import File, PullRequest, Refused, Repository, Store, folders
+from hub_repositories import Commit, File, PullRequest, Refused, Repository, Store, folders
 
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)$")
 
@@ -55,11 +55,24 @@ def resolved(store: Store, request: Request, repository: Repository, revision: s
 
 def paths_info(request: Request, repository: Repository, revision: str) -> Answer:
     """The answer to POST /api/<kind>/<id>/paths-info/<revision>: the files and folders that there are."""
-    asked = parse_qs(request.body.read().decode())["paths"]
+    form = parse_qs(request.body.read().decode())
     files = repository.at(revision).files
     inside = folders(files)
-    told = [_entry(path, files.get(path)) for path in asked if path in files or path in inside]
+    told = [_entry(path, files.get(path)) for path in form["paths"] if path in files or path in inside]
+    if form.get("expand") == ["true"]:
+        history = repository.history(revision)[::-1]
+        for entry in told:
+            entry["lastCommit"] = _last_commit(history, entry["path"])
     return Answer.of(told)
+
+
+def _last_commit(history: Sequence[Commit], path: str) -> dict[str, str]:
+    """The last of some commits, in their order, that changed a file."""
+    last, was = history[0], None
+    for commit in history:
+        if commit.files.get(path) != was:
+            last, was = commit, commit.files.get(path)
+    return {"id": last.id, "title": last.title, "date": last.date}
 
 
 def paged(request: Request, entries: Sequence[Any], page: int) -> Answer:

@@ -1,6 +1,7 @@
 """The benchmark's own rows decide between senders: what is scored is their answers, under its labels and sides."""
 
 import json
+import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -17,8 +18,9 @@ from oochub.app import app
 from oochub.errors import OochubError, OochubWarning
 from oochub.exchange.answers_file import AnswersFile, join_answers
 from oochub.leaderboard.benchmark_rows import BenchmarkRows
-from oochub.leaderboard.recomputation import digest_compared_rows
-from oochub.leaderboard.site import Site, _own
+from oochub.leaderboard.compared_rows import digest_compared_rows
+from oochub.leaderboard.leaderboard_entry import BoardKey
+from oochub.leaderboard.site import Site, load_truth
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts
 
@@ -66,9 +68,10 @@ def _rows(site):
 
 @pytest.mark.slow
 def test_the_benchmarks_own_labels_decide(birds, tmp_path):
-    """Three forged entries, sent first, against one honest: without the labels none is ranked, with them the one is.
+    """Three forged entries, sent first, against one honest: without the labels each set is apart, with them one stands.
 
-    The truth is scikit-learn's on the labels of the table. Seen: the three were verified, the one was not.
+    The truth is scikit-learn's on the labels of the table. Once it was given it is remembered. Seen: the three were
+    verified, the one was not. Planted fault seen: the truth is not kept.
     """
     made = _predictions(birds, 1)
     right = _forged(made, label=made.prediction)
@@ -76,8 +79,10 @@ def test_the_benchmarks_own_labels_decide(birds, tmp_path):
         sent_entry(tmp_path / "results", predictions=right, model=f"forged {number}", date="1999-01-01")
     sent_entry(tmp_path / "results", predictions=made, model="honest")
     site = Site.write(tmp_path / "results", tmp_path / "site")
-    assert site.boards[0].undecided and not any(row.rank for row in _rows(site).values())
-    site = Site.write(tmp_path / "results", tmp_path / "site", truth=[birds])
+    assert site.boards[0].undecided and [len(part.rows) for part in site.boards[0].sets] == [3, 1]
+    assert all(row.reason for row in _rows(site).values())
+    Site.write(tmp_path / "results", tmp_path / "site", truth=[birds])
+    site = Site.write(tmp_path / "results", tmp_path / "site")
     rows = _rows(site)
     wrong = int((made.prediction != made.label).sum())
     assert rows["honest"].rank == (1, 1) and not site.boards[0].undecided
@@ -144,7 +149,7 @@ def test_any_order_of_rows_and_classes_is_fine(birds):
 
 @pytest.mark.slow
 def test_what_was_kept_under_other_labels_is_not_taken(birds, tmp_path):
-    """Planted fault seen: the rows left out of the key of the cache."""
+    """Planted fault seen: the rows left out of the key of the cache; other rows of a version replaced those given."""
     sent_entry(tmp_path / "results", predictions=_predictions(birds, 1))
     changed = tmp_path / "birds"
     changed.mkdir()
@@ -152,6 +157,10 @@ def test_what_was_kept_under_other_labels_is_not_taken(birds, tmp_path):
         text = file.read_text()
         (changed / file.name).write_text(text.replace("gull", "w").replace("wren", "gull").replace(",w,", ",wren,"))
     first = Site.write(tmp_path / "results", tmp_path / "site", truth=[birds])
+    with pytest.raises(OochubError, match=r"differ from them: 120 rows relabelled\. Changed rows are a new version"):
+        Site.write(tmp_path / "results", tmp_path / "site", truth=[changed])
+    (kept,) = (tmp_path / "results" / "truth").iterdir()
+    shutil.rmtree(kept)
     other = Site.write(tmp_path / "results", tmp_path / "site", truth=[changed])
     assert (
         not first.boards[0].rows[0].reason
@@ -193,8 +202,12 @@ def test_names_of_classes_tell_rows_apart_only_where_sides_are_named_by_them():
 
 def test_each_benchmark_has_its_own_rows_once(monkeypatch):
     """Planted fault seen: rows that are named are not read."""
-    rows = {name: SimpleNamespace(key=(name[0], "one"), source=name) for name in ("a1", "a2", "b1")}
+    rows = {
+        name: SimpleNamespace(key=BoardKey(name[0], "one", name[3:]), source=name)
+        for name in ("a1-1.0.0", "a2-1.0.0", "b1-1.0.0", "b2-2.0.0")
+    }
     monkeypatch.setattr(BenchmarkRows, "load", rows.get)
-    assert _own([]) == {} and _own(["a1", "b1"]) == {("a", "one"): rows["a1"], ("b", "one"): rows["b1"]}
-    with pytest.raises(OochubError, match="a/one are named twice: a1 and a2"):
-        _own(["a1", "a2"])
+    named = ["a1-1.0.0", "b1-1.0.0", "b2-2.0.0"]
+    assert load_truth([]) == {} and [*load_truth(named).values()] == [rows[name] for name in named]
+    with pytest.raises(OochubError, match=r"a/one .* are named twice: a1-1.0.0 and a2-1.0.0"):
+        load_truth(["a1-1.0.0", "a2-1.0.0"])

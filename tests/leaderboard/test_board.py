@@ -12,7 +12,7 @@ from leaderboard_entries import made_predictions, sent_entry
 import oochub
 from oochub.leaderboard.board import Board
 from oochub.leaderboard.check_entry import CheckedEntry
-from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
+from oochub.leaderboard.leaderboard_entry import BoardKey, LeaderboardEntry
 from oochub.leaderboard.leaderboard_pages import _scale, make_board_page, make_entry_page
 from oochub.prediction.predictions import Predictions
 from oochub.stats.delong import paired_delong
@@ -168,28 +168,48 @@ def _send_both(tmp_path, one, other):
     ]
 
 
-def _is_undecided(board):
-    return all(not row.is_comparable and row.rank is None and row.reason for row in board.rows) and not board.lines
+def _is_undecided(board, *sizes):
+    """No entry is verified or on the board's own tables; those of each set are ranked among themselves."""
+    assert [len(part.rows) for part in board.sets] == list(sizes) and [part.set for part in board.sets] == list("AB")
+    ranked = [[row.rank for row in part.rows if row.rank is not None] for part in board.sets]
+    assert all(1 <= rank.best <= rank.worst <= len(ranks) for ranks in ranked for rank in ranks)
+    assert all(ranks or all(row.entry.selection == "oracle" for row in part.rows)
+               for ranks, part in zip(ranked, board.sets, strict=True))  # fmt: skip
+    return all(not row.is_comparable and row.reason and row.verdict == "Disputed" for row in board.rows) and not (
+        board.lines or board.tracks
+    )
 
 
 @pytest.mark.slow
-def test_of_entries_of_other_rows_none_is_comparable(checked, tmp_path):
-    """Neither eight senders nor the first date decide. Seen: eight were ranked, and the ninth was not verified."""
+def test_entries_of_other_rows_are_ranked_apart(checked, tmp_path):
+    """Neither eight senders nor the first date decide; the eight keep the ranks that they have without the ninth.
+
+    Planted faults seen: the ninth ranked among them; their ranks gone.
+    """
     other = _other_rows(checked, tmp_path, "other")
     assert not other.reason
+    (alone,) = Board.all_of(checked)
     (board,) = Board.all_of([*checked, other])
-    assert _is_undecided(board)
+    assert _is_undecided(board, 8, 1)
+    assert [(row.name, row.rank, row.behind) for row in board.sets[0].rows] == [
+        (row.name, row.rank, row.behind) for row in alone.rows
+    ]
+    assert "299 of 299 rows differ" in board.undecided or "1 row removed" in board.undecided, board.undecided
     rows = _by_model(board)
     known = "and it is not known here which are the benchmark's own"
     assert rows["other"].reason == f"8 other entries have other rows or labels, {known}"
     assert rows["a"].reason == f"1 other entry has other rows or labels, {known}"
     assert "Sets of 8 and 1 entries have different rows" in board.undecided and "--truth SOURCE" in board.undecided
     page = make_board_page(board, source="here")
-    assert "Not decided:" in page and page.count("not comparable</span>") == 9
+    assert "Not decided:" in page and page.count("disputed</span>") == 9
+    assert 'id="open-A"' in page and 'id="open-B"' in page and "Open track, rows B, disputed" in page
 
 
 def test_of_two_senders_who_disagree_about_labels_none_is_comparable(tmp_path):
-    """Whoever is said to have sent first. Seen: the one with the earlier date was verified and had the first rank."""
+    """Whoever is said to have sent first. Seen: the one with the earlier date was verified and had the first rank.
+
+    With a history of the results the first commit decides. Planted faults seen: the last one; the date.
+    """
     made = made_predictions(1.5, seed=1)
     flipped = np.where(made.prediction == made.label, made.label, made.prediction)
     own = {"label": flipped} | {name: made.column(name) for name in ("challenge", "group")}
@@ -200,7 +220,15 @@ def test_of_two_senders_who_disagree_about_labels_none_is_comparable(tmp_path):
     ]
     assert not any(each.reason for each in both)
     (board,) = Board.all_of(both)
-    assert _is_undecided(board)
+    assert _is_undecided(board, 1, 1)
+    wrong = int((made.prediction != made.label).sum())
+    said = f"{wrong:,} of 300 rows differ ({wrong:,} rows relabelled)"
+    assert f"Between A and B {said}." in board.undecided
+    (board,) = Board.all_of(both, first_commits=lambda some: {each.name: "forged" in each.name for each in some})
+    (honest, forged) = sorted(board.rows, key=lambda row: row.reason)
+    assert honest.rank == (1, 1) and not honest.reason and honest.entry.model == "honest" and not board.sets
+    assert forged.rank is None and forged.verdict == "Not comparable"
+    assert forged.reason == f"{said}, compared to {honest.name}, whose answers came first"
 
 
 def test_swapped_groups_are_other_rows(tmp_path):
@@ -213,7 +241,8 @@ def test_swapped_groups_are_other_rows(tmp_path):
     both = _send_both(tmp_path, made, swapped)
     assert not any(each.reason for each in both)
     (board,) = Board.all_of(both)
-    assert _is_undecided(board)
+    assert _is_undecided(board, 1, 1)
+    assert "2 of 300 rows differ (2 rows with another side, group or cluster)" in board.undecided
 
 
 def test_the_order_of_the_rows_is_no_other_rows(tmp_path):
@@ -237,15 +266,47 @@ def test_moved_rows_between_the_sides_are_other_rows(checked, tmp_path):
     cheat = CheckedEntry.of(sent_entry(tmp_path / "moved", predictions=moved, model="moved"))
     assert not cheat.reason
     (board,) = Board.all_of([*checked, cheat])
-    assert _is_undecided(board)
+    assert _is_undecided(board, 8, 1)
 
 
-def test_another_version_is_not_comparable(checked):
-    """Where the benchmark is not installed, nothing says which version the board is of."""
-    benchmark = replace(checked[0].report.benchmark, version="9.0.0")
-    old = replace(checked[0], name="old", report=replace(checked[0].report, benchmark=benchmark))
-    (board,) = Board.all_of([*checked, old])
-    assert _is_undecided(board)
+def test_another_version_is_another_board(checked):
+    """By number, not by letters; the page of each links the others, and nothing else of an earlier one changes.
+
+    Planted faults seen: one board for all versions; 10.0.0 before 9.0.0; the changes on the earlier page.
+    """
+    pages = {}
+    for newest in ("9.0.0", "10.0.0"):
+        some = [*checked]
+        for version in ("9.0.0", "10.0.0")[: 1 + (newest == "10.0.0")]:
+            benchmark = replace(checked[0].report.benchmark, version=version)
+            some.append(replace(checked[0], name=version, report=replace(checked[0].report, benchmark=benchmark)))
+        boards = Board.all_of(some)
+        assert [board.key.version for board in boards] == ["0.0.0", "9.0.0", "10.0.0"][: len(boards)]
+        assert [board.is_newest for board in boards] == [False, *[False] * (len(boards) - 2), True]
+        assert not any(row.reason for board in boards for row in board.rows)
+        pages[newest] = [make_board_page(board, source="here") for board in boards]
+    link = ' <a href="board_toy-one-10.0.0.html">10.0.0</a>'
+    assert [page.replace(link, "") for page in pages["10.0.0"][:2]] == pages["9.0.0"]
+    assert "Since version 9.0.0: no row differs, of 300 rows" in pages["10.0.0"][2]
+    assert "Since version 0.0.0: no row differs" in pages["9.0.0"][1]
+
+
+def test_versions_whose_rows_nobody_gave_may_be_anybodys(checked):
+    """Once rows of one version were given. Planted faults seen: 9.9.9 is linked, or the newest."""
+    benchmark = replace(checked[0].report.benchmark, version="9.9.9")
+    made_up = replace(checked[0], name="made up", report=replace(checked[0].report, benchmark=benchmark), folder=None)
+    own = {BoardKey("board_toy", "one", "0.0.0"): SimpleNamespace(title="birds")}
+    true, other = Board.all_of([*(replace(each, folder=None) for each in checked), made_up], own)
+    assert (true.truth, true.versions, true.is_newest, true.undecided) == ("birds", (), True, "")
+    assert (other.truth, other.versions, other.is_newest) == ("", ("0.0.0",), False)
+    assert "known for version 0.0.0 only, so version 9.9.9 may be anybody's" in other.undecided
+
+
+def test_a_version_that_is_not_installed_here_is_not_verified(checked):
+    """Sides and words are those of the benchmark as installed. Planted fault seen: any version is."""
+    about = replace(checked[0].report.benchmark, name="spawrious", config="o2o_hard", version="0.9.0")
+    (board,) = Board.all_of([replace(checked[0], report=replace(checked[0].report, benchmark=about))])
+    assert board.rows[0].rank is None and "version 0.9.0, but version 1.0.0 is installed here" in board.rows[0].reason
 
 
 def test_what_is_not_verified_has_the_words_of_the_board(checked):
@@ -293,6 +354,34 @@ def test_of_many_sets_of_rows_the_smallest_are_counted_together(checked):
         places = [0, 0, 0, 1, 1, *range(2, sets)]
         some = [replace(checked[0], name=f"entry {k}", rows=f"rows {place}") for k, place in enumerate(places)]
         assert f"Sets of {said} entries have different rows" in Board.all_of(some)[0].undecided
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "direction", "chance", "expected"),
+    [
+        (0.62, 0.52, 0.71, "higher", 0.5, False),
+        (0.58, 0.49, 0.67, "higher", 0.5, True),  # reaches it
+        (0.40, 0.31, 0.49, "higher", 0.5, True),  # lies below
+        (0.40, 0.31, 0.49, "lower", 0.5, False),
+        (0.45, 0.36, 0.50, "lower", 0.5, True),
+        (0.62, math.nan, math.nan, "higher", 0.5, False),  # without an interval the number itself
+        (0.40, 0.31, 0.49, "higher", math.nan, False),  # nobody knows what guessing gives
+        (math.nan, math.nan, math.nan, "higher", 0.5, False),
+    ],
+)
+def test_an_entry_whose_interval_reaches_chance_is_marked(checked, value, low, high, direction, chance, expected):
+    """By hand, and on the page. Planted faults seen: the number instead of its interval; the other direction."""
+    report, out = checked[0].report, Estimate(value, low=low, high=high, n=99, method="", reason="none")
+    about = replace(report.benchmark, chance=chance, metric_direction=direction)
+    slices = tuple(
+        replace(part, metrics={**part.metrics, "auc": out}) if part.role == "out" else part for part in report.slices
+    )
+    (board,) = Board.all_of([replace(checked[0], report=replace(report, benchmark=about, slices=slices))])
+    assert board.rows[0].is_at_chance is expected
+    page = make_board_page(board, source="here")
+    assert ("no better than chance" in page) is expected and (
+        "Chance is 0.500" in page or "Chance is 50.0" in page
+    ) is not math.isnan(chance)
 
 
 def test_no_entries_no_boards():

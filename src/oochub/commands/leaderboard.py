@@ -29,8 +29,9 @@ def leaderboard(
 ) -> None:
     """Recompute the metrics of each entry from its predictions and write a static leaderboard site.
 
-    With --truth (can be repeated), entries are scored with the labels, sides and groups of the benchmark itself.
-    Without it, entries that differ in these cannot be compared, because it is not known which are correct.
+    With --truth (can be repeated), entries are scored with the labels, sides and groups of the benchmark itself. These
+    rows are kept with RESULTS. Without them, entries that differ in labels are ranked apart in a folder; on the Hub
+    those stand whose rows were committed first.
 
     Earlier checks are cached (see `oochub cache`). `oochub push SITE --to user/board` publishes the site as a static
     Space.
@@ -40,23 +41,24 @@ def leaderboard(
     if Path(results).expanduser().is_dir():
         site = Site.write(results, out, truth=truth or [])
     else:
-        from oochub.hub.leaderboard_repository import fetch_results
+        from oochub.hub.leaderboard_repository import write_site_of
 
-        snapshot = fetch_results(results)
-        site = Site.write(snapshot.folder, out, source=snapshot.title, link=snapshot.address, truth=truth or [])
+        site = write_site_of(results, out, truth=truth or [])
     rows = [row for board in site.boards for row in board.rows]
     failed = {row.name: row.reason for row in rows if row.reason} | {each.name: each.reason for each in site.unread}
     verified = sum(not row.reason for row in rows)
     if as_json:
         counts = {"boards": len(site.boards), "entries": len(rows), "verified": verified, "not_verified": failed}
-        print_result({"site": str(out), **counts}, as_json)
+        gone = {name: f"{each.date}: {each.reason}" for name, each in site.withdrawn.items()}
+        print_result({"site": str(out), **counts, "withdrawn": gone}, as_json)
         return
     entries = f"{len(rows)} {'entry' if len(rows) == 1 else 'entries'}"
     boards = f"{len(site.boards)} {'board' if len(site.boards) == 1 else 'boards'}"
-    out_console.print(f"{entries} on {boards}, {verified} verified.", markup=False)
+    gone = f", {len(site.withdrawn)} withdrawn" if site.withdrawn else ""
+    out_console.print(f"{entries} on {boards}, {verified} verified{gone}.", markup=False)
     for board in site.boards:
         if board.undecided:
-            out_console.print(f"{board.benchmark.name}/{board.benchmark.config}: {board.undecided}.", markup=False)
+            out_console.print(f"{board.key}: {board.undecided}.", markup=False)
     for name, reason in list(failed.items())[:_SHOWN]:
         out_console.print(f"Not verified: {name}: {reason}", markup=False)
     if len(failed) > _SHOWN:

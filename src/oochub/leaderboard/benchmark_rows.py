@@ -1,30 +1,44 @@
-"""A benchmark's own rows: ids, labels, sides and groups, under which a leaderboard scores what was sent."""
+"""A benchmark's own rows: ids, labels, sides and groups, under which a leaderboard scores what was sent.
+
+Once they are given they are part of the results: `truth/<board>/` holds a Parquet file for each split, without images,
+and `truth.json`, which says what they are.
+"""
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import datasets
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from oochub.data.declaration import find_declaration
 from oochub.errors import OochubError
 from oochub.evaluation.evaluation_rows import find_epoch_rows
+from oochub.leaderboard.compared_rows import count_changes, tabulate_rows
+from oochub.leaderboard.leaderboard_entry import BoardKey
 from oochub.output import Output, find_output_of_features, get_output
-from oochub.prediction.data_metadata import describe_data, read_split_rows
+from oochub.prediction.data_metadata import describe_data, list_light_columns, read_split_rows
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.stored_columns import StoredRows
 from oochub.records.build_record import OWN, drop_build_column
 from oochub.records.metadata import Metadata, PredictedBy
 from oochub.records.output_columns import ALSO_RIGHT
-from oochub.records.schema import to_json
+from oochub.records.schema import check_version, from_json, to_json
+from oochub.storage.artifacts import TRUTH
+from oochub.storage.files import write_whole_folder
+from oochub.storage.reading import check_regular_file, read_json
 
+FOLDER = "truth"
+"""Folder of the results that holds the benchmarks' own rows."""
+_SCHEMA_VERSION = 1
 _SENT = ("thumbnail", "thumbnail_text")
 
 
@@ -62,11 +76,90 @@ class BenchmarkRows:
             raise OochubError(f"The rows of {source} have no labels. Name the benchmark's own rows, which have them.")
         kind = get_output(name)
         names = kind.class_names(some) or ["0"]
-        table = pa.concat_tables(
-            [read_split_rows(split, part, kind, names) for split, part in splits.items()], promote_options="permissive"
+        about = describe_data(
+            StoredRows.of(_read_rows(splits, kind, names)), some.info, kind, class_names=names, model=PredictedBy()
         )
-        about = describe_data(StoredRows.of(table), some.info, kind, class_names=names, model=PredictedBy())
         return cls(source=source, splits=splits, about=about)
+
+    @classmethod
+    def find(cls, results: Path) -> "dict[BoardKey, BenchmarkRows]":
+        """The rows that were given before and are part of the results, by what they are of.
+
+        Args:
+            results: Folder of the results.
+
+        Raises:
+            OochubError: A file of theirs is missing or damaged.
+        """
+        found = {}
+        for file in sorted((results / FOLDER).glob("*/truth.json")):
+            content = read_json(file)
+            check_version(content, _SCHEMA_VERSION, what=str(file))
+            try:
+                if content["digest"] != _digest_content(content):
+                    raise OochubError("truth.json was changed after it was written")
+                about = from_json(Metadata, content["about"], what=str(file))
+                splits = {split: _read_split(file.parent, split, content["files"][split]) for split in about.rows}
+            except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OochubError) as error:
+                raise OochubError(
+                    f"{file.parent} does not hold the benchmark's own rows: {' '.join(str(error).split())}. Delete the "
+                    "folder, and give the rows again with --truth."
+                ) from None
+            rows = cls(source=content["title"], splits=splits, about=about)
+            found[rows.key] = rows
+        return found
+
+    def save(self, results: Path) -> Path:
+        """Makes the rows part of the results, without images.
+
+        Args:
+            results: Folder of the results.
+
+        Returns:
+            The folder that holds them.
+        """
+        with write_whole_folder(results / FOLDER / self.key.page, kind=TRUTH) as draft:
+            files = {}
+            for split, part in self.splits.items():
+                part.select_columns(list_light_columns(part)).to_parquet(draft / f"{split}.parquet")
+                files[split] = _digest_file(draft / f"{split}.parquet")
+            content = {
+                "schema_version": _SCHEMA_VERSION,
+                "title": self.title,
+                "files": files,
+                "about": to_json(self.about),
+            }
+            content["digest"] = _digest_content(content)
+            (draft / "truth.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        return results / FOLDER / self.key.page
+
+    def check_same(self, kept: "BenchmarkRows") -> None:
+        """Refuses other rows than those that are part of the results: rows of one version never change.
+
+        Args:
+            kept: Rows of the same benchmark, config and version.
+
+        Raises:
+            OochubError: They differ; it says in how many rows.
+        """
+        if self.about.fingerprint == kept.about.fingerprint:
+            return
+        changes = count_changes(kept._tabulate(), self._tabulate())
+        if not changes.total:
+            return
+        raise OochubError(
+            f"The results already hold the rows of {self.key}, and those of {self.source} differ from them: "
+            f"{changes.words}. Changed rows are a new version: raise version in benchmark.toml and build again. If the "
+            f"rows that were given first are wrong, delete {FOLDER}/{self.key.page} from the results."
+        )
+
+    def _tabulate(self) -> pd.DataFrame:
+        kind = get_output(self.about.kind)
+        columns = _read_rows(self.splits, kind, self.about.class_names).to_pydict()
+        label = kind.label_column
+        if kind.one_answer:
+            columns[label] = [self.about.class_names[k] if k >= 0 else None for k in columns[label]]
+        return tabulate_rows(columns.pop("split"), columns.pop("example_id"), columns, [label])
 
     @property
     def title(self) -> str:
@@ -81,9 +174,9 @@ class BenchmarkRows:
         return hashlib.sha256(json.dumps(to_json(self.about), sort_keys=True).encode()).hexdigest()
 
     @property
-    def key(self) -> tuple[str, str]:
-        """Name and config of the benchmark, as reports call it."""
-        return self.about.benchmark or OWN, str(self.about.config)
+    def key(self) -> BoardKey:
+        """The board that they are of, as reports call it."""
+        return BoardKey(self.about.benchmark or OWN, str(self.about.config), self.about.version)
 
     def under(self, predictions: Predictions) -> Predictions:
         """The answers of predictions on these rows: nothing but the answers is the sender's.
@@ -122,6 +215,31 @@ class BenchmarkRows:
         _check_labels(predictions, own)
         _check_whole(own, self.splits)
         return own
+
+
+def _read_split(folder: Path, split: str, digest: str) -> datasets.Dataset:
+    """The rows of a split that `save` wrote."""
+    file = check_regular_file(folder / f"{split}.parquet")
+    if _digest_file(file) != digest:
+        raise OochubError(f"{file.name} was changed after it was written")
+    return datasets.Dataset(pq.read_table(file))
+
+
+def _digest_file(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _digest_content(content: Mapping[str, Any]) -> str:
+    """A digest of what `truth.json` says besides it."""
+    said = {name: value for name, value in content.items() if name != "digest"}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def _read_rows(splits: Mapping[str, datasets.Dataset], kind: Output, names: Iterable[str]) -> pa.Table:
+    """Their columns without images, one split after the other."""
+    parts = [read_split_rows(split, part, kind, [*names]) for split, part in splits.items()]
+    return pa.concat_tables(parts, promote_options="permissive")
 
 
 def _find_places(predictions: Predictions, table: pa.Table | None, splits: Mapping[str, Any]) -> NDArray[np.int64]:

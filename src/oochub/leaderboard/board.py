@@ -1,12 +1,13 @@
-"""The board of one config of a benchmark: its entries by track, each with its rank; numbers of other rows are told.
+"""The board of one version of one config of a benchmark: its entries by track, each with its rank.
 
-Ranks are those that paired tests of all entries allow: a range of places for each, none where nothing is known.
+Entries of other rows than those of the board are not ranked among its entries. Ranks are those that paired tests of
+all entries allow: a range of places for each, none where nothing is known.
 """
 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +19,15 @@ from oochub.comparison.model_line import ModelLine, model_lines
 from oochub.data.declaration import describe_benchmark, describe_metrics
 from oochub.errors import OochubError
 from oochub.leaderboard.check_entry import CheckedEntry
-from oochub.leaderboard.leaderboard_entry import TRACKS, LeaderboardEntry, Track
+from oochub.leaderboard.compared_rows import count_changes
+from oochub.leaderboard.leaderboard_entry import TRACKS, BoardKey, LeaderboardEntry, Track, Withdrawal
 from oochub.leaderboard.recomputation import SEED
 from oochub.metric import read_facts
 from oochub.records.metadata import Metadata, PredictedBy
 from oochub.records.origin_records import EvaluatedBenchmark
 from oochub.records.report_records import MetricDescription
 from oochub.records.sides import Vocabulary
-from oochub.report import format_numbers
+from oochub.report import format_numbers, wording
 from oochub.report.report import Report
 from oochub.stats import RESAMPLES
 from oochub.stats.estimate import Estimate
@@ -33,9 +35,13 @@ from oochub.stats.model_places import RankRange, compare_all_pairs, count_places
 from oochub.stats.paired_values import PairedValues, name_test
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from oochub.leaderboard.benchmark_rows import BenchmarkRows
 
-_SHOWN = 6  # sizes of sets of entries
+FirstCommits = Callable[[Sequence[CheckedEntry]], Mapping[str, int]]
+
+_SHOWN = 6  # sets of entries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +61,7 @@ class BoardRow:
         entries: How many entries of this board are of its model.
         rows: A digest of the examples, labels, sides and groups that its numbers are of.
         is_comparable: Whether its rows are those of the board, as far as is known.
+        set: Letter of the set of rows that it is of, where it is not known which set is the benchmark's own; else "".
         is_sent: Whether its numbers are those that were sent, since its predictions give none.
         digest: A digest of its report and predictions and of what checked them; "" if they were not read.
     """
@@ -71,6 +78,7 @@ class BoardRow:
     entries: int = 1
     rows: str = ""
     is_comparable: bool = True
+    set: str = ""
     is_sent: bool = False
     digest: str = ""
 
@@ -89,17 +97,29 @@ class BoardRow:
     @property
     def verdict(self) -> str:
         """What came of its check, in words."""
+        if self.set:
+            return "Disputed"
         return "Not comparable" if not self.is_comparable else "Not verified" if self.reason else "Recomputed"
 
     @property
     def is_ranked(self) -> bool:
-        """Whether it may have a rank, and counts for the line."""
-        return not self.reason and self.entry.selection != "oracle"
+        """Whether it may have a rank, among entries of the same rows, and counts for the line."""
+        return (not self.reason or self.set != "") and self.entry.selection != "oracle"
 
     @property
     def is_tested(self) -> bool:
         """Whether it is tested against others: it may have a rank, and has a number."""
         return self.is_ranked and self.values is not None
+
+    @property
+    def is_at_chance(self) -> bool:
+        """Whether guessing may be as good out of context: its interval reaches what guessing gives, or lies beyond."""
+        about, out = self.report.benchmark, self.report.headline("out")
+        if out is None or format_numbers.is_undefined(out) or format_numbers.is_undefined(about.chance):
+            return False
+        if about.metric_direction == "lower":
+            return (out.value if format_numbers.is_undefined(out.high) else out.high) >= about.chance
+        return (out.value if format_numbers.is_undefined(out.low) else out.low) <= about.chance
 
     @property
     def worst_group(self) -> Estimate | None:
@@ -132,7 +152,7 @@ class TrackTests:
 
 @dataclass(frozen=True, kw_only=True)
 class Board:
-    """Entries of one config of a benchmark.
+    """Entries of one version of one config of a benchmark.
 
     Attributes:
         benchmark: What they are of.
@@ -140,6 +160,13 @@ class Board:
         lines: The line through the ranked entries of a track; tracks with fewer than two numbers have none.
         truth: What the benchmark's own rows were loaded from; "" where they are not known.
         tests: How the entries of a track were compared; tracks with fewer than two tested entries have none.
+        sets: If it is not known which rows are the benchmark's own: a board for the entries of each set of rows.
+        undecided: Why verified numbers are not comparable, and what decides it, in words; "" where all are.
+        versions: The other versions of the benchmark that have a board.
+        changes: What changed since the version before, in words.
+        withdrawn: Entries that were withdrawn, and so have neither numbers nor a page.
+        withdrawal: Why the benchmark itself was withdrawn; None if it was not.
+        is_newest: Whether its version is the newest of its benchmark and config that is said to be the owner's.
     """
 
     benchmark: EvaluatedBenchmark
@@ -147,60 +174,87 @@ class Board:
     lines: Mapping[Track, ModelLine]
     tests: Mapping[Track, TrackTests] = field(default_factory=dict)
     truth: str = ""
+    sets: tuple["Board", ...] = ()
+    undecided: str = ""
+    versions: tuple[str, ...] = ()
+    changes: str = ""
+    withdrawn: tuple[tuple[BoardRow, Withdrawal], ...] = ()
+    withdrawal: Withdrawal | None = None
+    is_newest: bool = True
+
+    @property
+    def key(self) -> BoardKey:
+        """What it is of."""
+        return BoardKey.of(self.benchmark)
+
+    @property
+    def parts(self) -> tuple["Board", ...]:
+        """The boards whose entries are ranked together: those of the sets, and of what belongs to none."""
+        return tuple(part for part in (*self.sets, self) if part.tracks)
+
+    @property
+    def set(self) -> str:
+        """The letter of the set of rows that its entries are of; "" if there is no dispute."""
+        return self.rows[0].set if self.rows and not self.sets else ""
 
     @property
     def rows(self) -> list[BoardRow]:
-        """All entries, track by track."""
-        return [row for rows in self.tracks.values() for row in rows]
+        """All entries, set by set and track by track."""
+        return [row for part in self.parts for rows in part.tracks.values() for row in rows]
 
     @property
     def described(self) -> MetricDescription:
         """What the numbers of its metric mean."""
-        report = next((row for row in self.rows if not row.reason), self.rows[0]).report
+        rows = self.rows or [row for row, _ in self.withdrawn]
+        report = next((row for row in rows if not row.reason), rows[0]).report
         return report.description(self.benchmark.primary_metric)
-
-    @property
-    def undecided(self) -> str:
-        """Why verified numbers are not comparable, and what decides it, in words; "" where all are."""
-        several = Counter(_make_data_key(row) for row in self.rows if not row.is_comparable)
-        if not several:
-            return ""
-        counts = sorted(several.values(), reverse=True)
-        shown = counts if len(counts) <= _SHOWN else [*counts[: _SHOWN - 1], sum(counts[_SHOWN - 1 :])]
-        sizes = f"{', '.join(map(str, shown[:-1]))} and {shown[-1]}"
-        return (
-            f"Sets of {sizes} entries have different rows, labels, sides or groups. It is not known here which are the "
-            "benchmark's own, so none of them is ranked: neither a majority of senders nor a date decides. "
-            f"oochub leaderboard --truth SOURCE does, with the rows of {self.benchmark.name}/{self.benchmark.config}, "
-            "as oochub build writes them"
-        )
 
     @classmethod
     def all_of(
-        cls, entries: Sequence[CheckedEntry], own: "Mapping[tuple[str, str], BenchmarkRows] | None" = None
+        cls,
+        entries: Sequence[CheckedEntry],
+        own: "Mapping[BoardKey, BenchmarkRows] | None" = None,
+        *,
+        withdrawn: Mapping[str, Withdrawal] | None = None,
+        first_commits: FirstCommits | None = None,
     ) -> "list[Board]":
-        """The boards of some entries, by name; those whose report cannot be read stand on none.
+        """The boards of some entries, by name and version; those whose report cannot be read stand on none.
 
         An entry whose predictions are of another version of the benchmark than is installed here is not verified. If
-        verified entries are of different rows, labels, sides or groups, none is comparable.
+        verified entries of a board are of different rows, labels, sides or groups, the set of rows that came first is
+        the board's. If no history says which came first, the entries of each set are ranked by themselves.
 
         Args:
             entries: Checked under the same `own` rows.
-            own: The benchmarks' own rows by name and config, where they are known.
+            own: The benchmarks' own rows by what they are of, where they are known.
+            withdrawn: What was withdrawn, see `Withdrawal.find_all`.
+            first_commits: Gives for entries the number of the commit that brought their answers into the results, by
+                the name of the entry; None for results without history.
         """
-        places: dict[tuple[str, str], list[BoardRow]] = {}
+        known, by_name = own or {}, {each.name: each for each in entries}
+        places: dict[BoardKey, list[BoardRow]] = {}
         for each in entries:
             if each.entry is not None and each.report is not None:
-                about = each.report.benchmark
                 row = BoardRow(
                     name=each.name, entry=each.entry, report=each.report, reason=each.reason,
                     check="" if each.reason else _check(each), rows=each.rows, is_sent=each.is_sent,
                     digest=each.digest, values=each.values,
                 )  # fmt: skip
-                places.setdefault((about.name, about.config), []).append(row)
-        known = own or {}
-        boards = [(_make_board(_separate_other_data(rows)), known.get(place)) for place, rows in sorted(places.items())]
-        return [replace(board, truth=rows.title if rows else "") for board, rows in boards]
+                places.setdefault(BoardKey.of(each.report.benchmark), []).append(row)
+        boards, given_up = [], withdrawn or {}
+        for key in sorted(places, key=lambda place: place.order):
+            whole = given_up.get(f"{key.benchmark}/{key.config}@{key.version}") or given_up.get(f"{key[0]}/{key[1]}")
+            rows = _order_rows(places[key])
+            gone = [(_keep_own_words(row), why) for row in rows if (why := whole or given_up.get(row.name))]
+            rows = [row for row in rows if not (whole or row.name in given_up)]
+            board = (
+                _make_board_of_version(rows, by_name, first_commits)
+                if rows
+                else Board(benchmark=gone[0][0].report.benchmark, tracks={}, lines={})
+            )
+            title = known[key].title if key in known else ""
+            boards.append(replace(board, truth=title, withdrawn=tuple(gone), withdrawal=whole))
+        return _link_versions(boards, by_name, known)
 
 
 def _check(each: CheckedEntry) -> str:
@@ -212,30 +266,155 @@ def _check(each: CheckedEntry) -> str:
     return f"{each.numbers:,} numbers, largest difference {each.difference:.1g}{own}"
 
 
-def _separate_other_data(rows: Sequence[BoardRow]) -> list[BoardRow]:
-    """The rows by the day they were sent, those that are not of the same data with a reason."""
+def _order_rows(rows: Sequence[BoardRow]) -> list[BoardRow]:
+    """The rows by the day they were sent; of another version than is installed here none is verified."""
     ordered = sorted(rows, key=lambda row: (row.entry.date, row.name))
-    declared = _find_declaration(ordered[0].report.benchmark)
-    if declared is not None:
-        words = f"the board is for {declared.version}"
-        ordered = [
-            row if row.reason or _read_version(row) == declared.version else
-            replace(row, reason=f"its predictions are for version {_read_version(row)}, {words}", check="")
-            for row in ordered
-        ]  # fmt: skip
-    sets = Counter(_make_data_key(row) for row in ordered if not row.reason)
-    if len(sets) < 2:
+    key, declared = BoardKey.of(rows[0].report.benchmark), _find_declaration(rows[0].report.benchmark)
+    if declared is None or declared.version == key.version:
         return ordered
-    return [row if row.reason else _explain_not_comparable(row, sets) for row in ordered]
+    words = f"its predictions are for version {key.version}, but version {declared.version} is installed here"
+    return [row if row.reason else replace(row, reason=words, check="") for row in ordered]
 
 
-def _explain_not_comparable(row: BoardRow, sets: Counter[Any]) -> BoardRow:
-    others = sum(sets.values()) - sets[_make_data_key(row)]
-    reason = (
+def _make_board_of_version(
+    rows: Sequence[BoardRow], entries: Mapping[str, CheckedEntry], first_commits: FirstCommits | None
+) -> Board:
+    """The board of rows by the day; its entries of other rows than those of the board are not ranked among them."""
+    several: dict[Any, list[BoardRow]] = {}
+    for row in rows:
+        if not row.reason:
+            several.setdefault(_make_data_key(row), []).append(row)
+    if len(several) < 2:
+        return _make_board(rows)
+    sets = sorted(several.values(), key=lambda some: (-len(some), some[0].name))
+    listed = [entries[some[0].name].list_rows() for some in sets]
+    if first_commits is not None:
+        return _let_first_stand(rows, sets, listed, first_commits([entries[row.name] for some in sets for row in some]))
+    parts, others = [], sum(map(len, sets))
+    for some, letter in zip(sets, _name_sets(len(sets)), strict=True):
+        reason = _explain_dispute(others - len(some))
+        disputed = [replace(row, reason=reason, check="", is_comparable=False, set=letter) for row in some]
+        parts.append(_make_board(disputed, of_models=rows))
+    rest = [row for row in rows if row.reason]
+    board = _make_board(rest, of_models=rows) if rest else Board(benchmark=parts[0].benchmark, tracks={}, lines={})
+    board = replace(board, benchmark=parts[0].benchmark, sets=tuple(parts))
+    stands = (
+        "It is not known here which are the benchmark's own, and neither a majority of senders nor a date decides, so "
+        "the entries of each set are ranked by themselves"
+    )
+    return replace(board, undecided=_describe_sets(sets, board.key, stands, _describe_letters(listed)))
+
+
+def _let_first_stand(
+    rows: Sequence[BoardRow],
+    sets: Sequence[Sequence[BoardRow]],
+    listed: "Sequence[pd.DataFrame | None]",
+    came: Mapping[str, int],
+) -> Board:
+    """The board of the set of rows that came into the results first; entries of other sets are not comparable."""
+    first = min(range(len(sets)), key=lambda place: min(came[row.name] for row in sets[place]))
+    name = min(sets[first], key=lambda row: came[row.name]).name
+    reasons: dict[str, str] = {}
+    for some, others in zip(sets, listed, strict=True):
+        changes = _describe_changes(listed[first], others) or "its rows or labels differ"
+        reasons |= {row.name: f"{changes}, compared to {name}, whose answers came first" for row in some}
+    reasons = {name: reason for name, reason in reasons.items() if name not in {row.name for row in sets[first]}}
+    board = _make_board(
+        [replace(row, reason=reasons[row.name], check="", is_comparable=False) if row.name in reasons else row
+         for row in rows]
+    )  # fmt: skip
+    stands = f"Those of {name} stand, because its answers were committed to the results first"
+    return replace(board, undecided=_describe_sets(sets, board.key, stands))
+
+
+def _name_sets(number: int) -> list[str]:
+    return [chr(ord("A") + place) if place < 26 else f"A{place}" for place in range(number)]
+
+
+def _explain_dispute(others: int) -> str:
+    return (
         f"{others} other {'entry has' if others == 1 else 'entries have'} other rows or labels, and it is not "
         "known here which are the benchmark's own"
     )
-    return replace(row, reason=reason, check="", is_comparable=False)
+
+
+def _describe_changes(first: "pd.DataFrame | None", second: "pd.DataFrame | None") -> str:
+    """How many rows differ, and in what; "" where the rows cannot be read."""
+    if first is None or second is None:
+        return ""
+    changes = count_changes(first, second)
+    return (
+        f"{changes.total:,} of {changes.rows:,} rows {'differs' if changes.total == 1 else 'differ'} ({changes.words})"
+    )
+
+
+def _describe_letters(listed: "Sequence[pd.DataFrame | None]") -> str:
+    """In how many rows a few sets differ from the first."""
+    named = [*zip(_name_sets(len(listed)), listed, strict=True)][1:_SHOWN]
+    said = [
+        f"between A and {letter} {words}" for letter, rows in named if (words := _describe_changes(listed[0], rows))
+    ]
+    return f" {wording.capitalize_sentence('; '.join(said))}." if said else ""
+
+
+def _describe_sets(sets: Sequence[Sequence[BoardRow]], key: BoardKey, stands: str, changes: str = "") -> str:
+    counts = [len(some) for some in sets]
+    shown = counts if len(counts) <= _SHOWN else [*counts[: _SHOWN - 1], sum(counts[_SHOWN - 1 :])]
+    sizes = f"{', '.join(map(str, shown[:-1]))} and {shown[-1]}"
+    return (
+        f"Sets of {sizes} entries have different rows, labels, sides or groups.{changes} {stands}. oochub leaderboard "
+        f"--truth SOURCE gives the rows of {key}, as oochub build writes them, which are then kept with the results"
+    )
+
+
+def _link_versions(
+    boards: Sequence[Board], entries: Mapping[str, CheckedEntry], own: "Mapping[BoardKey, BenchmarkRows]"
+) -> list[Board]:
+    """The boards with the other versions of their benchmark, and what changed since the version before.
+
+    Once the owner of a benchmark gave the rows of a version, its versions are those whose rows were given; others may
+    be anybody's.
+    """
+    linked = list(boards)
+    for board in boards:
+        same = [place for place, each in enumerate(boards) if each.key[:2] == board.key[:2]]
+        if len(same) < 2 or boards[same[0]] is not board:
+            continue
+        given = [place for place in same if boards[place].truth]
+        listed = (
+            given
+            or [
+                place
+                for place in same
+                if boards[place].withdrawn or any(row.is_recomputed for row in boards[place].rows)
+            ]
+            or same
+        )
+        versions = [boards[place].key.version for place in listed]
+        earlier: tuple[str, Any] | None = None
+        for place in same:
+            each, key = boards[place], boards[place].key
+            others = tuple(version for version in versions if version != key.version)
+            linked[place] = replace(each, versions=others, is_newest=key.version == versions[-1])
+            if given and place not in given:
+                linked[place] = replace(linked[place], undecided=_explain_version(key, versions, each.undecided))
+            verified = next((row for row in each.rows if not row.reason), None)
+            rows = entries[verified.name].list_rows(own.get(key)) if verified and place in listed else None
+            if rows is not None:
+                if earlier is not None:
+                    changes = count_changes(earlier[1], rows)
+                    words = f"Since version {earlier[0]}: {changes.words}, of {changes.rows:,} rows that are compared"
+                    linked[place] = replace(linked[place], changes=words)
+                earlier = key.version, rows
+    return linked
+
+
+def _explain_version(key: BoardKey, versions: Sequence[str], before: str) -> str:
+    said = (
+        f"The rows of the benchmark itself are known for version {', '.join(versions)} only, so version "
+        f"{key.version} may be anybody's. oochub leaderboard --truth SOURCE gives its rows"
+    )
+    return f"{said}. {before}" if before else said
 
 
 def _find_declaration(about: EvaluatedBenchmark) -> Benchmark | None:
@@ -249,10 +428,6 @@ def _find_declaration(about: EvaluatedBenchmark) -> Benchmark | None:
     return declared
 
 
-def _read_version(row: BoardRow) -> str:
-    return row.report.benchmark.version
-
-
 def _make_data_key(row: BoardRow) -> tuple[Any, ...]:
     """What tells one set of rows, sides and groups from another; splits beside the comparison do not count."""
     parts = [(part.role, part.n, part.examples or "") for part in row.report.slices if part.role != "split"]
@@ -260,14 +435,15 @@ def _make_data_key(row: BoardRow) -> tuple[Any, ...]:
     groups = [(each.group, each.role or "", each.n) for each in listed]
     if left_out:  # which groups are listed depends on the model
         groups = [("", "", len(listed) + left_out)]
-    return (_read_version(row), row.rows, *sorted(parts), *sorted(groups))
+    return (row.rows, *sorted(parts), *sorted(groups))
 
 
-def _make_board(rows: Sequence[BoardRow]) -> Board:
+def _make_board(rows: Sequence[BoardRow], *, of_models: Sequence[BoardRow] | None = None) -> Board:
+    """The board of some rows; the entries of a model are counted among `of_models`, or else among them."""
     first = next((row for row in rows if row.is_recomputed), None) or _keep_own_words(rows[0])
     benchmark = first.report.benchmark
     rows = [row if row.is_recomputed else _adopt_board_words(benchmark, _keep_own_words(row)) for row in rows]
-    counts = Counter(row.model_key for row in rows)
+    counts = Counter(row.model_key for row in of_models or rows)
     tracks: dict[Track, tuple[BoardRow, ...]] = {}
     lines: dict[Track, ModelLine] = {}
     tests: dict[Track, TrackTests] = {}

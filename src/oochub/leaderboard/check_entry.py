@@ -21,8 +21,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from oochub.errors import OochubError
-from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
-from oochub.leaderboard.recomputation import SEED, Recomputation, Recomputed, recompute_report
+from oochub.leaderboard.compared_rows import list_compared_rows
+from oochub.leaderboard.leaderboard_entry import BoardKey, LeaderboardEntry
+from oochub.leaderboard.recomputation import SEED, Recomputation, Recomputed, open_answers, recompute_report
 from oochub.records.schema import from_json, to_json
 from oochub.report import wording
 from oochub.report.report import Report
@@ -32,6 +33,8 @@ from oochub.storage.cache import describe_state, digest_code, keep_bytes, make_k
 from oochub.storage.reading import NUMPY_FAULTS, parse_json
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from oochub.leaderboard.benchmark_rows import BenchmarkRows
 
 _BLOCK = 1 << 22
@@ -50,10 +53,10 @@ class KeptEntry:
 
     Args:
         folder: Folder of the entry; none of its files is opened here.
-        own: The benchmarks' own rows by name and config, where they are known.
+        own: The benchmarks' own rows by what they are of, where they are known.
     """
 
-    def __init__(self, folder: Path, own: "Mapping[tuple[str, str], BenchmarkRows]") -> None:
+    def __init__(self, folder: Path, own: "Mapping[BoardKey, BenchmarkRows]") -> None:
         self._own = own
         self._state = _describe_folder(folder)
         self._mark = f"{make_key(_describe_code(), self._state)}.mark"
@@ -68,17 +71,17 @@ class KeptEntry:
         if (kept := read_kept_bytes("checks", self._mark)) is None:
             return None
         said = parse_json(kept, name=self._mark)
-        if said["own"] != _digest_rows(self._own.get(tuple(said["place"]))):
+        if said["own"] != _digest_rows(self._own.get(BoardKey(*said["place"]))):
             return None
         outcome = _find_outcome(said["digest"])
         return None if outcome is None else (said["digest"], outcome)
 
-    def keep(self, digest: str, place: tuple[str, str]) -> None:
+    def keep(self, digest: str, place: BoardKey) -> None:
         """Notes the digest that the files have.
 
         Args:
             digest: What `digest_entry` gives for them.
-            place: Benchmark and config of the report.
+            place: Benchmark, config and version of the report.
         """
         if self._state is not None:
             said = {"digest": digest, "place": place, "own": _digest_rows(self._own.get(place))}
@@ -183,6 +186,7 @@ class CheckedEntry:
         is_unforeseen: Whether the reason is an error that no check foresaw: a fault of oochub's own.
         digest: A digest of its report and predictions and of what checked them; "" if they were not read.
         values: What it contributes to the tests of numbers out of context; None where it is not verified, or has none.
+        folder: The folder; None of what was not read from one.
     """
 
     name: str
@@ -197,9 +201,10 @@ class CheckedEntry:
     is_unforeseen: bool = False
     digest: str = ""
     values: PairedValues | None = None
+    folder: Path | None = None
 
     @classmethod
-    def of(cls, folder: Path, own: "Mapping[tuple[str, str], BenchmarkRows] | None" = None) -> "CheckedEntry":
+    def of(cls, folder: Path, own: "Mapping[BoardKey, BenchmarkRows] | None" = None) -> "CheckedEntry":
         """Checks the entry in a folder; what is wrong with it is its `reason`, never an error.
 
         The outcome is kept in `$OOCHUB_CACHE/checks` under the content of report and predictions and our code; files
@@ -207,10 +212,10 @@ class CheckedEntry:
 
         Args:
             folder: Folder with `entry.json`, `report.json` and predictions.
-            own: The benchmarks' own rows by name and config, where they are known.
+            own: The benchmarks' own rows by what they are of, where they are known.
         """
         name = os.fsencode(folder.name).decode("utf-8", "backslashreplace")
-        found = cls(name=name, entry=None, report=None, reason="")
+        found = cls(name=name, entry=None, report=None, reason="", folder=folder)
         if name != folder.name:
             return replace(found, reason="the name of its folder is not UTF-8")
         kept = KeptEntry(folder, own or {})
@@ -222,7 +227,7 @@ class CheckedEntry:
             else:
                 check_entry_files(folder)
                 entry, sent = LeaderboardEntry.load(folder), Report.load(folder / "report.json")
-                found, place = replace(found, entry=entry, report=sent), (sent.benchmark.name, sent.benchmark.config)
+                found, place = replace(found, entry=entry, report=sent), BoardKey.of(sent.benchmark)
                 check_entry_files(folder, entry.predictions)
                 files = [folder / part for part in ("report.json", *entry.predictions)]
                 digest, (outcome, values) = _reuse_or_recompute(sent, files, (own or {}).get(place))
@@ -241,6 +246,23 @@ class CheckedEntry:
             digest=digest,
             values=values,
         )
+
+    @property
+    def files(self) -> list[Path]:
+        """Its files of predictions, in their order."""
+        names = () if self.entry is None else self.entry.predictions
+        return [] if self.folder is None else [self.folder / name for name in names]
+
+    def list_rows(self, own: "BenchmarkRows | None" = None) -> "pd.DataFrame | None":
+        """The rows that its numbers are of, see `list_compared_rows`; None if they cannot be read.
+
+        Args:
+            own: The benchmark's own rows, where they are known.
+        """
+        try:
+            return list_compared_rows(open_answers(self.files, own)) if self.files else None
+        except OochubError:
+            return None
 
     def refused(self, error: Exception, folder: Path | None = None) -> "CheckedEntry":
         """This entry with an error as the reason why it is not verified; one that nothing foresaw is said to be so.

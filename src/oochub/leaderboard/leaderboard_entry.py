@@ -1,21 +1,32 @@
-"""One result on a leaderboard: what `entry.json` says of it, beside its report and its predictions."""
+"""One result on a leaderboard: what `entry.json` says of it, beside its report and its predictions.
 
+The board that it stands on, and what was withdrawn.
+"""
+
+import hashlib
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date as Date
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from oochub.errors import OochubError
-from oochub.records.schema import check_version, from_json, optional, to_json
+from oochub.records.origin_records import EvaluatedBenchmark
+from oochub.records.schema import check_version, from_json, from_table, optional, to_json
 from oochub.storage.files import write_whole
-from oochub.storage.reading import read_json
+from oochub.storage.reading import TomlFile, read_json
 
 SCHEMA_VERSION = 1
 _LONGEST = 2_000  # characters of a text
+_PAGE = 80  # characters of the name of a page
 _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._ -]{0,119}\.parquet")
+
+WITHDRAWN = "withdrawn.toml"
+"""File of the results that says what was withdrawn."""
+UNSAID = "0.0.0"
+"""The version of rows that say none."""
 
 Track = Literal["standard", "open"]
 SelectionRule = Literal["none", "in_domain", "hard", "oracle"]
@@ -41,6 +52,38 @@ SUPERVISIONS: Mapping[Supervision, str] = {
     "other": "other",
 }
 """What training was told of each example."""
+
+
+class BoardKey(NamedTuple):
+    """What a board is of: one version of one config of a benchmark.
+
+    >>> str(BoardKey("spawrious", "o2o_hard", "1.0.0")), str(BoardKey("custom", "birds", UNSAID))
+    ('spawrious/o2o_hard 1.0.0', 'custom/birds')
+    """
+
+    benchmark: str
+    config: str
+    version: str
+
+    @classmethod
+    def of(cls, benchmark: EvaluatedBenchmark) -> "BoardKey":
+        """The board of a report on this."""
+        return cls(benchmark.name, benchmark.config, benchmark.version)
+
+    def __str__(self) -> str:
+        return f"{self.benchmark}/{self.config}" + ("" if self.version == UNSAID else f" {self.version}")
+
+    @property
+    def page(self) -> str:
+        """What the file of its page is called, see `name_page`; rows that say no version have none in it."""
+        return name_page(*self[: 2 if self.version == UNSAID else 3])
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Sorts boards by name, and their versions by number: 1.9.0 before 1.10.0."""
+        parts = re.split(r"(\d+)", self.version)
+        numbers = [(int(part), "") if part.isdecimal() and len(part) < 20 else (-1, part) for part in parts if part]
+        return self.benchmark, self.config, numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,12 +131,7 @@ class LeaderboardEntry:
             raise OochubError(
                 "The standard track takes no external data. Send the entry to the open track: track=open."
             )
-        try:
-            day = Date.fromisoformat(self.date).isoformat()
-        except ValueError:
-            day = ""
-        if day != self.date:
-            raise OochubError(f"The date of an entry must be a day such as 2026-11-22, got {self.date[:40]!r}. Fix it.")
+        _check_day(self.date, "an entry")
         wrong = [name for name in self.predictions if not _FILE.fullmatch(name)]
         if wrong or not self.predictions or len(set(self.predictions)) < len(self.predictions):
             raise OochubError(
@@ -120,3 +158,75 @@ class LeaderboardEntry:
         """Writes `entry.json` into a folder."""
         with write_whole(folder / "entry.json") as draft:
             draft.write_text(json.dumps(to_json(self), indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Withdrawal:
+    """Why an entry or a benchmark has no numbers on the site any longer.
+
+    Attributes:
+        date: The day, as 2026-11-22.
+        reason: Why it was withdrawn, in words.
+
+    Raises:
+        OochubError: Another date, no reason, or one of more than 2,000 characters.
+    """
+
+    date: str
+    reason: str
+
+    def __post_init__(self) -> None:
+        _check_day(self.date, "a withdrawal")
+        if not 0 < len(self.reason.strip()) <= _LONGEST:
+            raise OochubError(f"reason of a withdrawal must have a text of at most {_LONGEST:,} characters. Write one.")
+
+    @classmethod
+    def find_all(cls, results: Path) -> "dict[str, Withdrawal]":
+        """What the `withdrawn.toml` of results says, a table for each thing that was withdrawn.
+
+        A thing is the folder of an entry, a config of a benchmark ("custom/birds") or one version of it
+        ("custom/birds@1.0.0").
+
+        Args:
+            results: Folder of the results.
+
+        Raises:
+            OochubError: It is no TOML, or a table has no day and reason.
+        """
+        if not (results / WITHDRAWN).is_file():
+            return {}
+        toml, found = TomlFile(results / WITHDRAWN), {}
+        for name, table in toml.content.items():
+            fields = (
+                {key: str(value) if isinstance(value, Date) else value for key, value in table.items()}
+                if isinstance(table, Mapping)
+                else {}
+            )
+            found[name] = from_table(cls, fields, at=lambda *names, name=name: toml.at(name, *names))
+        return found
+
+
+def _check_day(text: str, what: str) -> None:
+    try:
+        day = Date.fromisoformat(text).isoformat()
+    except ValueError:
+        day = ""
+    if day != text:
+        raise OochubError(f"The date of {what} must be a day such as 2026-11-22, got {text[:40]!r}. Fix it.")
+
+
+def name_page(*names: str) -> str:
+    """What a page's file is called, without its suffix, for a board or an entry of any name.
+
+    Args:
+        names: What it is of: benchmark and config, or the folder of an entry.
+
+    >>> name_page("nooch", "ce_car"), name_page("a/b", "c d"), name_page("A")
+    ('nooch-ce_car', 'a-b-c-d--6e75ffc2be80366a', 'A--559aead08264d579')
+    """
+    whole = "/".join(names)
+    plain = "-".join(re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".") or "-" for name in names)
+    is_own = plain == "-".join(names) and len(plain) <= _PAGE and plain == plain.lower() and "--" not in plain
+    if is_own and not any("-" in name for name in names[:-1]):  # "a-b", "c" is not "a", "b-c"
+        return plain
+    return f"{plain[:_PAGE]}--{hashlib.sha256(whole.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"

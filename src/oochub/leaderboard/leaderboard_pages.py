@@ -5,8 +5,6 @@ of an entry is its report, below what its sender says and whether its numbers ar
 per board, never an average over them, and what could not be read.
 """
 
-import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -18,7 +16,7 @@ from oochub.comparison.model_line import draw_line_chart
 from oochub.comparison.rank_models import describe_pairs, describe_smallest, format_place
 from oochub.leaderboard.board import Board, BoardRow
 from oochub.leaderboard.check_entry import CheckedEntry, make_page_once
-from oochub.leaderboard.leaderboard_entry import RULES, SUPERVISIONS, TRACKS, Track
+from oochub.leaderboard.leaderboard_entry import RULES, SUPERVISIONS, TRACKS, UNSAID, Track, Withdrawal, name_page
 from oochub.records.schema import to_json
 from oochub.report import format_numbers, svg, wording
 from oochub.report.page import render_page
@@ -32,9 +30,6 @@ _FAR = 1e12  # beyond it no number is drawn
 
 
 _INDEX_LIMIT = 2_000_000  # bytes
-
-
-_LONGEST = 80
 
 
 def make_board_page(board: Board, *, source: str) -> str:
@@ -51,7 +46,12 @@ def make_board_page(board: Board, *, source: str) -> str:
     described = board.described
     verified = [row for row in rows if not row.reason]
     scale = _scale(verified or rows, is_share=described.unit == "fraction")
-    lines = {track: line for track, line in board.lines.items() if 2 <= len(line.points) <= _POINTS}
+    charts = [
+        (_title_track(part, track), line)
+        for part in board.parts
+        for track, line in part.lines.items()
+        if 2 <= len(line.points) <= _POINTS
+    ]
     return self_contained_page(
         "leaderboard.html.jinja",
         own="leaderboard",
@@ -62,6 +62,14 @@ def make_board_page(board: Board, *, source: str) -> str:
             f"{_count(len(rows), 'entry', 'entries')}, {format_numbers.count(len(verified))} verified from their "
             f"predictions when this page was made{_describe_truth(board)}. Sorted by the result out of context."
         ),
+        version="" if board.key.version == UNSAID else wording.name(board.key.version, 40),
+        versions=[(wording.name(each, 40), board.key._replace(version=each).page) for each in board.versions],
+        changes=board.changes,
+        withdrawal=board.withdrawal,
+        withdrawn=[
+            (wording.name(row.entry.model, 80), row.name, wording.name(row.entry.who, 60), why)
+            for row, why in board.withdrawn
+        ],
         undecided=board.undecided,
         notes=[wording.name(note, 300) for note in _find_shared_notes(verified)],
         metric=" ".join(
@@ -74,28 +82,43 @@ def make_board_page(board: Board, *, source: str) -> str:
         axis=svg.tick_labels(
             scale, lambda tick: f"{format_numbers.SCALES.get(described.unit, 1) * tick:.4g}", most=_FEW
         ),
+        chance=_describe_chance(board),
         rules=RULES,
         supervisions=SUPERVISIONS,
         tracks=[
             {
-                "name": track,
-                "title": f"{wording.capitalize_sentence(track)} track",
+                "name": f"{track}-{part.set}" if part.set else track,
+                "title": _title_track(part, track),
                 "rule": f"{wording.capitalize_sentence(TRACKS[track])}: {_count(len(some), 'entry', 'entries')}.",
-                "tests": _describe_tests(board, track, described.unit),
+                "tests": _describe_tests(part, track, described.unit),
                 "rows": _make_rows(some, scale),
             }
-            for track, some in board.tracks.items()
+            for part in board.parts
+            for track, some in part.tracks.items()
         ],
         charts=[
             {
-                "title": f"{wording.capitalize_sentence(track)} track",
+                "title": title,
                 "sentence": line.sentence,
                 "drawing": draw_line_chart(line, number=number),
             }
-            for number, (track, line) in enumerate(lines.items())
+            for number, (title, line) in enumerate(charts)
         ],
         source=source,
     )
+
+
+def _describe_chance(board: Board) -> str:
+    """What guessing gives, and how many entries are no better; "" where there is no such number."""
+    if format_numbers.is_undefined(board.benchmark.chance):
+        return ""
+    words = f"Chance is {format_numbers.quantity(board.benchmark.chance, board.described.unit)}"
+    count = sum(row.is_at_chance for row in board.rows)
+    return f"{words}; {_count(count, 'entry is', 'entries are')} no better" if count else words
+
+
+def _title_track(part: Board, track: Track) -> str:
+    return f"{wording.capitalize_sentence(track)} track" + (f", rows {part.set}, disputed" if part.set else "")
 
 
 def _describe_truth(board: Board) -> str:
@@ -136,7 +159,8 @@ def _make_row(row: BoardRow, scale: svg.LinearScale) -> dict[str, Any]:
         "rank": (
             format_numbers.ABSENT if row.rank is None else format_place(row.rank.best, row.rank.worst, to="\u2013")
         ),
-        "chart": svg.dumbbell(inside, outside, scale),
+        "chart": svg.dumbbell(inside, outside, scale, chance=report.benchmark.chance),
+        "is_at_chance": row.is_at_chance,
         "inside": inside,
         "outside": outside,
         "gap": report.gap.estimate,
@@ -247,8 +271,8 @@ def make_entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> 
         "shown": _describe_shown(row),
         "check": row.check,
         "facts": [(title, text) for title, text in facts if text],
-        "board": name_page(board.benchmark.name, board.benchmark.config),
-        "place": wording.name(f"{board.benchmark.name}/{board.benchmark.config}"),
+        "board": board.key.page,
+        "place": wording.name(str(board.key)),
     }
     render = partial(
         render_page,
@@ -287,13 +311,20 @@ def _rank_in_words(row: BoardRow) -> str:
     )
 
 
-def make_index_page(boards: Sequence[Board], unread: Sequence[CheckedEntry], *, source: str) -> str:
+def make_index_page(
+    boards: Sequence[Board],
+    unread: Sequence[CheckedEntry],
+    *,
+    source: str,
+    withdrawn: Mapping[str, Withdrawal] | None = None,
+) -> str:
     """Renders the index as one HTML file; the same boards give the same bytes.
 
     Args:
         boards: Boards that `Board.all_of` gives.
         unread: The entries that stand on none.
         source: What the entries were read from, in words.
+        withdrawn: What was withdrawn, by name.
 
     Raises:
         OochubError: The page would exceed 2 MB.
@@ -309,10 +340,11 @@ def make_index_page(boards: Sequence[Board], unread: Sequence[CheckedEntry], *, 
         lead=(
             f"{format_numbers.count(len(every))} {noun} on {format_numbers.count(len(boards))} "
             f"board{'' if len(boards) == 1 else 's'}, {format_numbers.count(verified)} verified from their predictions "
-            "when this page was made. A board is a config of a benchmark; there is no average over boards."
+            "when this page was made. A board is one version of a config; there is no average over boards."
         ),
         benchmarks=sorted({board.benchmark.name for board in boards}),
         boards=[_make_board_row(board) for board in boards],
+        withdrawn=withdrawn or {},
         unread=[(each.name, each.reason) for each in unread],
         tracks=TRACKS,
         source=source,
@@ -325,8 +357,10 @@ def _make_board_row(board: Board) -> dict[str, Any]:
     unit = format_numbers.unit_of(benchmark.primary_metric, described.unit)
     return {
         "benchmark": benchmark.name,
-        "place": wording.name(f"{benchmark.name}/{benchmark.config}"),
-        "page": name_page(benchmark.name, benchmark.config),
+        "place": wording.name(str(board.key)),
+        "page": board.key.page,
+        "sets": len(board.sets),
+        "withdrawal": board.withdrawal,
         "metric": f"{wording.name(described.title, 60)} {unit} {format_numbers.arrow(described.direction)}".rstrip(),
         "entries": len(rows),
         "verified": sum(not row.reason for row in rows),
@@ -345,22 +379,6 @@ def _find_best(rows: Sequence[BoardRow], unit: str) -> dict[str, Any] | None:
         "value": format_numbers.quantity(out, unit),
         "interval": "" if out is None else format_numbers.interval(out, unit),
         "model": wording.name(ranked[0].entry.model, 60),
+        "is_at_chance": ranked[0].is_at_chance,
         "others": sum(row.rank is not None and row.rank[0] == 1 for row in ranked[1:]),
     }
-
-
-def name_page(*names: str) -> str:
-    """What a page's file is called, without its suffix, for a board or an entry of any name.
-
-    Args:
-        names: What it is of: benchmark and config, or the folder of an entry.
-
-    >>> name_page("nooch", "ce_car"), name_page("a/b", "c d"), name_page("A")
-    ('nooch-ce_car', 'a-b-c-d--6e75ffc2be80366a', 'A--559aead08264d579')
-    """
-    whole = "/".join(names)
-    plain = "-".join(re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".") or "-" for name in names)
-    is_own = plain == "-".join(names) and len(plain) <= _LONGEST and plain == plain.lower() and "--" not in plain
-    if is_own and not any("-" in name for name in names[:-1]):  # "a-b", "c" is not "a", "b-c"
-        return plain
-    return f"{plain[:_LONGEST]}--{hashlib.sha256(whole.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"

@@ -1,11 +1,5 @@
-"""The numbers of a report computed again from its predictions, and compared with those that were sent.
+"""The numbers of a report computed again from its predictions, and compared with those that were sent."""
 
-The rows of predictions have a name: equal where examples, labels, sides, groups and clusters are, in any order.
-"""
-
-import hashlib
-import inspect
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,24 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
-
-from oochub import catalog
-from oochub.benchmark import Benchmark
 from oochub.comparison.model_difference import list_primary_values
 from oochub.data.declaration import find_declaration
 from oochub.errors import OochubError
 from oochub.evaluation.evaluate import evaluate
 from oochub.evaluation.evaluation_rows import make_evaluation_rows
 from oochub.evaluation.slices import make_row_sets
+from oochub.leaderboard.compared_rows import digest_compared_rows, order_compared_rows
 from oochub.prediction.check_predictions import check_answers
 from oochub.prediction.predictions import Predictions, concatenate_predictions
-from oochub.records.output_columns import ALSO_RIGHT
 from oochub.records.schema import to_json
-from oochub.records.sides import GroupsOfRows
 from oochub.report.report import Report
 from oochub.report.report_record import check_all_rows
 from oochub.stats import RESAMPLES
@@ -44,10 +30,6 @@ ROUNDING = 1e-9
 SEED = 0
 """Settings of every interval on a board, whatever was sent: nobody looks for a seed that flatters."""
 _PRESENT = re.compile(r"--classes[ =]present")
-
-
-_TOGETHER = 1 << 13  # rows written out at once
-_COMPUTED = ("prediction", "probability", "score", "correct", "loss")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,9 +76,7 @@ def recompute_report(sent: Report, predictions: Sequence[Path], own: "BenchmarkR
     """
     try:
         _check_report(sent)
-        opened = concatenate_predictions([_open_unbelieving(path) for path in predictions])
-        if own is not None:
-            opened = own.under(opened)
+        opened = open_answers(predictions, own)
         found = _evaluate_again(sent, opened)
         rows = digest_compared_rows(opened)
     except OochubError as error:
@@ -120,8 +100,14 @@ def _list_values(opened: Predictions, found: Report) -> PairedValues | None:
     declared, sampling = find_declaration(opened), {"resamples": RESAMPLES, "seed": SEED}
     evaluated, _ = make_evaluation_rows(opened, declared, sampling=sampling)
     rows = next(each for each in make_row_sets(evaluated) if each.role == "out")
-    order = _order_compared(opened, declared)
+    order = order_compared_rows(opened, declared)
     return list_primary_values(rows, order[rows.mask[order]], evaluated, number)
+
+
+def open_answers(predictions: Sequence[Path], own: "BenchmarkRows | None" = None) -> Predictions:
+    """The answers of an entry, on the benchmark's own rows if these are known; see `recompute_report`."""
+    opened = concatenate_predictions([_open_unbelieving(path) for path in predictions])
+    return opened if own is None else own.under(opened)
 
 
 def _open_unbelieving(path: Path) -> Predictions:
@@ -238,60 +224,3 @@ def _strip_folders(words: str, predictions: Sequence[Path]) -> str:
     for path in predictions:
         words = words.replace(f"{path.parent}/", "")
     return " ".join(words.split())
-
-
-def digest_compared_rows(predictions: Predictions) -> str:
-    """SHA-256 over the rows that the comparison of a benchmark is of, without the answers.
-
-    Args:
-        predictions: Predictions with their rows in any order; splits beside the comparison do not count.
-
-    >>> from oochub import Predictions
-    >>> rows = {"logits": [[1.0, 0.0]] * 2, "label": [0, 1], "example_id": ["a", "b"]}
-    >>> one = Predictions.from_arrays(**rows, group=["sea", "land"])
-    >>> other = Predictions.from_arrays(**rows, group=["land", "sea"])
-    >>> turned = one.take(np.array([1, 0]))
-    >>> [digest_compared_rows(one) == digest_compared_rows(each) for each in (turned, other)]
-    [True, False]
-    """
-    declared, rows = find_declaration(predictions), predictions.rows
-    names = [name for name in _list_columns(declared, predictions) if name in rows.column_names]
-    order = _order_compared(predictions, declared)
-    facts = predictions.metadata.facts
-    metric = catalog.get("metric", declared.primary_metric)
-    words = predictions.class_names if facts.usual_contexts is not None else []  # which name the sides then
-    digest = hashlib.sha256(
-        _encode_json([names, to_json(facts.usual_contexts), words, to_json(facts.options_of(metric))])
-    )
-    light = rows.light.select(names)
-    for start in range(0, len(order), _TOGETHER):
-        digest.update(_encode_json(light.take(pa.array(order[start : start + _TOGETHER])).to_pydict()))
-    return digest.hexdigest()
-
-
-def _order_compared(predictions: Predictions, declared: Benchmark) -> NDArray[np.int64]:
-    """The row numbers of both sides' splits, by split and example_id."""
-    keys = pa.table({name: predictions.rows.column(name).cast(pa.string()) for name in ("split", "example_id")})
-    sides = {declared.in_context.split, declared.out_of_context.split} & set(predictions.metadata.rows)
-    chosen: NDArray[np.int64] = np.flatnonzero(pc.is_in(keys["split"], pa.array(sorted(sides), pa.string())).to_numpy())
-    keys = keys.take(pa.array(chosen))
-    order: NDArray[np.int64] = chosen[
-        pc.sort_indices(keys, [("split", "ascending"), ("example_id", "ascending")]).to_numpy()
-    ]
-    return order
-
-
-def _list_columns(declared: Benchmark, predictions: Predictions) -> list[str]:
-    """Those that say what a row is: its truth, and what sides, groups, clusters and the main metric read."""
-    sides = (declared.in_context, declared.out_of_context)
-    read = {*inspect.signature(catalog.get("metric", declared.primary_metric)).parameters} - {"label"}
-    read |= {name for side in sides for name in side.where}
-    read |= {side.column for side in sides if isinstance(side, GroupsOfRows)}
-    read |= {declared.group_column, "challenge", *filter(None, [declared.cluster])}
-    answers = {*predictions.output.columns, *predictions.output.beside, *_COMPUTED}
-    truth = [name for name in (predictions.output.label_column, ALSO_RIGHT) if name in predictions.column_names]
-    return ["split", "example_id", *truth, *sorted(read - answers - {"split", "example_id", *truth})]
-
-
-def _encode_json(content: Any) -> bytes:
-    return json.dumps(content, sort_keys=True, default=str).encode()

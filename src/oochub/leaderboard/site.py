@@ -8,14 +8,15 @@ import os
 import shutil
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oochub.errors import OochubError, OochubWarning
-from oochub.leaderboard.board import Board, BoardRow
+from oochub.leaderboard.board import Board, BoardRow, FirstCommits
 from oochub.leaderboard.check_entry import CheckedEntry
-from oochub.leaderboard.leaderboard_pages import make_board_page, make_entry_page, make_index_page, name_page
+from oochub.leaderboard.leaderboard_entry import BoardKey, Withdrawal, name_page
+from oochub.leaderboard.leaderboard_pages import make_board_page, make_entry_page, make_index_page
 from oochub.process.follow import follow
 from oochub.records.schema import to_json
 from oochub.stats.estimate import Estimate
@@ -48,11 +49,13 @@ class Site:
         folder: Folder that the site was written to.
         boards: Boards on the site.
         unread: The entries that are on no board, each with its reason.
+        withdrawn: What was withdrawn, by name.
     """
 
     folder: Path
     boards: tuple[Board, ...]
     unread: tuple[CheckedEntry, ...]
+    withdrawn: Mapping[str, Withdrawal] = field(default_factory=dict)
 
     @classmethod
     def write(
@@ -61,25 +64,30 @@ class Site:
         out: str | Path,
         *,
         source: str | None = None,
+        commit: str = "",
         link: str | None = None,
-        truth: Sequence[str | Path] = (),
+        first_commits: FirstCommits | None = None,
+        truth: "Sequence[str | Path | BenchmarkRows]" = (),
     ) -> "Site":
         """Checks the entries of a folder and writes their site, whole or not at all.
 
         An entry whose files set off an error that nothing foresaw is on the site with the reason, and is warned of.
+        The benchmarks' own rows that the results hold are used; others that are given become part of a folder here.
 
         Args:
             results: A folder with one folder an entry: its entry.json, report.json and predictions.
             out: The folder of the site.
             source: What the pages call the results; None takes the folder's name.
+            commit: Commit of the results, which the first page names; "" for a folder here.
             link: The address of the results on the Hub, below which the files of an entry lie.
+            first_commits: See `Board.all_of`.
             truth: The benchmarks' own rows, each as `oochub.load` takes it: "spawrious/o2o_hard", a folder that
                 `oochub build` wrote. Entries of them are scored under these labels, sides and groups; of other
                 benchmarks under those that they agree on.
 
         Raises:
-            OochubError: No such folder, `out` cannot be written, or a truth that cannot be loaded. An entry that is
-                wrong is said on the site.
+            OochubError: No such folder, `out` cannot be written, a truth that cannot be loaded, or other rows of a
+                version than the results hold. An entry that is wrong is said on the site.
         """
         folder, target = Path(results).expanduser(), check_writable(out, kind=SITE)
         if not folder.is_dir():
@@ -89,39 +97,88 @@ class Site:
             )
         if folder.resolve() == target.resolve() or folder.resolve() in target.resolve().parents:
             raise OochubError(f"The site cannot be inside the results: {target} is in {folder}. Choose another --out.")
-        own = _own(truth)
+        given = load_truth(truth)
+        own = join_truth(folder, given)
+        if not commit:
+            _keep_truth(folder, given)
         checked = _check_entries(folder, own)
+        made = _Making(
+            own=own,
+            words=source or folder.resolve().name,
+            commit=commit,
+            link=link,
+            first=first_commits,
+            withdrawn=Withdrawal.find_all(folder),
+        )
         with lock_target(target), write_whole_folder(target, kind=SITE) as draft:
-            words = source or folder.resolve().name
             try:
-                boards = _write_site(checked, draft, own, words, link)
+                boards = _write_site(checked, draft, made)
             except OSError:
                 raise
             except Exception:  # some entry cannot be shown: it is found by showing each alone
-                checked = [_try_entry(each, own, words, link) for each in checked]
+                checked = [_try_entry(each, made) for each in checked]
                 shutil.rmtree(draft)
                 draft.mkdir()
-                boards = _write_site(checked, draft, own, words, link)
-        _warn(checked, boards, own)
-        return cls(folder=target, boards=tuple(boards), unread=tuple(_refuse_unread(checked)))
+                boards = _write_site(checked, draft, made)
+        _warn(checked, boards, given)
+        unread = tuple(_refuse_unread(checked, made.withdrawn))
+        return cls(folder=target, boards=tuple(boards), unread=unread, withdrawn=made.withdrawn)
 
 
-def _own(truth: Sequence[str | Path]) -> "dict[tuple[str, str], BenchmarkRows]":
-    """The benchmarks' own rows, by name and config."""
+def load_truth(truth: "Sequence[str | Path | BenchmarkRows]") -> "dict[BoardKey, BenchmarkRows]":
+    """The benchmarks' own rows that are given, by what they are of.
+
+    Args:
+        truth: See `Site.write`.
+
+    Raises:
+        OochubError: Rows that cannot be loaded, or of one board twice.
+    """
     if not truth:
         return {}
     from oochub.leaderboard.benchmark_rows import BenchmarkRows  # which imports `datasets`
 
-    own: dict[tuple[str, str], BenchmarkRows] = {}
+    given: dict[BoardKey, BenchmarkRows] = {}
     for place in truth:
-        rows = BenchmarkRows.load(str(place))
-        if rows.key in own:
-            raise OochubError(f"The rows for {'/'.join(rows.key)} are named twice: {own[rows.key].source} and {place}.")
-        own[rows.key] = rows
-    return own
+        rows = place if isinstance(place, BenchmarkRows) else BenchmarkRows.load(str(place))
+        if rows.key in given:
+            raise OochubError(f"The rows for {rows.key} are named twice: {given[rows.key].source} and {place}.")
+        given[rows.key] = rows
+    return given
 
 
-def _check_entries(folder: Path, own: "Mapping[tuple[str, str], BenchmarkRows]") -> list[CheckedEntry]:
+def join_truth(folder: Path, given: "Mapping[BoardKey, BenchmarkRows]") -> "dict[BoardKey, BenchmarkRows]":
+    """The benchmarks' own rows: those that the results hold, and those that are given.
+
+    Args:
+        folder: Folder of the results.
+        given: Rows by what they are of.
+
+    Raises:
+        OochubError: Other rows of a version than the results hold.
+    """
+    if not given and not (folder / "truth").is_dir():
+        return {}
+    from oochub.leaderboard.benchmark_rows import BenchmarkRows
+
+    kept = BenchmarkRows.find(folder)
+    for key, rows in given.items():
+        if key in kept:
+            rows.check_same(kept[key])
+    return {**given, **kept}
+
+
+def _keep_truth(folder: Path, given: "Mapping[BoardKey, BenchmarkRows]") -> None:
+    """Makes rows part of the results in a folder here; where that cannot be, they count this once."""
+    for rows in given.values():
+        try:
+            rows.save(folder)
+        except OochubError as error:
+            words = f"The rows of {rows.key} could not be kept with the results, so give them again next time: {error}"
+            warnings.warn(words, OochubWarning, stacklevel=4)
+
+
+def _check_entries(folder: Path, own: "Mapping[BoardKey, BenchmarkRows]") -> list[CheckedEntry]:
     """The entry of each folder, by name; hidden folders, and those with neither file of an entry, are none."""
     places = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".") and _is_entry(path)]
     return [CheckedEntry.of(path, own) for path in follow(places, desc="Checking", unit="entry", disable=None)]
@@ -134,41 +191,52 @@ def _is_entry(path: Path) -> bool:
         return True
 
 
-def _refuse_unread(checked: Sequence[CheckedEntry]) -> list[CheckedEntry]:
-    return [each for each in checked if each.entry is None or each.report is None]
+def _refuse_unread(checked: Sequence[CheckedEntry], withdrawn: Mapping[str, Withdrawal]) -> list[CheckedEntry]:
+    return [each for each in checked if (each.entry is None or each.report is None) and each.name not in withdrawn]
 
 
-def _write_site(
-    checked: Sequence[CheckedEntry],
-    draft: Path,
-    own: "Mapping[tuple[str, str], BenchmarkRows]",
-    words: str,
-    link: str | None,
-) -> list[Board]:
-    """Writes every page and table into an empty folder."""
-    boards, unread = Board.all_of(checked, own), _refuse_unread(checked)
+@dataclass(frozen=True, kw_only=True)
+class _Making:
+    """What the pages are made with, besides the entries."""
+
+    own: "Mapping[BoardKey, BenchmarkRows]"
+    words: str
+    commit: str
+    link: str | None
+    first: FirstCommits | None
+    withdrawn: Mapping[str, Withdrawal]
+
+
+def _write_site(checked: Sequence[CheckedEntry], draft: Path, made: _Making) -> list[Board]:
+    """Writes every page and table into an empty folder.
+
+    The page of the newest version also stands under the name of its benchmark and config alone.
+    """
+    boards = Board.all_of(checked, made.own, withdrawn=made.withdrawn, first_commits=made.first)
+    unread = _refuse_unread(checked, made.withdrawn)
     placed = [(row, board) for board in boards for row in board.rows]
     for row, board in follow(placed, desc="Writing", unit="page", disable=None):
-        page = make_entry_page(row, board, link=f"{link}/{row.name}" if link else None)
+        page = make_entry_page(row, board, link=f"{made.link}/{row.name}" if made.link else None)
         _write(draft / "entries" / f"{name_page(row.name)}.html", page)
     for board in boards:
-        stem = name_page(board.benchmark.name, board.benchmark.config)
-        _write(draft / "boards" / f"{stem}.html", make_board_page(board, source=words))
-    _write(draft / "index.html", make_index_page(boards, unread, source=words))
-    table = LeaderboardTable(boards, unread)
+        page = make_board_page(board, source=made.words)
+        _write(draft / "boards" / f"{board.key.page}.html", page)
+        if board.is_newest:
+            _write(draft / "boards" / f"{name_page(*board.key[:2])}.html", page)
+    source = f"{made.words} at {made.commit[:8]}" if made.commit else made.words
+    _write(draft / "index.html", make_index_page(boards, unread, source=source, withdrawn=made.withdrawn))
+    table = LeaderboardTable(boards, unread, made.withdrawn)
     _write(draft / "leaderboard.json", table.to_json())
     _write(draft / "leaderboard.csv", table.to_csv())
     _write(draft / "README.md", _CARD)
     return boards
 
 
-def _try_entry(
-    each: CheckedEntry, own: "Mapping[tuple[str, str], BenchmarkRows]", words: str, link: str | None
-) -> CheckedEntry:
+def _try_entry(each: CheckedEntry, made: _Making) -> CheckedEntry:
     """The entry; one of which no site can be made stands on no board, with the reason."""
     try:
         with make_scratch_folder() as folder:
-            _write_site([each], folder, own, words, link)
+            _write_site([each], folder, made)
         return each
     except OSError:
         raise
@@ -177,21 +245,18 @@ def _try_entry(
         return replace(refused, reason=f"no page can be made from its report: {refused.reason}")
 
 
-def _warn(
-    checked: Sequence[CheckedEntry], boards: Sequence[Board], own: "Mapping[tuple[str, str], BenchmarkRows]"
-) -> None:
+def _warn(checked: Sequence[CheckedEntry], boards: Sequence[Board], given: "Mapping[BoardKey, BenchmarkRows]") -> None:
     """Says what its maker should know of a site that is whole all the same."""
     for each in checked:
         if each.is_unforeseen:
             words = f"{each.name} is not verified, and that is a bug in oochub: {each.reason.rstrip('.')}. Report it."
             warnings.warn(words, OochubWarning, stacklevel=3)
-    known = {(board.benchmark.name, board.benchmark.config) for board in boards}
-    for key, rows in own.items():
+    known = [board.key for board in boards]
+    for key, rows in given.items():
         if key not in known:
-            several = ", ".join(sorted("/".join(each) for each in known)) or "none"
+            several = ", ".join(map(str, known)) or "none"
             words = (
-                f"There are no entries for {'/'.join(key)}, whose rows {rows.source} contains; there are entries for "
-                f"{several}."
+                f"There are no entries for {key}, whose rows {rows.source} contains; there are entries for {several}."
             )
             warnings.warn(words, OochubWarning, stacklevel=3)
 
@@ -209,6 +274,7 @@ class LeaderboardRow:
         benchmark: Name of the benchmark.
         config: Config of the benchmark.
         version: Version of its rows.
+        rows: Letter of the set of rows that its rank is for, where it is disputed which are the benchmark's; else "".
         entry: The folder of the entry.
         page: Path of its page, from the index.
         model: Name that the model goes by.
@@ -230,11 +296,14 @@ class LeaderboardRow:
         gap: Estimate out of context minus in context.
         off_the_line: How far it lies above the line of its track.
         worst_group: Estimate on the worst group.
+        chance: What guessing gives.
+        at_chance: Whether its interval out of context reaches chance or lies beyond it.
     """
 
     benchmark: str
     config: str
     version: str
+    rows: str
     entry: str
     page: str
     model: str
@@ -256,26 +325,38 @@ class LeaderboardRow:
     gap: Estimate
     off_the_line: float
     worst_group: Estimate | None
+    chance: float
+    at_chance: bool
 
 
 class LeaderboardTable:
     """The rows of all boards, in their order."""
 
-    def __init__(self, boards: Sequence[Board], unread: Sequence[CheckedEntry]) -> None:
+    def __init__(
+        self, boards: Sequence[Board], unread: Sequence[CheckedEntry], withdrawn: Mapping[str, Withdrawal]
+    ) -> None:
         self.rows = tuple(_make_table_row(row) for board in boards for row in board.rows)
         self._tests = [
-            {"benchmark": board.benchmark.name, "config": board.benchmark.config, "track": track, **to_json(tests)}
+            {**board.key._asdict(), "rows": part.set, "track": track, **to_json(tests)}
             for board in boards
-            for track, tests in board.tests.items()
+            for part in board.parts
+            for track, tests in part.tests.items()
         ]
+        self._withdrawn = withdrawn
         self._unread = {each.name: each.reason for each in unread}
 
     def to_json(self) -> str:
-        """An object with `schema_version`, the `entries`, how those of each track were tested, and the `unread`.
+        """An object with `schema_version`, the `entries`, how those of each track were tested, and what has no numbers.
 
-        The unread are entries that cannot be shown, each with its reason, by folder.
+        These are the `unread`, entries that cannot be shown, each with its reason, by folder, and the `withdrawn`.
         """
-        content = {"schema_version": 1, "entries": to_json(self.rows), "tests": self._tests, "unread": self._unread}
+        content = {
+            "schema_version": 1,
+            "entries": to_json(self.rows),
+            "tests": self._tests,
+            "unread": self._unread,
+            "withdrawn": to_json(self._withdrawn),
+        }
         return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     def to_csv(self) -> str:
@@ -300,6 +381,7 @@ def _make_table_row(row: BoardRow) -> LeaderboardRow:
         benchmark=report.benchmark.name,
         config=report.benchmark.config,
         version=report.benchmark.version,
+        rows=row.set,
         entry=row.name,
         page=f"entries/{name_page(row.name)}.html",
         model=entry.model,
@@ -321,4 +403,6 @@ def _make_table_row(row: BoardRow) -> LeaderboardRow:
         gap=report.gap.estimate,
         off_the_line=row.off_the_line,
         worst_group=row.worst_group,
+        chance=report.benchmark.chance,
+        at_chance=row.is_at_chance,
     )

@@ -93,6 +93,11 @@ def _find_benchmark_name(info: Any) -> str | None:
     return name if name in catalog.names("benchmark") else None
 
 
+def list_light_columns(part: datasets.Dataset) -> list[str]:
+    """The columns of rows but their images, sounds, films and arrays."""
+    return [column for column, feature in part.features.items() if not isinstance(feature, _INPUTS)]
+
+
 def read_split_rows(name: str, part: datasets.Dataset, kind: Output, class_names: Sequence[str]) -> pa.Table:
     """The columns of predictions of a split, but the answers.
 
@@ -108,7 +113,7 @@ def read_split_rows(name: str, part: datasets.Dataset, kind: Output, class_names
     Raises:
         OochubError: A truth that the kind does not allow.
     """
-    n, kept = len(part), [column for column, feature in part.features.items() if not isinstance(feature, _INPUTS)]
+    n, kept = len(part), list_light_columns(part)
     table = part.select_columns(kept).with_format("arrow")[:] if kept else pa.table({})
     columns = {column: table.column(column) for column in table.column_names}
     ids, truth = columns.pop("example_id", None), columns.pop(kind.label_column, None)

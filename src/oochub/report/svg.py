@@ -401,19 +401,26 @@ _MARKS: Mapping[Side, Markup] = {  # one element each: a table may have a thousa
 }
 
 
-def dumbbell(inside: Estimate | None, outside: Estimate | None, scale: LinearScale) -> Markup:
+def dumbbell(
+    inside: Estimate | None, outside: Estimate | None, scale: LinearScale, *, chance: float = math.nan
+) -> Markup:
     """One row of a column of charts: each side with its interval, and a line between them.
 
     Args:
         inside: Estimate in context; None, or nan, draws no mark.
         outside: Estimate out of context, likewise.
         scale: LinearScale of the column.
+        chance: Number of guessing, drawn as a line; nan, or one beyond the scale, draws none.
 
     >>> dumbbell(None, Estimate(0.5, n=9, method=""), LinearScale(low=0, high=1)).count('class="out dia"')
     1
     """
     ends = [e for e in (inside, outside) if e is not None and not format_numbers.is_undefined(e)]
     parts = []
+    if scale.low <= chance <= scale.high:
+        parts.append(
+            Markup('<line x1="{0}" x2="{0}" y1="0" y2="{1}" class="guess"/>').format(scale.at(chance), _HEIGHT)
+        )
     if len(ends) == 2:
         line = Markup('<line x1="{}" x2="{}" y1="{}" y2="{}" class="conn"/>')
         parts.append(line.format(scale.at(ends[1]), scale.at(ends[0]), _BELOW, _ABOVE))

@@ -389,6 +389,14 @@ ENTRY = FileKind(
     names=("entry.json", "report.json", "*.parquet", "*.parquet/*"),
 )
 """A report beside its predictions."""
+TRUTH = FileKind(
+    "the own rows of a benchmark in the results of a leaderboard",
+    (),
+    when("truth.json", has_keys("schema_version", "title", "about")),
+    is_folder=True,
+    names=("truth.json", "*.parquet"),
+)
+"""What `oochub leaderboard --truth` keeps."""
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
