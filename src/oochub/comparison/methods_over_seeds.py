@@ -142,7 +142,7 @@ class SeededRuns:
             self._opened = file, make_evaluation_rows(predictions, find_declaration(predictions))[0]
         evaluated = self._opened[1]
         rows = next((rows for rows in make_row_sets(evaluated) if rows.name == slice), None)
-        return None if rows is None else _leave_out(evaluated, rows, metric)
+        return None if rows is None else leave_groups_out(evaluated, rows, metric)
 
 
 def place_methods(methods: Mapping[str, SeededNumbers], *, direction: str) -> MethodPlaces | None:
@@ -205,7 +205,7 @@ def place_rows(
     """
     found: dict[str, MethodPlaces] = {}
     for task, methods in rows.items():
-        joined = {name: _join([run for run in runs.values() if run is not None]) for name, runs in methods.items()}
+        joined = {name: join_seeds([run for run in runs.values() if run is not None]) for name, runs in methods.items()}
         if all(None not in runs.values() and len(runs) > 1 for runs in methods.values()):
             placed = place_methods(joined, direction=direction)
             found |= {} if placed is None else {task: placed}
@@ -215,13 +215,14 @@ def place_rows(
             of_task = [methods.get(name, {}) for methods in rows.values()]
             if all(set(of_task[0]) == set(runs) for runs in of_task):
                 seeds = [*of_task[0]]
-                together[name] = _average([_join([runs[seed] for seed in seeds]) for runs in of_task])
+                together[name] = _average([join_seeds([runs[seed] for seed in seeds]) for runs in of_task])
         placed = place_methods(together, direction=direction)
         found |= {} if placed is None else {AVERAGE: placed}
     return found
 
 
-def _join(runs: Sequence[Any]) -> SeededNumbers:
+def join_seeds(runs: Sequence[SeededNumbers]) -> SeededNumbers:
+    """The runs of a method, its seeds one after the other."""
     if not runs:
         return SeededNumbers(np.empty(0), np.empty((0, GROUPS)), 0)
     values, left = (np.concatenate(parts) for parts in ([run.values for run in runs], [run.left for run in runs]))
@@ -238,8 +239,14 @@ def _average(tasks: Sequence[SeededNumbers]) -> SeededNumbers:
     return SeededNumbers(values, np.where(is_nowhere, np.nan, left), units, tasks[0].limit)
 
 
-def _leave_out(evaluated: EvaluationRows, rows: RowSet, key: str) -> SeededNumbers:
-    """The number on some rows, and without each group of them in turn."""
+def leave_groups_out(evaluated: EvaluationRows, rows: RowSet, key: str) -> SeededNumbers:
+    """The number of one run on some rows, and without each group of them in turn.
+
+    Args:
+        evaluated: Rows of the run.
+        rows: Some of them.
+        key: Key of the metric.
+    """
     members = np.flatnonzero(rows.mask)
     column = evaluated.benchmark.cluster
     unit = evaluated.predictions.column("example_id") if column is None else evaluated.columns[column]

@@ -5,17 +5,19 @@ An entry is sent as a pull request on a data set of results, or as a folder in o
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oochub.errors import OochubError, OochubWarning
+from oochub.comparison.methods_over_seeds import PREDICTIONS
+from oochub.errors import OochubError, OochubWarning, choose_wording
 from oochub.hub.upload import Pushed, open_client, upload
 from oochub.leaderboard.check_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_entry import WITHDRAWN
 from oochub.leaderboard.site import Site, join_truth, load_truth
 from oochub.leaderboard.write_entry import write_entry
+from oochub.process.follow import follow
 from oochub.remote.check_source import check_source
 from oochub.remote.guard import hide_token
 from oochub.remote.hub_errors import explain_refusals
@@ -23,6 +25,8 @@ from oochub.remote.remote_repository import fetch_snapshot
 from oochub.storage.artifacts import SITE
 from oochub.storage.files import make_scratch_folder
 from oochub.storage.ownership import MANIFEST
+from oochub.storage.parquet_file import read_parquet
+from oochub.sweep.selection import ORACLES
 
 _TOGETHER = 500  # paths that the Hub is asked about at once
 _ON_HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
@@ -39,36 +43,66 @@ def push_entry(
     """Sends a report, its predictions and what you say of them, after a check that the numbers can be verified.
 
     Args:
-        report: The path of a report.json.
+        report: The path of a report.json; or the folder of a sweep, of whose selected settings each run becomes an
+            entry, one seed of its method.
         results: The leaderboard's data set on the Hub, user/results, on which a pull request is opened; or a folder
             here, made where it is not there. A name with one slash is the Hub's, unless there is such a folder.
         predictions: The files that the report was made of; none takes those that it names, beside it.
         dry_run: For the Hub only: check, and say what would be sent, but send nothing.
-        **said: track, selection and supervision; if you like model, external_data, who and date. See
+        **said: track, selection and supervision; if you like model, method, external_data, who and date. See
             `oochub.leaderboard.leaderboard_entry`.
 
     Raises:
         OochubError: What `oochub.leaderboard.write_entry` and `oochub.hub.upload.upload` raise; if there is no token,
             before anything is read.
     """
-    if not _ON_HUB.fullmatch(results) or Path(results).is_dir():
-        folder = write_entry(report, results, predictions=predictions, **said)
-        files = (path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST)
-        return Pushed(
-            url=str(folder), added={path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
-        )
-    open_client(results, dry_run=dry_run)
+    is_here = not _ON_HUB.fullmatch(results) or Path(results).is_dir()
+    if not is_here:
+        open_client(results, dry_run=dry_run)
+    runs = _list_runs(Path(report).expanduser(), said) or [(Path(report), predictions)]
+
+    def write(folder: str | Path) -> list[Path]:
+        files = follow(runs, desc="Checking", unit="entry", delay=2, disable=None)
+        return [write_entry(path, folder, predictions=own, **said) for path, own in files]
+
+    if is_here:
+        entries = write(results)
+        files = [path for entry in entries for path in entry.rglob("*") if path.is_file() and path.name != MANIFEST]
+        top = entries[0] if len(entries) == 1 else entries[0].parent
+        return Pushed(url=str(top), added={path.relative_to(top).as_posix(): path.stat().st_size for path in files})
     with make_scratch_folder() as draft:
-        entry = write_entry(report, draft, predictions=predictions, **said)
+        entries = write(draft)
         return upload(
             draft,
             results,
             repo_type="dataset",
-            message=f"Entry {entry.name}",
+            message=f"Entry {entries[0].name}" if len(entries) == 1 else f"{len(entries)} entries of a sweep",
             pull_request=True,
-            delete=[f"{entry.name}/*"],
+            delete=[f"{entry.name}/*" for entry in entries],
             dry_run=dry_run,
         )
+
+
+def _list_runs(folder: Path, said: Mapping[str, Any]) -> list[tuple[Path, Sequence[Path]]]:
+    """The report and predictions of each run of a sweep that has a selected setting; none for what is no sweep."""
+    table = folder / "runs.parquet"
+    if not (folder / "sweep.json").is_file() or not table.is_file():
+        return []
+    runs = read_parquet(table).table.to_pandas()
+    taken = runs[runs["selected"] & (runs["stage"] == "final")]
+    places = [folder / path for path in taken["path"] if (folder / path / "report.json").is_file()]
+    if not places:
+        raise OochubError(f"{folder} has no finished run with a report. Run `oochub sweep` to its end, then push.")
+    oracles = sorted({*taken["rule"]} & {*ORACLES})
+    if oracles and said.get("selection") != "oracle":
+        raise OochubError(
+            f"The settings of {folder} were selected by {oracles[0]}, on test groups. Pass "
+            f"{choose_wording('selection=oracle', '--entry selection=oracle')}."
+        )
+    for name in ("model", "method"):
+        if name in said:
+            raise OochubError(f"{name} of a run of a sweep is the recipe's. Remove {name}.")
+    return [(place / "report.json", [place / PREDICTIONS]) for place in places]
 
 
 def push_site(folder: str | Path, to: str, **options: Any) -> Pushed:

@@ -9,12 +9,14 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
+from oochub.comparison.methods_over_seeds import MethodPlaces, join_seeds, place_methods
 from oochub.comparison.model_line import ModelLine, model_lines
 from oochub.data.declaration import describe_benchmark, describe_metrics
 from oochub.errors import OochubError
@@ -33,6 +35,7 @@ from oochub.stats import RESAMPLES
 from oochub.stats.estimate import Estimate
 from oochub.stats.model_places import RankRange, compare_all_pairs, count_places, find_clearly_better, smallest_found
 from oochub.stats.paired_values import PairedValues, name_test
+from oochub.stats.seeded_difference import SeededNumbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 
 FirstCommits = Callable[[Sequence[CheckedEntry]], Mapping[str, int]]
 
+_SAME = 1e-6  # relative: what a run contributes is the number of its report
 _SHOWN = 6  # sets of entries
 
 
@@ -64,6 +68,8 @@ class BoardRow:
         set: Letter of the set of rows that it is of, where it is not known which set is the benchmark's own; else "".
         is_sent: Whether its numbers are those that were sent, since its predictions give none.
         digest: A digest of its report and predictions and of what checked them; "" if they were not read.
+        seed_of: Method that it is one of two or more seeds of, which has a place instead; else "".
+        measure_seed: Measures what it contributes to the tests of methods over seeds.
     """
 
     name: str
@@ -81,6 +87,8 @@ class BoardRow:
     set: str = ""
     is_sent: bool = False
     digest: str = ""
+    seed_of: str = ""
+    measure_seed: Callable[[], SeededNumbers | None] = field(default=lambda: None, repr=False, compare=False)
 
     @property
     def model_key(self) -> str:
@@ -109,7 +117,7 @@ class BoardRow:
     @property
     def is_tested(self) -> bool:
         """Whether it is tested against others: it may have a rank, and has a number."""
-        return self.is_ranked and self.values is not None
+        return self.is_ranked and self.values is not None and not self.seed_of
 
     @property
     def is_at_chance(self) -> bool:
@@ -159,6 +167,7 @@ class Board:
         tracks: The rows of each track that has any, the best out of context first.
         lines: The line through the ranked entries of a track; tracks with fewer than two numbers have none.
         truth: What the benchmark's own rows were loaded from; "" where they are not known.
+        methods: The places of methods of a track that were sent with several seeds, tested over seeds and rows.
         tests: How the entries of a track were compared; tracks with fewer than two tested entries have none.
         sets: If it is not known which rows are the benchmark's own: a board for the entries of each set of rows.
         undecided: Why verified numbers are not comparable, and what decides it, in words; "" where all are.
@@ -174,6 +183,7 @@ class Board:
     lines: Mapping[Track, ModelLine]
     tests: Mapping[Track, TrackTests] = field(default_factory=dict)
     truth: str = ""
+    methods: Mapping[Track, MethodPlaces] = field(default_factory=dict)
     sets: tuple["Board", ...] = ()
     undecided: str = ""
     versions: tuple[str, ...] = ()
@@ -239,6 +249,7 @@ class Board:
                     name=each.name, entry=each.entry, report=each.report, reason=each.reason,
                     check="" if each.reason else _check(each), rows=each.rows, is_sent=each.is_sent,
                     digest=each.digest, values=each.values,
+                    measure_seed=partial(each.measure_seed, known.get(BoardKey.of(each.report.benchmark))),
                 )  # fmt: skip
                 places.setdefault(BoardKey.of(each.report.benchmark), []).append(row)
         boards, given_up = [], withdrawn or {}
@@ -447,17 +458,21 @@ def _make_board(rows: Sequence[BoardRow], *, of_models: Sequence[BoardRow] | Non
     tracks: dict[Track, tuple[BoardRow, ...]] = {}
     lines: dict[Track, ModelLine] = {}
     tests: dict[Track, TrackTests] = {}
+    methods: dict[Track, MethodPlaces] = {}
     for track in TRACKS:
         some = [replace(row, entries=counts[row.model_key]) for row in rows if row.entry.track == track]
         ranked = [row for row in some if row.is_ranked and _has_point(row.report)]
         if ranked:
             lines[track] = model_lines([row.report for row in ranked])[0]
+        some, placed = _place_seeds(some, benchmark)
+        if placed:
+            methods[track] = placed
         some, tested = _rank_rows(some, benchmark)
         if tested:
             tests[track] = tested
         if some:
             tracks[track] = _place_rows(some, benchmark, lines.get(track))
-    return Board(benchmark=benchmark, tracks=tracks, lines=lines, tests=tests)
+    return Board(benchmark=benchmark, tracks=tracks, lines=lines, tests=tests, methods=methods)
 
 
 def _adopt_board_words(benchmark: EvaluatedBenchmark, row: BoardRow) -> BoardRow:
@@ -491,10 +506,56 @@ def _has_point(report: Report) -> bool:
     return all(not format_numbers.is_undefined(report.headline(side)) for side in ("in", "out"))
 
 
+def _place_seeds(rows: list[BoardRow], benchmark: EvaluatedBenchmark) -> tuple[list[BoardRow], MethodPlaces | None]:
+    """The rows of a track, those that are seeds of a method marked, and the places of these methods.
+
+    The seeds of a method are the entries that one sender says are of it, of one selection rule and supervision; of
+    several entries of one seed the first counts.
+    """
+    groups: dict[tuple[str, ...], dict[tuple[int, ...], list[BoardRow]]] = {}
+    for row in rows:
+        said = row.entry
+        if said.method.strip() and row.is_tested and row.report.model.seeds:
+            key = (said.method, said.who, said.selection, said.supervision, said.external_data)
+            groups.setdefault(key, {}).setdefault(row.report.model.seeds, []).append(row)
+    measured: dict[str, SeededNumbers] = {}
+    seed_of: dict[str, str] = {}
+    for key, seeds in groups.items():
+        runs = [numbers for some in seeds.values() if (numbers := _measure_seed(some[0])) is not None]
+        if len(runs) > 1:
+            label = _name_method(key, groups)
+            measured[label] = join_seeds(runs)
+            seed_of |= {row.name: label for some in seeds.values() for row in some}
+    if not measured:
+        return rows, None
+    placed = place_methods(measured, direction=benchmark.metric_direction)
+    if placed is None:
+        means = {label: float(runs.values.mean()) for label, runs in measured.items()}
+        seeds_of_one = min(len(runs.values) for runs in measured.values())
+        places = dict.fromkeys(measured, RankRange(1, len(measured)))
+        placed = MethodPlaces(places=places, means=means, pairs=(), smallest=float("nan"), seeds=seeds_of_one)
+    return [replace(row, seed_of=seed_of.get(row.name, "")) for row in rows], placed
+
+
+def _measure_seed(row: BoardRow) -> SeededNumbers | None:
+    """What a run contributes; None where it cannot be read, or is not the number of the report."""
+    numbers, out = row.measure_seed(), row.report.headline("out")
+    if numbers is None or out is None or not np.isclose(numbers.values[0], out.value, rtol=_SAME, atol=_SAME):
+        return None
+    return numbers
+
+
+def _name_method(key: tuple[str, ...], groups: Mapping[tuple[str, ...], object]) -> str:
+    """A method's own name; with what tells it from others of the same name, where there are."""
+    same = [other for other in groups if wording.name(other[0], 60) == wording.name(key[0], 60)]
+    told = [part for place, part in enumerate(key[1:], 1) if len({other[place] for other in same}) > 1 and part]
+    return wording.name(key[0], 60) + (f" ({wording.name(', '.join(told), 60)})" if told else "")
+
+
 def _rank_rows(rows: list[BoardRow], benchmark: EvaluatedBenchmark) -> tuple[list[BoardRow], TrackTests | None]:
     """The rows of a track with their ranks, by tests of all pairs of those that may have one."""
     places = [place for place, row in enumerate(rows) if row.is_tested]
-    values = [row.values for row in rows if row.values is not None and row.is_ranked]
+    values = [row.values for row in rows if row.values is not None and row.is_tested]
     found = compare_all_pairs(values)
     better = find_clearly_better(-found.gain if benchmark.metric_direction == "lower" else found.gain, found.p_value)
     ranked = list(rows)

@@ -4,31 +4,43 @@ Before any file of an entry is read, it is seen that they lie in its folder, and
 
 The outcome of its check is kept, found by the state of its files before any is read, and so is its page. All lies in
 `$OOCHUB_CACHE/checks`. `<digest>.json` is the outcome for a report and predictions of these bytes,
-`<digest>.values` what its number out of context is made of. `<state>.mark` says which digest the files of a folder had
-when their names, sizes and times were these. `<key>.page` is the page of an outcome at its place on a board.
+`<digest>.values` what its number out of context is made of, `<digest>.seed` the same for tests over seeds.
+`<state>.mark` says which digest the files of a folder had when their names, sizes and times were these. `<key>.page` is
+the page of an outcome at its place on a board.
 """
 
 import hashlib
+import io
 import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from oochub.errors import OochubError
 from oochub.leaderboard.compared_rows import list_compared_rows
 from oochub.leaderboard.leaderboard_entry import BoardKey, LeaderboardEntry
-from oochub.leaderboard.recomputation import SEED, Recomputation, Recomputed, open_answers, recompute_report
+from oochub.leaderboard.recomputation import (
+    SEED,
+    Recomputation,
+    Recomputed,
+    measure_seed,
+    open_answers,
+    recompute_report,
+)
 from oochub.records.schema import from_json, to_json
 from oochub.report import wording
 from oochub.report.report import Report
 from oochub.stats import RESAMPLES
 from oochub.stats.paired_values import PairedValues, pack_values, unpack_values
+from oochub.stats.seeded_difference import SeededNumbers
 from oochub.storage.cache import describe_state, digest_code, keep_bytes, make_key, make_once, read_kept_bytes
 from oochub.storage.reading import NUMPY_FAULTS, parse_json
 
@@ -263,6 +275,26 @@ class CheckedEntry:
             return list_compared_rows(open_answers(self.files, own)) if self.files else None
         except OochubError:
             return None
+
+    def measure_seed(self, own: "BenchmarkRows | None" = None) -> SeededNumbers | None:
+        """What it contributes to the tests of methods over seeds, from the cache or anew; None if it cannot be read.
+
+        Args:
+            own: The benchmark's own rows, where they are known.
+        """
+
+        def pack() -> bytes:
+            measured, content = measure_seed(self.files, own), io.BytesIO()
+            np.savez(content, values=measured.values, left=measured.left, units=measured.units)
+            return content.getvalue()
+
+        try:
+            for packed in make_once("checks", f"{self.digest}.seed" if self.digest else None, pack):
+                with suppress(*NUMPY_FAULTS), np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
+                    return SeededNumbers(arrays["values"], arrays["left"], float(arrays["units"]))
+        except OochubError:
+            return None
+        return None
 
     def refused(self, error: Exception, folder: Path | None = None) -> "CheckedEntry":
         """This entry with an error as the reason why it is not verified; one that nothing foresaw is said to be so.

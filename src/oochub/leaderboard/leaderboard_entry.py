@@ -101,6 +101,7 @@ class LeaderboardEntry:
         who: Name of the sender.
         date: The day, as 2026-11-22.
         predictions: The names of the files of predictions, in the order of the report.
+        method: Method that the model is one seed of: the seeds of a method are ranked as one; "" for a single model.
 
     Raises:
         OochubError: A model or predictions without a name, a text of more than 2,000 characters, another date, a file
@@ -120,9 +121,10 @@ class LeaderboardEntry:
     who: str = optional("")
     date: str
     predictions: tuple[str, ...]
+    method: str = optional("")
 
     def __post_init__(self) -> None:
-        for name in ("model", "external_data", "who"):
+        for name in ("model", "external_data", "who", "method"):
             if len(getattr(self, name)) > _LONGEST:
                 raise OochubError(f"{name} of an entry takes at most {_LONGEST:,} characters. Shorten it.")
         if not self.model.strip():

@@ -6,17 +6,21 @@ per board, never an average over them, and what could not be read.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
+from oochub.comparison.methods_over_seeds import MethodPlaces, format_places
 from oochub.comparison.model_line import draw_line_chart
 from oochub.comparison.rank_models import describe_pairs, describe_smallest, format_place
 from oochub.leaderboard.board import Board, BoardRow
 from oochub.leaderboard.check_entry import CheckedEntry, make_page_once
 from oochub.leaderboard.leaderboard_entry import RULES, SUPERVISIONS, TRACKS, UNSAID, Track, Withdrawal, name_page
+from oochub.records.document import Block
+from oochub.records.report_records import MetricDescription
 from oochub.records.schema import to_json
 from oochub.report import format_numbers, svg, wording
 from oochub.report.page import render_page
@@ -91,6 +95,7 @@ def make_board_page(board: Board, *, source: str) -> str:
                 "title": _title_track(part, track),
                 "rule": f"{wording.capitalize_sentence(TRACKS[track])}: {_count(len(some), 'entry', 'entries')}.",
                 "tests": _describe_tests(part, track, described.unit),
+                "methods": _format_methods(part, track, described),
                 "rows": _make_rows(some, scale),
             }
             for part in board.parts
@@ -106,6 +111,16 @@ def make_board_page(board: Board, *, source: str) -> str:
         ],
         source=source,
     )
+
+
+def _format_methods(part: Board, track: Track, described: MetricDescription) -> Block | None:
+    """The places of the methods of a track; None without methods."""
+    placed = part.methods.get(track)
+    if placed is None:
+        return None
+    title = "Methods over seeds, out of context"
+    block = format_places({title: placed}, heading=title, metric=wording.name(described.title, 40), unit=described.unit)
+    return block if placed.pairs else replace(block, below=())
 
 
 def _describe_chance(board: Board) -> str:
@@ -149,7 +164,8 @@ def _make_row(row: BoardRow, scale: svg.LinearScale) -> dict[str, Any]:
     inside, outside = report.headline("in"), report.headline("out")
     off = None if format_numbers.is_undefined(row.off_the_line) else row.off_the_line
     worst, unit = row.worst_group, report.unit if report.benchmark.primary_metric in (report.worst_group or {}) else ""
-    about = [report.model.objective or "", entry.who, f"{row.entries} entries" if row.entries > 1 else ""]
+    seed = f"seed {', '.join(map(str, report.model.seeds))} of {row.seed_of}" if row.seed_of else ""
+    about = [seed, report.model.objective or "", entry.who, f"{row.entries} entries" if row.entries > 1 else ""]
     return {
         "page": name_page(row.name),
         "model": wording.name(entry.model, 80),
@@ -302,6 +318,7 @@ def _describe_shown(row: BoardRow) -> str:
 def _rank_in_words(row: BoardRow) -> str:
     if row.rank is None:
         why = row.verdict.lower() if row.reason else "chosen on test groups, or without an interval"
+        why = f"its method {row.seed_of} has a place" if row.seed_of else why
         return f"none: {why}"
     first, last = row.rank
     return (
@@ -365,7 +382,11 @@ def _make_board_row(board: Board) -> dict[str, Any]:
         "entries": len(rows),
         "verified": sum(not row.reason for row in rows),
         "models": len({row.entry.model.casefold() for row in rows}),
-        "best": [_find_best(board.tracks.get(track, ()), described.unit) for track in tuple(TRACKS)],
+        "best": [
+            _find_best(board.tracks.get(track, ()), described.unit)
+            or _find_best_method(board.methods.get(track), described.unit)
+            for track in TRACKS
+        ],
     }
 
 
@@ -381,4 +402,18 @@ def _find_best(rows: Sequence[BoardRow], unit: str) -> dict[str, Any] | None:
         "model": wording.name(ranked[0].entry.model, 60),
         "is_at_chance": ranked[0].is_at_chance,
         "others": sum(row.rank is not None and row.rank[0] == 1 for row in ranked[1:]),
+    }
+
+
+def _find_best_method(placed: MethodPlaces | None, unit: str) -> dict[str, Any] | None:
+    """The method with the best mean of a track in which only methods have places."""
+    if placed is None:
+        return None
+    best = next(iter(placed.places))
+    return {
+        "value": format_numbers.quantity(placed.means[best], unit),
+        "interval": f"mean of {placed.seeds} seeds or more",
+        "model": best,
+        "is_at_chance": False,
+        "others": len(placed.leaders) - 1,
     }

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from oochub.comparison.methods_over_seeds import leave_groups_out
 from oochub.comparison.model_difference import list_primary_values
 from oochub.data.declaration import find_declaration
 from oochub.errors import OochubError
 from oochub.evaluation.evaluate import evaluate
-from oochub.evaluation.evaluation_rows import make_evaluation_rows
-from oochub.evaluation.slices import make_row_sets
+from oochub.evaluation.evaluation_rows import EvaluationRows, make_evaluation_rows
+from oochub.evaluation.slices import RowSet, make_row_sets
 from oochub.leaderboard.compared_rows import digest_compared_rows, order_compared_rows
 from oochub.prediction.check_predictions import check_answers
 from oochub.prediction.predictions import Predictions, concatenate_predictions
@@ -21,6 +22,7 @@ from oochub.report.report import Report
 from oochub.report.report_record import check_all_rows
 from oochub.stats import RESAMPLES
 from oochub.stats.paired_values import PairedValues
+from oochub.stats.seeded_difference import SeededNumbers
 
 if TYPE_CHECKING:
     from oochub.leaderboard.benchmark_rows import BenchmarkRows
@@ -97,11 +99,30 @@ def _list_values(opened: Predictions, found: Report) -> PairedValues | None:
     number = found.headline("out")
     if number is None or math.isnan(number.value):
         return None
-    declared, sampling = find_declaration(opened), {"resamples": RESAMPLES, "seed": SEED}
-    evaluated, _ = make_evaluation_rows(opened, declared, sampling=sampling)
-    rows = next(each for each in make_row_sets(evaluated) if each.role == "out")
-    order = order_compared_rows(opened, declared)
+    evaluated, rows = _evaluate_outside(opened)
+    order = order_compared_rows(opened, evaluated.benchmark)
     return list_primary_values(rows, order[rows.mask[order]], evaluated, number)
+
+
+def measure_seed(predictions: Sequence[Path], own: "BenchmarkRows | None" = None) -> SeededNumbers:
+    """What an entry that is one seed of a method contributes to the tests of methods: see `SeededNumbers`.
+
+    Args:
+        predictions: Its files, in their order.
+        own: See `recompute_report`.
+
+    Raises:
+        OochubError: The files cannot be read.
+    """
+    evaluated, rows = _evaluate_outside(open_answers(predictions, own))
+    return leave_groups_out(evaluated, rows, evaluated.benchmark.primary_metric)
+
+
+def _evaluate_outside(opened: Predictions) -> tuple[EvaluationRows, RowSet]:
+    """The rows as an evaluation sees them, and those out of context."""
+    sampling = {"resamples": RESAMPLES, "seed": SEED}
+    evaluated, _ = make_evaluation_rows(opened, find_declaration(opened), sampling=sampling)
+    return evaluated, next(each for each in make_row_sets(evaluated) if each.role == "out")
 
 
 def open_answers(predictions: Sequence[Path], own: "BenchmarkRows | None" = None) -> Predictions:

@@ -278,6 +278,7 @@ class LeaderboardRow:
         entry: The folder of the entry.
         page: Path of its page, from the index.
         model: Name that the model goes by.
+        method: Method that it is one of several seeds of, which has a place instead of it; "" for others.
         objective: Objective that it was trained with.
         track: "standard" or "open".
         selection: Rows that settings were chosen on.
@@ -307,6 +308,7 @@ class LeaderboardRow:
     entry: str
     page: str
     model: str
+    method: str
     objective: str | None
     track: str
     selection: str
@@ -342,18 +344,28 @@ class LeaderboardTable:
             for part in board.parts
             for track, tests in part.tests.items()
         ]
+        self._methods = [
+            {**board.key._asdict(), "rows": part.set, "track": track, "method": method,
+             "mean": placed.means[method], "rank_from": place.best, "rank_to": place.worst}
+            for board in boards
+            for part in board.parts
+            for track, placed in part.methods.items()
+            for method, place in placed.places.items()
+        ]  # fmt: skip
         self._withdrawn = withdrawn
         self._unread = {each.name: each.reason for each in unread}
 
     def to_json(self) -> str:
-        """An object with `schema_version`, the `entries`, how those of each track were tested, and what has no numbers.
+        """An object with `schema_version`, the `entries`, how those of each track were tested, and the `methods`.
 
-        These are the `unread`, entries that cannot be shown, each with its reason, by folder, and the `withdrawn`.
+        What has no numbers is beside them: the `unread`, entries that cannot be shown, each with its reason, by folder,
+        and the `withdrawn`.
         """
         content = {
             "schema_version": 1,
             "entries": to_json(self.rows),
             "tests": self._tests,
+            "methods": self._methods,
             "unread": self._unread,
             "withdrawn": to_json(self._withdrawn),
         }
@@ -385,6 +397,7 @@ def _make_table_row(row: BoardRow) -> LeaderboardRow:
         entry=row.name,
         page=f"entries/{name_page(row.name)}.html",
         model=entry.model,
+        method=row.seed_of,
         objective=report.model.objective,
         track=entry.track,
         selection=entry.selection,

@@ -32,8 +32,8 @@ def write_entry(report: str | Path, folder: str | Path, *, predictions: Sequence
         report: The path of a report.json.
         folder: The results, a folder with one folder an entry; made where it is not there.
         predictions: The files that the report was made of, in its order; none takes those that it names, beside it.
-        **said: The fields of `LeaderboardEntry`: track, selection and supervision are asked for; model, external_data,
-            who and date may be given.
+        **said: The fields of `LeaderboardEntry`: track, selection and supervision are asked for; model, method,
+            external_data, who and date may be given. Method and model of a run of a sweep are those of its recipe.
 
     Returns:
         The folder of the entry.
@@ -95,8 +95,12 @@ def _make_entry(report: Report, files: Sequence[Path], said: dict[str, Any]) -> 
             " ".join(f"--entry {name}=..." for name in missing),
         )
         raise OochubError(f"An entry must state its {', '.join(missing)}, but none is given. Pass {given}. {allowed}.")
+    about = report.model
+    method = f"{about.method} ({about.setting})" if about.setting else about.method or ""
+    seeds = ", ".join(map(str, about.seeds))
     own: dict[str, Any] = {
-        "model": report.model.id or report.model.objective or "",
+        "model": f"{method}, seed {seeds}" if method and seeds else about.id or about.objective or "",
+        "method": method if seeds else "",
         "date": datetime.now(UTC).date().isoformat(),
         **{name: str(value) for name, value in said.items()},
     }
@@ -119,7 +123,8 @@ def _make_plain_name(name: str, number: int) -> str:
 
 
 def _name(report: Report, entry: LeaderboardEntry) -> str:
-    content = json.dumps([to_json(entry) | {"date": ""}, report.provenance.predictions.sha256])
+    said = {name: value for name, value in to_json(entry).items() if name != "method" or value}
+    content = json.dumps([said | {"date": ""}, report.provenance.predictions.sha256])
     digest = hashlib.sha256(content.encode()).hexdigest()
     words = f"{report.benchmark.name}-{report.benchmark.config}-{entry.model}"
     plain = re.sub(r"[^A-Za-z0-9._]+", "-", words).strip("-.")[:80]

@@ -734,7 +734,7 @@ class _Push(Protocol):
                 Space for `evaluate.load`.
             to: The repository, user/name; it is made where it is not there yet. The folder of `oochub leaderboard` becomes
                 a static Space.
-            leaderboard: Submit a report.json to a leaderboard: opens a pull request on the Hub, or adds it to a local
+            leaderboard: Submit a report.json or a sweep to a leaderboard: a pull request on the Hub, or files in a local
                 folder. Instead of `to`: a dataset of results, or a folder of them; see `oochub.hub.leaderboard_repository`.
             predictions: Leaderboard entries only: prediction files of the report (default: those in its folder). By default
                 those that the report names.

@@ -39,7 +39,7 @@ class HubSettings(Settings):
 
     leaderboard: str | None = option(
         None,
-        help="Submit a report.json to a leaderboard: opens a pull request on the Hub, or adds it to a local folder.",
+        help="Submit a report.json or a sweep to a leaderboard: a pull request on the Hub, or files in a local folder.",
         more="Instead of `to`: a dataset of results, or a folder of them; see `oochub.hub.leaderboard_repository`.",
         panel="Leaderboard",
         common=True,
