@@ -49,8 +49,8 @@ def leaderboard(
     verified = sum(not row.reason for row in rows)
     if as_json:
         counts = {"boards": len(site.boards), "entries": len(rows), "verified": verified, "not_verified": failed}
-        gone = {name: f"{each.date}: {each.reason}" for name, each in site.withdrawn.items()}
-        print_result({"site": str(out), **counts, "withdrawn": gone}, as_json)
+        withdrawn = {name: f"{each.date}: {each.reason}" for name, each in site.withdrawn.items()}
+        print_result({"site": str(out), **counts, "withdrawn": withdrawn}, as_json)
         return
     entries = f"{len(rows)} {'entry' if len(rows) == 1 else 'entries'}"
     boards = f"{len(site.boards)} {'board' if len(site.boards) == 1 else 'boards'}"

@@ -221,8 +221,12 @@ def place_rows(
     return found
 
 
-def join_seeds(runs: Sequence[SeededNumbers]) -> SeededNumbers:
-    """The runs of a method, its seeds one after the other."""
+def join_seeds(runs: Sequence[Any]) -> SeededNumbers:
+    """The runs of a method, its seeds one after the other.
+
+    Args:
+        runs: The `SeededNumbers` of each.
+    """
     if not runs:
         return SeededNumbers(np.empty(0), np.empty((0, GROUPS)), 0)
     values, left = (np.concatenate(parts) for parts in ([run.values for run in runs], [run.left for run in runs]))

@@ -83,7 +83,7 @@ def push_entry(
         )
 
 
-def _list_runs(folder: Path, said: Mapping[str, Any]) -> list[tuple[Path, Sequence[Path]]]:
+def _list_runs(folder: Path, said: Mapping[str, object]) -> list[tuple[Path, Sequence[str | Path]]]:
     """The report and predictions of each run of a sweep that has a selected setting; none for what is no sweep."""
     table = folder / "runs.parquet"
     if not (folder / "sweep.json").is_file() or not table.is_file():

@@ -230,7 +230,7 @@ def _digest_file(file: Path) -> str:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
-def _digest_content(content: Mapping[str, Any]) -> str:
+def _digest_content(content: Mapping[str, object]) -> str:
     """A digest of what `truth.json` says besides it."""
     said = {name: value for name, value in content.items() if name != "digest"}
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

@@ -291,7 +291,7 @@ def _make_board_of_version(
     rows: Sequence[BoardRow], entries: Mapping[str, CheckedEntry], first_commits: FirstCommits | None
 ) -> Board:
     """The board of rows by the day; its entries of other rows than those of the board are not ranked among them."""
-    several: dict[Any, list[BoardRow]] = {}
+    several: dict[tuple[object, ...], list[BoardRow]] = {}
     for row in rows:
         if not row.reason:
             several.setdefault(_make_data_key(row), []).append(row)
@@ -402,7 +402,7 @@ def _link_versions(
             or same
         )
         versions = [boards[place].key.version for place in listed]
-        earlier: tuple[str, Any] | None = None
+        earlier: tuple[str, pd.DataFrame] | None = None
         for place in same:
             each, key = boards[place], boards[place].key
             others = tuple(version for version in versions if version != key.version)
@@ -516,14 +516,14 @@ def _place_seeds(rows: list[BoardRow], benchmark: EvaluatedBenchmark) -> tuple[l
     for row in rows:
         said = row.entry
         if said.method.strip() and row.is_tested and row.report.model.seeds:
-            key = (said.method, said.who, said.selection, said.supervision, said.external_data)
+            key: tuple[str, ...] = (said.method, said.who, said.selection, said.supervision, said.external_data)
             groups.setdefault(key, {}).setdefault(row.report.model.seeds, []).append(row)
     measured: dict[str, SeededNumbers] = {}
     seed_of: dict[str, str] = {}
-    for key, seeds in groups.items():
+    for told, seeds in groups.items():
         runs = [numbers for some in seeds.values() if (numbers := _measure_seed(some[0])) is not None]
         if len(runs) > 1:
-            label = _name_method(key, groups)
+            label = _name_method(told, groups)
             measured[label] = join_seeds(runs)
             seed_of |= {row.name: label for some in seeds.values() for row in some}
     if not measured:

@@ -8,7 +8,6 @@ import inspect
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -81,7 +80,7 @@ def _list_columns(declared: Benchmark, predictions: Predictions) -> list[str]:
     return ["split", "example_id", *truth, *sorted(read - answers - {"split", "example_id", *truth})]
 
 
-def _encode_json(content: Any) -> bytes:
+def _encode_json(content: object) -> bytes:
     return json.dumps(content, sort_keys=True, default=str).encode()
 
 
@@ -146,7 +145,7 @@ def list_compared_rows(predictions: Predictions) -> pd.DataFrame:
 
 
 def tabulate_rows(
-    split: Sequence[str], example: Sequence[str], columns: Mapping[str, Sequence[Any]], truth: Sequence[str]
+    split: Sequence[str], example: Sequence[str], columns: Mapping[str, Sequence[object]], truth: Sequence[str]
 ) -> pd.DataFrame:
     """The rows in the form of `list_compared_rows`.
 

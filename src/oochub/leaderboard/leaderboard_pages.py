@@ -405,7 +405,7 @@ def _find_best(rows: Sequence[BoardRow], unit: str) -> dict[str, Any] | None:
     }
 
 
-def _find_best_method(placed: MethodPlaces | None, unit: str) -> dict[str, Any] | None:
+def _find_best_method(placed: MethodPlaces | None, unit: str) -> dict[str, object] | None:
     """The method with the best mean of a track in which only methods have places."""
     if placed is None:
         return None
