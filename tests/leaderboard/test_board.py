@@ -224,6 +224,10 @@ def test_of_two_senders_who_disagree_about_labels_none_is_comparable(tmp_path):
     wrong = int((made.prediction != made.label).sum())
     said = f"{wrong:,} of 300 rows differ ({wrong:,} rows relabelled)"
     assert f"Between A and B {said}." in board.undecided
+    page = make_entry_page(board.rows[0], board)
+    assert (
+        "1 of the open track, among the entries of rows A" in page and "It is ranked among the entries of the" in page
+    )
     (board,) = Board.all_of(both, first_commits=lambda some: {each.name: "forged" in each.name for each in some})
     (honest, forged) = sorted(board.rows, key=lambda row: row.reason)
     assert honest.rank == (1, 1) and not honest.reason and honest.entry.model == "honest" and not board.sets

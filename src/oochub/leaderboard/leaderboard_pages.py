@@ -306,6 +306,11 @@ def make_entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> 
 
 def _describe_shown(row: BoardRow) -> str:
     """What the page of an entry that is not verified shows, and what not."""
+    if row.set:
+        return (
+            "The metrics below were recomputed from its predictions. It is ranked among the entries of the same rows "
+            "only, and its images are not shown."
+        )
     if not row.is_comparable:
         which = "The metrics below were recomputed from its predictions"
     elif row.is_sent:
@@ -321,11 +326,8 @@ def _rank_in_words(row: BoardRow) -> str:
         why = f"its method {row.seed_of} has a place" if row.seed_of else why
         return f"none: {why}"
     first, last = row.rank
-    return (
-        f"{first} of the {row.entry.track} track"
-        if first == last
-        else f"{first} to {last} of the {row.entry.track} track"
-    )
+    of = f"of the {row.entry.track} track" + (f", among the entries of rows {row.set}" if row.set else "")
+    return f"{first} {of}" if first == last else f"{first} to {last} {of}"
 
 
 def make_index_page(
