@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 import oochub
+from oochub.errors import OochubWarning
 from oochub.exchange.answers_file import AnswersFile, join_answers
 from oochub.prediction.predictions import Predictions
 
@@ -133,6 +134,12 @@ def test_an_authors_year(hub, tmp_path, run, monkeypatch):
     assert later_too.count('<span class="rk">1</span>') == later.count('<span class="rk">1</span>') == 1
     assert f"rows relabelled), compared to {newer}" in (sites / "3 autumn" / "said.txt").read_text()
 
+    with monkeypatch.context() as somebody:
+        somebody.setenv("HF_TOKEN", "hf_readerofloopback")
+        with pytest.warns(OochubWarning, match="not kept in user/results, so they count for this site only"):
+            out = typed("leaderboard", "user/results", "--out", sites / "reader", "--truth", second)
+        held = hub.repository("datasets/user/results").at("main").files
+        assert "of its labels differ from" in out and not any(path.startswith("truth/") for path in held)
     site("4 truth", "--truth", first, "--truth", second)
     held = set(hub.repository("datasets/user/results").at("main").files)
     assert {f"truth/custom-shapes-{version}/truth.json" for version in ("1.0.0", "2.0.0")} <= held

@@ -296,14 +296,15 @@ def test_another_version_is_another_board(checked):
 
 
 def test_versions_whose_rows_nobody_gave_may_be_anybodys(checked):
-    """Once rows of one version were given. Planted faults seen: 9.9.9 is linked, or the newest."""
+    """Once rows of one version were given. Planted faults seen: 9.9.9 is linked like any version; it is the newest."""
     benchmark = replace(checked[0].report.benchmark, version="9.9.9")
     made_up = replace(checked[0], name="made up", report=replace(checked[0].report, benchmark=benchmark), folder=None)
     own = {BoardKey("board_toy", "one", "0.0.0"): SimpleNamespace(title="birds")}
     true, other = Board.all_of([*(replace(each, folder=None) for each in checked), made_up], own)
-    assert (true.truth, true.versions, true.is_newest, true.undecided) == ("birds", (), True, "")
-    assert (other.truth, other.versions, other.is_newest) == ("", ("0.0.0",), False)
-    assert "known for version 0.0.0 only, so version 9.9.9 may be anybody's" in other.undecided
+    assert (true.truth, true.versions, true.is_newest) == ("birds", {"9.9.9": "not confirmed"}, True)
+    assert (other.truth, other.versions, other.is_newest) == ("", {"0.0.0": ""}, False)
+    assert not true.undecided and "version 9.9.9 were not, so it may be anybody's" in other.undecided
+    assert ">9.9.9 (not confirmed)</a>" in make_board_page(true, source="here")
 
 
 def test_a_version_that_is_not_installed_here_is_not_verified(checked):

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -171,7 +172,8 @@ class Board:
         tests: How the entries of a track were compared; tracks with fewer than two tested entries have none.
         sets: If it is not known which rows are the benchmark's own: a board for the entries of each set of rows.
         undecided: Why verified numbers are not comparable, and what decides it, in words; "" where all are.
-        versions: The other versions of the benchmark that have a board.
+        versions: The other versions of the benchmark that have a board, each with a note: "", or that its rows are
+            not confirmed.
         changes: What changed since the version before, in words.
         withdrawn: Entries that were withdrawn, and so have neither numbers nor a page.
         withdrawal: Why the benchmark itself was withdrawn; None if it was not.
@@ -186,7 +188,7 @@ class Board:
     methods: Mapping[Track, MethodPlaces] = field(default_factory=dict)
     sets: tuple["Board", ...] = ()
     undecided: str = ""
-    versions: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
     changes: str = ""
     withdrawn: tuple[tuple[BoardRow, Withdrawal], ...] = ()
     withdrawal: Withdrawal | None = None
@@ -383,49 +385,36 @@ def _link_versions(
 ) -> list[Board]:
     """The boards with the other versions of their benchmark, and what changed since the version before.
 
-    Once the owner of a benchmark gave the rows of a version, its versions are those whose rows were given; others may
-    be anybody's.
+    Once the rows of a version were given, a version without them may be anybody's: it is marked, is not the newest, and
+    nothing is compared with it.
     """
-    linked = list(boards)
-    for board in boards:
-        same = [place for place, each in enumerate(boards) if each.key[:2] == board.key[:2]]
-        if len(same) < 2 or boards[same[0]] is not board:
-            continue
-        given = [place for place in same if boards[place].truth]
-        listed = (
-            given
-            or [
-                place
-                for place in same
-                if boards[place].withdrawn or any(row.is_recomputed for row in boards[place].rows)
-            ]
-            or same
-        )
-        versions = [boards[place].key.version for place in listed]
+    linked = []
+    for _, group in groupby(boards, key=lambda board: board.key[:2]):
+        same = [*group]
+        given = [board for board in same if board.truth]
+        shown = [board for board in same if board.truth or any(row.is_recomputed for row in board.rows)] or same
+        sure = given or shown
+        noted = {board.key.version: "" if board in sure else "not confirmed" for board in shown}
         earlier: tuple[str, pd.DataFrame] | None = None
-        for place in same:
-            each, key = boards[place], boards[place].key
-            others = tuple(version for version in versions if version != key.version)
-            linked[place] = replace(each, versions=others, is_newest=key.version == versions[-1])
-            if given and place not in given:
-                linked[place] = replace(linked[place], undecided=_explain_version(key, versions, each.undecided))
-            verified = next((row for row in each.rows if not row.reason), None)
-            rows = entries[verified.name].list_rows(own.get(key)) if verified and place in listed else None
-            if rows is not None:
-                if earlier is not None:
-                    changes = count_changes(earlier[1], rows)
-                    words = f"Since version {earlier[0]}: {changes.words}, of {changes.rows:,} rows that are compared"
-                    linked[place] = replace(linked[place], changes=words)
-                earlier = key.version, rows
+        for board in same:
+            version, changes, undecided = board.key.version, "", board.undecided
+            verified = next((row for row in board.rows if not row.reason), None) if board in sure else None
+            rows = entries[verified.name].list_rows(own.get(board.key)) if verified else None
+            if rows is not None and earlier is not None:
+                found = count_changes(earlier[1], rows)
+                changes = f"Since version {earlier[0]}: {found.words}, of {found.rows:,} rows that are compared"
+            earlier = earlier if rows is None else (version, rows)
+            if given and board not in given:
+                several = ", ".join(each.key.version for each in given)
+                undecided = (
+                    f"The rows of version {several} were given by who keeps the results, those of version {version} "
+                    "were not, so it may be anybody's. oochub leaderboard --truth SOURCE gives them"
+                    + (f". {undecided}" if undecided else "")
+                )
+            others = {each: note for each, note in noted.items() if each != version}
+            is_newest = board is sure[-1]
+            linked.append(replace(board, versions=others, changes=changes, undecided=undecided, is_newest=is_newest))
     return linked
-
-
-def _explain_version(key: BoardKey, versions: Sequence[str], before: str) -> str:
-    said = (
-        f"The rows of the benchmark itself are known for version {', '.join(versions)} only, so version "
-        f"{key.version} may be anybody's. oochub leaderboard --truth SOURCE gives its rows"
-    )
-    return f"{said}. {before}" if before else said
 
 
 def _find_declaration(about: EvaluatedBenchmark) -> Benchmark | None:

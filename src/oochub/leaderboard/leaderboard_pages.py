@@ -67,7 +67,13 @@ def make_board_page(board: Board, *, source: str) -> str:
             f"predictions when this page was made{_describe_truth(board)}. Sorted by the result out of context."
         ),
         version="" if board.key.version == UNSAID else wording.name(board.key.version, 40),
-        versions=[(wording.name(each, 40), board.key._replace(version=each).page) for each in board.versions],
+        versions=[
+            (
+                "none" if each == UNSAID else f"{wording.name(each, 40)}{note and f' ({note})'}",
+                board.key._replace(version=each).page,
+            )
+            for each, note in board.versions.items()
+        ],
         changes=board.changes,
         withdrawal=board.withdrawal,
         withdrawn=[
