@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 FirstCommits = Callable[[Sequence[CheckedEntry]], Mapping[str, int]]
 
 _SAME = 1e-6  # relative: what a run contributes is the number of its report
-_SHOWN = 6  # sets of entries
+_SHOWN, _READ = 6, 20  # sets of entries that are named, and whose rows are read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -300,7 +300,7 @@ def _make_board_of_version(
     if len(several) < 2:
         return _make_board(rows)
     sets = sorted(several.values(), key=lambda some: (-len(some), some[0].name))
-    listed = [entries[some[0].name].list_rows() for some in sets]
+    listed = [entries[some[0].name].list_rows() if place < _READ else None for place, some in enumerate(sets)]
     if first_commits is not None:
         return _let_first_stand(rows, sets, listed, first_commits([entries[row.name] for some in sets for row in some]))
     parts, others = [], sum(map(len, sets))
