@@ -67,6 +67,7 @@ KINDS = {  # of what each option writes
 }
 KINDS |= declared_in_tests("WRITTEN", "commands")  # of a new command: WRITTEN = {("name", "--out"): artifacts.CSV}
 READ = {  # options of paths that are read
+    ("check", "--earlier"),
     ("contexts", "--checked"),
     ("build", "--wordnet"),
     ("waterbirds construct", "--cub"),
