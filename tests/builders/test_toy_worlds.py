@@ -32,6 +32,7 @@ LEAST = {
     "toy_celebA": 20,
     "toy_spuriverse": 1,
     "toy_counter_animal": 1,
+    "toy_breeds": 1,
     "toy_domain_folder": 2,
     "toy_metashift": 12,
     "toy_spuco_animals": 4,

@@ -253,6 +253,7 @@ def _fill(words: list[str], section: str, inputs: Inputs, raw: Callable[[str], P
 def _find_raw(words: list[str], section: str, inputs: Inputs, raw: Callable[[str], Path]) -> str:
     text = " ".join(words)
     name = next((each for each in words if each.startswith("wilds/")), RAW[section])
+    name = next((each for each in ("breeds", "imagenet_ood") if f" {each}/" in text), name)
     name = "waterbirds" if "waterbirds" in text else "wilds/iwildcam" if "submission" in text else name
     own = {"nooch": "large/nooch"}.get(name, f"raw/{name}")
     return inputs(own) if own in MADE else str(raw(name))

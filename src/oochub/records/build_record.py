@@ -236,6 +236,7 @@ class BuildFacts:
         cluster: For own data: the column of what rows share.
         pair: For own data: the column that names the thing of a row, if both sides show the same things.
         found_contexts: What `oochub.contexts` found: by which way, and what they are called.
+        imagenet_classes: Class to the numbers of ImageNet-1K's classes that are of it, if the raw files say so.
         declared: For own data: what their `benchmark.toml` declares.
         words: For own data: what the user calls sides and contexts, by the names of a `Vocabulary`.
         trial_seed: Random seed by which the rows were divided into splits, if the benchmark divides them anew for each
@@ -266,6 +267,7 @@ class BuildFacts:
     cluster: str | None = optional()
     pair: str | None = optional()
     found_contexts: FoundContexts | None = optional()
+    imagenet_classes: Mapping[str, tuple[int, ...]] | None = optional()
     declared: OwnDeclaration | None = optional()
     words: Mapping[str, str] | None = optional()
     trial_seed: int | None = optional()

@@ -186,6 +186,8 @@ def _find_declared(part: datasets.Dataset) -> Mapping[str, Sequence[int]] | None
         return record.facts.declared.imagenet_classes
     if record is None or record.benchmark not in catalog.names("benchmark"):
         return None
+    if record.facts.imagenet_classes is not None:
+        return record.facts.imagenet_classes
     declared: Benchmark = catalog.get("benchmark", record.benchmark).of(record.config)
     return declared.imagenet_classes
 
