@@ -68,6 +68,7 @@ KINDS = {  # of what each option writes
 KINDS |= declared_in_tests("WRITTEN", "commands")  # of a new command: WRITTEN = {("name", "--out"): artifacts.CSV}
 READ = {  # options of paths that are read
     ("check", "--earlier"),
+    ("challenge", "--of"),
     ("contexts", "--checked"),
     ("build", "--wordnet"),
     ("waterbirds construct", "--cub"),

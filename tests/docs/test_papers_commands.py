@@ -72,6 +72,7 @@ FILLED = {
         "MODEL": "all_run", "ENCODER": "encoder", "ALL.parquet": "gist_all.parquet", "PREDS.parquet": "car.parquet",
         "ERM.parquet": "car.parquet", "GDRO.parquet": "gdro.parquet", "IRM.parquet": "irm.parquet",
         "REPORT.json": "car.json", "REPORTS": "suite", "IDS": "ids",
+        "FIRST.parquet": "known.parquet", "SECOND.parquet": "known.parquet",
     },
     "ImageNet-OOD": {
         "MODEL": "imagenet_model", "MODELS": "models.txt", "ID.parquet": "known.parquet", "R.parquet": "r.parquet",

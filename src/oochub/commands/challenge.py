@@ -60,6 +60,7 @@ _Swap = Annotated[
     ),
 ]
 _SWAP = "swap"
+_HARDEST = "hardest"
 _Criterion = Annotated[
     str,
     typer.Option(
@@ -81,10 +82,17 @@ def challenge(
             help="Output folder for the dataset: new, empty, or a challenge set to replace.",
         ),
     ],
+    others: Annotated[list[Path] | None, typer.Argument(hidden=True, metavar="")] = None,  # of --of
+    of: Annotated[
+        list[Path] | None,
+        typer.Option(
+            rich_help_panel=MORE, help="hardest: predictions by each model; the largest loss counts. Can be repeated."
+        ),
+    ] = None,
     label: _Label = None,
     context: Annotated[_Column, typer.Option(help="mismatch: column with the same codes as the label.")] = None,
     value: _Value = None,
-    at: Annotated[float | None, typer.Option(help="threshold: values of at least this are hard.")] = None,
+    at: Annotated[float | None, typer.Option(help="threshold, hardest: values of at least this are hard.")] = None,
     allowed: _Allowed = None,
     inside: Annotated[bool, typer.Option("--inside", help="membership: values inside are hard instead.")] = False,
     present: _Present = None,
@@ -108,6 +116,7 @@ def challenge(
 ) -> None:
     """Create a challenge set from any dataset; a criterion decides which examples are out of context."""
     from oochub import catalog
+    from oochub.prediction.predictions import Predictions
     from oochub.records.typed_values import check_parameters, parse_options
     from oochub.repository.write_repository import write_challenge_repository
 
@@ -118,6 +127,15 @@ def challenge(
     arguments |= dict(tau=_parse_thresholds(tau) if tau else None)
     own = parse_options([*(parameter or []), *(earlier_parameter or [])], by="--parameter")
     arguments = {key: value for key, value in arguments.items() if value is not None} | own
+    if (of and criterion != _HARDEST) or (others and not of):
+        raise OochubError(
+            f"Unexpected argument: {others[0]}." if others else f"--of needs --criterion {_HARDEST}. Remove it."
+        )
+    if criterion == _HARDEST and not of and "losses" not in arguments:
+        raise OochubError(
+            "hardest needs the predictions of an ensemble, --of P1.parquet P2.parquet, or columns of losses, "
+            "--parameter losses=[first,second]."
+        )
     if criterion == _SWAP:
         if label or restrict_train or replace:
             raise OochubError("--label, --restrict-train and --replace do not apply to swap. Remove them.")
@@ -127,8 +145,16 @@ def challenge(
     elif swap.of_probe:
         raise OochubError(f"--{next(iter(swap.of_probe))} needs --criterion swap. Remove it, or choose that criterion.")
     else:
+        ensemble = [Predictions.load(path) for path in (*(of or []), *(others or []))]
         challenge_set = write_challenge_repository(
-            source, out, criterion, arguments, settings=data, restrict_train=restrict_train, replace=replace
+            source,
+            out,
+            criterion,
+            arguments,
+            ensemble=ensemble,
+            settings=data,
+            restrict_train=restrict_train,
+            replace=replace,
         )
     if not as_json:
         _print(challenge_set.counts, challenge_set.dropped)

@@ -4,7 +4,7 @@ The criterion's arguments name columns in place of arrays, and are checked early
 """
 
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 import datasets
@@ -16,6 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from oochub import catalog
 from oochub.errors import OochubError, choose_wording, unknown_name
+from oochub.prediction.prediction_data import list_example_ids
+from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import drop_build_column
 from oochub.records.sides import CHALLENGES
 from oochub.records.typed_values import check_parameters
@@ -119,6 +121,58 @@ def list_columns(columns: str | list[str]) -> list[str]:
     ['year']
     """
     return [columns] if isinstance(columns, str) else columns
+
+
+LOSSES = {"losses": datasets.List(datasets.Value("float64"))}
+"""The column that `add_losses` makes."""
+
+
+def add_losses(dataset: datasets.DatasetDict, ensemble: Sequence[Predictions]) -> datasets.DatasetDict:
+    """The splits that models have predicted, with the loss of each model as the column `losses`.
+
+    Args:
+        dataset: Rows with an `example_id`, or numbered.
+        ensemble: Predictions by k models for these rows; a split that none of them has is left out.
+
+    Returns:
+        The rows with `losses`, a list of k negative log-likelihoods of the true class in nats.
+
+    Raises:
+        OochubError: No common split, predictions without a loss for each row, a row that one of them lacks.
+
+    >>> rows = datasets.DatasetDict(test=datasets.Dataset.from_dict({"example_id": ["a", "b"]}))
+    >>> made = Predictions.from_arrays(logits=[[0.0, 0.0], [50.0, 0.0]], label=[0, 0], example_id=["b", "a"])
+    >>> add_losses(rows, [made])["test"]["losses"][:]
+    [[0.0], [0.6931471805599453]]
+    """
+    parts = {}
+    for split, part in dataset.items():
+        if any(split in each.metadata.rows for each in ensemble):
+            losses = np.column_stack([_list_losses(each, split, list_example_ids(part)) for each in ensemble])
+            parts[split] = part.add_column("losses", losses.tolist(), feature=LOSSES["losses"])
+    if not parts:
+        raise OochubError(
+            f"The predictions are of the splits {', '.join(ensemble[0].metadata.rows)}, but the dataset has "
+            f"{', '.join(dataset)}. Predict one of these."
+        )
+    return datasets.DatasetDict(parts)
+
+
+def _list_losses(predictions: Predictions, split: str, ids: list[str]) -> NDArray[np.float64]:
+    """The loss of each of these rows."""
+    name = predictions.metadata.model.id or "a model"
+    loss = predictions.summary.loss if predictions.output.has_confidence else None
+    if loss is None:
+        raise OochubError(f"The predictions by {name} have no loss: they are of the kind {predictions.metadata.kind}.")
+    own = predictions.split == split
+    names = predictions.rows.column("example_id").to_numpy()[own]
+    places = pd.Index(names).get_indexer(pd.Index(ids))
+    if (places < 0).any():
+        raise OochubError(
+            f"The predictions by {name} lack {(places < 0).sum():,} of the {len(ids):,} rows of {split}, first "
+            f"{ids[int(np.argmax(places < 0))]}. Predict the same rows."
+        )
+    return np.asarray(loss[own][places], np.float64)
 
 
 class ChallengeSet(NamedTuple):

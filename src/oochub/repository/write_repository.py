@@ -9,7 +9,7 @@ What is seen of images while a repository is written: copies in two splits, and 
 import dataclasses
 import hashlib
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -26,12 +26,22 @@ from huggingface_hub import DatasetCardData
 
 from oochub.data.benchmark_file import BenchmarkFile
 from oochub.data.build_file import ConfigFiles, store_record
-from oochub.data.challenge import KINDS, Arguments, ChallengeSet, challenge, check_arguments, check_columns
+from oochub.data.challenge import (
+    KINDS,
+    LOSSES,
+    Arguments,
+    ChallengeSet,
+    add_losses,
+    challenge,
+    check_arguments,
+    check_columns,
+)
 from oochub.data.load import is_benchmark, load_benchmark, open_data
 from oochub.data.open_source import name_source, open_source
 from oochub.data.user_columns import list_picture_paths
 from oochub.errors import OochubError, OochubWarning, choose_wording
 from oochub.prediction.image_copies import find_copies, number_digests
+from oochub.prediction.predictions import Predictions
 from oochub.process.follow import follow
 from oochub.records.build_record import BUILD_COLUMN, OWN, BuildRecord, OwnDeclaration
 from oochub.repository.croissant import write_croissant
@@ -371,6 +381,7 @@ def write_challenge_repository(
     criterion: str,
     arguments: Mapping[str, Any],
     *,
+    ensemble: Sequence[Predictions] = (),
     settings: DataSettings | None = None,
     restrict_train: bool = False,
     replace: bool = False,
@@ -386,6 +397,7 @@ def write_challenge_repository(
         out: The folder of the repository: new, empty, or an earlier challenge set, which is replaced.
         criterion: A name of `oochub list criterion`.
         arguments: Arguments of the criterion: names of columns and other values, as `challenge` takes them.
+        ensemble: Predictions whose losses become the column `losses`, which `hardest` reads; see `add_losses`.
         settings: Which configuration, where the source has several and does not name one; where it lies; and which
             columns of own data are what, as `oochub.load` takes them: the criterion then finds `label`, `context` and
             `group`. Without any the columns are as they are.
@@ -417,8 +429,12 @@ def write_challenge_repository(
         )
     target = check_replaceable(out, title=CHALLENGE_TITLE, what="a challenge set")
     with lock_target(target):
-        dataset = _open_data(source, settings, lambda features: check_columns(checked, features, replace=replace))
+        made = LOSSES if ensemble else {}
+        dataset = _open_data(
+            source, settings, lambda features: check_columns(checked, {**features, **made}, replace=replace)
+        )
         check_links(dataset, source, settings.options)
+        dataset = add_losses(dataset, ensemble) if ensemble else dataset
         challenge_set = challenge(dataset, criterion, restrict_train=restrict_train, replace=replace, **arguments)
         record = _record(source, next(iter(challenge_set.dataset.values())).info)
         write_repository(
