@@ -27,6 +27,7 @@ def choose_examples(
     most: int = 4,
     split: str = "test",
     names: Sequence[str] | None = None,
+    criteria: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """The examples of a binary task that tell most of a model, or of the difference of two.
 
@@ -44,6 +45,7 @@ def choose_examples(
         most: Examples of each kind, at least 1.
         split: The split to choose from.
         names: Names of the models, `than` last; None takes the last part of their ids.
+        criteria: By `example_id`, `challenge_ce` and `challenge_gist` of predictions that do not have both.
 
     Returns:
         One row per example, by kind and rank: kind, example_id, split, label (the class name), `nll <model>` of each
@@ -72,6 +74,15 @@ def choose_examples(
     called = _name_models(models, names)
     frames = [_build_frame(model, name, split) for model, name in zip(models, called, strict=True)]
     frame = frames[0]
+    if criteria is not None:
+        frame = frame.drop(columns=[name for name in criteria.columns[1:] if name in frame])
+        lacking = ~frame["example_id"].isin(criteria["example_id"])
+        if lacking.any():
+            raise OochubError(
+                f"The dataset lacks {lacking.sum():,} of the predicted rows of {split}, first "
+                f"{frame['example_id'][lacking].iloc[0]}. Give the raw data that were predicted."
+            )
+        frame = frame.merge(criteria, on="example_id", how="left", validate="one_to_one")
     for name, other in zip(called[1:], frames[1:], strict=True):
         frame = _join_losses(frame, other, called[0], name)
     ranked = f"nll {called[0]}"

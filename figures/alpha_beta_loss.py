@@ -12,6 +12,7 @@ from oochub.figures._style import LOSSES, draw_heat_map, make_axes
 from oochub.report import format_numbers
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -52,17 +53,10 @@ def alpha_beta_loss(
     >>> [text.get_text() for text in ax.texts]
     ['1.313', '0.720', '', '']
     """
-    losses = predicted_scenes.loss
-    pairs = select_side(predicted_scenes, side)
-    loss = losses[pairs]
-    mean = np.full((len(alphas), len(betas)), np.nan)
-    sizes, halves = [], []
-    for row, column, hard in judge_pairs(predicted_scenes, pairs, side, alphas, betas):
-        if hard.any():
-            mean[row, column] = loss[hard].mean()
-            sizes.append(int(hard.sum()))
-            if sizes[-1] > 1:
-                halves.append(float(1.96 * loss[hard].std(ddof=1) / np.sqrt(sizes[-1])))
+    cells = _rows(predicted_scenes, side=side, alphas=alphas, betas=betas)
+    loss = predicted_scenes.loss[select_side(predicted_scenes, side)]
+    mean = cells["loss"].to_numpy().reshape(len(alphas), len(betas))
+    sizes, halves = cells["n_hard"][cells["n_hard"] > 0].tolist(), cells["half_of_95"].dropna().tolist()
     if np.isnan(mean).all():
         raise OochubError(f"No {side} is hard at any of these alphas and betas. Use smaller alphas or other betas.")
     ax = make_axes(ax, 6.0, 4.2)
@@ -80,3 +74,24 @@ def alpha_beta_loss(
     widths = f"±{min(halves):.2f} to ±{max(halves):.2f}" if halves else "none"
     ax.set_xlabel(f"{ax.get_xlabel()}\nn = {format_numbers.span(sizes)} {side}s of a cell; 95% intervals: {widths}")
     return ax
+
+
+def _rows(
+    predicted_scenes: Scenes,
+    *,
+    side: str = "positive",
+    alphas: Sequence[float] = ALPHAS,
+    betas: Sequence[float] = BETAS,
+) -> "pd.DataFrame":
+    """The cells: how many pairs are hard, their mean loss in nats, and half of its 95% interval; nan without any."""
+    import pandas as pd
+
+    losses = predicted_scenes.loss
+    pairs = select_side(predicted_scenes, side)
+    loss, rows = losses[pairs], []
+    for row, column, hard in judge_pairs(predicted_scenes, pairs, side, alphas, betas):
+        n, own = int(hard.sum()), loss[hard]
+        half = float(1.96 * own.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan
+        mean = own.mean() if n else np.nan
+        rows.append({"alpha": alphas[row], "beta": betas[column], "n_hard": n, "loss": mean, "half_of_95": half})
+    return pd.DataFrame(rows)

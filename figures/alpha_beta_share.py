@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from oochub.evaluation.scenes import Scenes
 from oochub.figures._pairs import ALPHAS, BETAS, Side, judge_pairs, select_side
 from oochub.figures._style import SHARES, draw_heat_map, make_axes
 from oochub.report import format_numbers
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -51,10 +50,8 @@ def alpha_beta_share(
     >>> [text.get_text() for text in ax.texts]
     ['33.3', '66.7']
     """
-    pairs = select_side(scenes, side)
-    share = np.zeros((len(alphas), len(betas)))
-    for row, column, hard in judge_pairs(scenes, pairs, side, alphas, betas):
-        share[row, column] = hard.mean()
+    cells = _rows(scenes, side=side, alphas=alphas, betas=betas)
+    share = cells["share"].to_numpy().reshape(len(alphas), len(betas))
     ax = make_axes(ax, 6.0, 4.2)
     draw_heat_map(
         ax,
@@ -65,7 +62,21 @@ def alpha_beta_share(
         own=(scenes.alpha, scenes.beta),
         colors=SHARES,
         low=0.0,
-        title=f"hard {side}s, % of all {format_numbers.count(pairs.sum())}",
+        title=f"hard {side}s, % of all {format_numbers.count(cells['n_all'][0])}",
         unit="%",
     )
     return ax
+
+
+def _rows(
+    scenes: Scenes, *, side: str = "positive", alphas: Sequence[float] = ALPHAS, betas: Sequence[float] = BETAS
+) -> "pd.DataFrame":
+    """The cells: how many pairs are hard, of how many, and their share, a fraction."""
+    import pandas as pd
+
+    pairs = select_side(scenes, side)
+    rows = [
+        {"alpha": alphas[row], "beta": betas[column], "n_hard": hard.sum(), "n_all": hard.size, "share": hard.mean()}
+        for row, column, hard in judge_pairs(scenes, pairs, side, alphas, betas)
+    ]
+    return pd.DataFrame(rows)

@@ -48,7 +48,8 @@ def gallery(
         models: Predictions of one model on a NOOCH task, or of several models; the first is ranked.
         datasets: The data set that was predicted, its split, or config to data set; only the images shown are decoded.
         than: Show where the first model is better than this one.
-        only: "ce" or "gist": what is hard by this criterion and easy by the other.
+        only: "ce" or "gist": what is hard by this criterion and easy by the other. If the predictions do not say both,
+            `datasets[gist_<class>]` does.
         kinds: See `choose_examples`.
         columns: Images of each kind.
         coco: The raw folder, for the outlines of object and contexts; None draws none.
@@ -84,7 +85,9 @@ def gallery(
     """
     check_installed("matplotlib", "plots", "Drawing plots")
     first, other = _open_task(models, than, task)
-    chosen = choose_examples(first, than=other, only=only, kinds=kinds, most=columns, split=split, names=names)
+    criteria = _read_criteria(first[0], datasets, only, split)
+    wanted: dict[str, Any] = {"than": other, "only": only, "kinds": kinds, "most": columns, "split": split}
+    chosen = choose_examples(first, **wanted, names=names, criteria=criteria)
     about = first[0].metadata
     thing, contexts = about.class_names[1], about.facts.contexts
     ids = chosen["example_id"].tolist()
@@ -117,6 +120,7 @@ def gallery(
 
 def _rows(
     models: Predictions | Sequence[Predictions],
+    datasets: Any = None,
     *,
     than: Predictions | None = None,
     only: str | None = None,
@@ -129,10 +133,27 @@ def _rows(
 ) -> "pd.DataFrame":
     """The examples shown, with an empty column `doubtful` in which a reader can mark wrong labels."""
     first, other = _open_task(models, than, task)
-    chosen = choose_examples(first, than=other, only=only, kinds=kinds, most=columns, split=split, names=names)
+    criteria = _read_criteria(first[0], datasets, only, split)
+    wanted: dict[str, Any] = {"than": other, "only": only, "kinds": kinds, "most": columns, "split": split}
+    chosen = choose_examples(first, **wanted, names=names, criteria=criteria)
     if "context_area" in chosen:
         chosen["context_area"] = [" ".join(f"{area:.4f}" for area in areas) for areas in chosen["context_area"]]
     return chosen.assign(doubtful="")
+
+
+def _read_criteria(first: Predictions, datasets: Any, only: str | None, split: str) -> "pd.DataFrame | None":
+    """What each criterion says of the rows, by the gist task of the data set; None if the predictions say it."""
+    columns = [f"challenge_{criterion}" for criterion in _OTHER]
+    config = f"gist_{str(first.metadata.config).partition('_')[2]}"
+    if only not in _OTHER or {*columns} <= {*first.column_names} or not isinstance(datasets, Mapping):
+        return None
+    if config not in datasets:
+        return None
+    part = datasets[config][split].select_columns(["example_id", *columns, "gist_similarity"])
+    frame = part.to_pandas()
+    for column in columns:
+        frame[column] = part.features[column].int2str(frame[column].tolist())
+    return frame
 
 
 def _open_task(

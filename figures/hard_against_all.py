@@ -52,16 +52,7 @@ def hard_against_all(
     >>> ax.get_title(loc="left")
     '1 of 2 tasks above the diagonal'
     """
-    for kind, name, allowed in (("criterion", criterion, _CRITERIA), ("side", side, SIDES)):
-        if name not in allowed:
-            raise unknown_name(kind, name, allowed)
-    missing = [name for name in _COLUMNS if name not in losses.columns]
-    if missing:
-        raise OochubError(
-            f"Losses of tasks need the columns {', '.join(_COLUMNS)}; {', '.join(missing)} missing. "
-            "oochub.evaluation.scenes.measure_task_losses computes them from predictions for nooch/all."
-        )
-    rows = losses[(losses["criterion"] == criterion) & (losses["side"] == side)]
+    rows = _rows(losses, criterion=criterion, side=side)
     known = rows.dropna(subset=["loss_all", "loss_hard"])
     if not len(known):
         raise OochubError(f"No task has a loss on hard {side}s by {criterion}: {len(rows)} such rows in {len(losses)}.")
@@ -92,3 +83,17 @@ def hard_against_all(
         ax, known[["loss_all", "loss_hard"]].to_numpy(float), [wording.words(task) for task in farthest["task"]]
     )
     return ax
+
+
+def _rows(losses: "pd.DataFrame", *, criterion: str = "ce", side: str = "positive") -> "pd.DataFrame":
+    """The tasks of a panel, with and without a loss on hard examples."""
+    for kind, name, allowed in (("criterion", criterion, _CRITERIA), ("side", side, SIDES)):
+        if name not in allowed:
+            raise unknown_name(kind, name, allowed)
+    missing = [name for name in _COLUMNS if name not in losses.columns]
+    if missing:
+        raise OochubError(
+            f"Losses of tasks need the columns {', '.join(_COLUMNS)}; {', '.join(missing)} missing. "
+            "oochub.evaluation.scenes.measure_task_losses computes them from predictions for nooch/all."
+        )
+    return losses[(losses["criterion"] == criterion) & (losses["side"] == side)]

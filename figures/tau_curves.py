@@ -10,6 +10,7 @@ from oochub.figures._style import LINES, draw_legend, draw_title, hide_frame, ma
 from oochub.report import format_numbers
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -40,13 +41,11 @@ def tau_curves(scenes: Scenes, *, ax: "Axes | None" = None) -> "Axes":
     >>> float(share[tau > 0.5][0]), ax.get_legend().get_texts()[0].get_text()
     (50.0, 'positives below τ (n = 2)')
     """
-    known = {side: np.sort(sort_by_similarity(scenes, side)[1]) for side in ("positive", "negative")}
+    table = _rows(scenes)
     ax = make_axes(ax, 5.5, 3.8)
-    tau = list_thresholds(scenes)
-    for side, similarity in known.items():
-        n = len(similarity)
-        below, up_to = (np.searchsorted(similarity, tau, end) for end in ("left", "right"))
-        hard = below if side == "positive" else n - up_to
+    tau = table["tau"].to_numpy()
+    for side in ("positive", "negative"):
+        n, hard = table[f"n_{side}s"][0], table[f"hard_{side}s"].to_numpy()
         words = f"{side}s {'below' if side == 'positive' else 'above'} τ (n = {format_numbers.count(n)})"
         ax.plot(tau, 100 * hard / n, label=words, **LINES[side])
     ax.set_xlim(tau[0], tau[-1])
@@ -57,3 +56,17 @@ def tau_curves(scenes: Scenes, *, ax: "Axes | None" = None) -> "Axes":
     draw_title(ax, "What τ calls hard", legend_rows=2)
     hide_frame(ax, grid="both")
     return ax
+
+
+def _rows(scenes: Scenes) -> "pd.DataFrame":
+    """For each tau how many positives and negatives are hard, and how many there are of each."""
+    import pandas as pd
+
+    known = {side: np.sort(sort_by_similarity(scenes, side)[1]) for side in ("positive", "negative")}
+    tau = list_thresholds(scenes)
+    table = pd.DataFrame({"tau": tau})
+    for side, similarity in known.items():
+        below, up_to = (np.searchsorted(similarity, tau, end) for end in ("left", "right"))
+        table[f"hard_{side}s"] = below if side == "positive" else len(similarity) - up_to
+        table[f"n_{side}s"] = len(similarity)
+    return table

@@ -11,6 +11,7 @@ from oochub.figures._style import LINES, draw_legend, draw_title, hide_frame, ma
 from oochub.report import format_numbers
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -42,17 +43,16 @@ def tau_loss(predicted_scenes: Scenes, *, fewest: int = 20, ax: "Axes | None" = 
     >>> float(loss[tau > 0.5][0].round(3)), float(scenes.loss[0, 0].round(3))
     (1.313, 1.313)
     """
-    losses = predicted_scenes.loss
-    known = {side: sort_by_similarity(predicted_scenes, side) for side in ("positive", "negative")}
+    table, losses = _rows(predicted_scenes, fewest=fewest), predicted_scenes.loss
     ax = make_axes(ax, 5.5, 3.8)
-    tau = list_thresholds(predicted_scenes)
-    for side, (pairs, similarity) in known.items():
-        loss = losses[pairs]
+    tau = table["tau"].to_numpy()
+    for side in ("positive", "negative"):
+        loss = losses[sort_by_similarity(predicted_scenes, side)[0]]
         word = "below" if side == "positive" else "above"
         label = (
             f"{side}s {word} τ (n = {format_numbers.count(len(loss))}; thin: all, {format_numbers.loss(loss.mean())})"
         )
-        mean, half = _mean_of_hard(similarity, loss, tau, side, fewest)
+        mean, half = (table[f"{name}_{side}s"].to_numpy() for name in ("loss_of_hard", "half_of_95_of"))
         (line,) = ax.plot(tau, mean, label=label, **LINES[side])
         ax.fill_between(tau, mean - half, mean + half, color=line.get_color(), alpha=0.12, linewidth=0)
         ax.axhline(loss.mean(), **LINES[side] | {"linewidth": 0.8})
@@ -64,6 +64,20 @@ def tau_loss(predicted_scenes: Scenes, *, fewest: int = 20, ax: "Axes | None" = 
     draw_title(ax, "Mean loss of what τ calls hard", legend_rows=2)
     hide_frame(ax, grid="both")
     return ax
+
+
+def _rows(predicted_scenes: Scenes, *, fewest: int = 20) -> "pd.DataFrame":
+    """For each tau the mean loss of hard positives and of hard negatives, in nats, and half of its 95% interval."""
+    import pandas as pd
+
+    losses = predicted_scenes.loss
+    known = {side: sort_by_similarity(predicted_scenes, side) for side in ("positive", "negative")}
+    tau = list_thresholds(predicted_scenes)
+    table = pd.DataFrame({"tau": tau})
+    for side, (pairs, similarity) in known.items():
+        mean, half = _mean_of_hard(similarity, losses[pairs], tau, side, fewest)
+        table[f"loss_of_hard_{side}s"], table[f"half_of_95_of_{side}s"] = mean, half
+    return table
 
 
 def _mean_of_hard(

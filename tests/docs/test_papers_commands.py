@@ -2,9 +2,8 @@
 
 An option that stands alone, as in "the same with `--detector ash_b`", is put into the command that it belongs to.
 
-Faults seen before they were mended: figures of both criteria from predictions for CE alone; `--only` that asked for the
-raw folders of a whole recipe. Planted in the page, each seen: a slice `out_of_contxt`, a label `bulldogg`, a breed
-`corgy`.
+Fault seen before it was mended: `--only` that asked for the raw folders of a whole recipe. Planted in the page, each
+seen: a slice `out_of_contxt`, a label `bulldogg`, a breed `corgy`.
 """
 
 import csv
@@ -88,12 +87,6 @@ FILLED = {
     },
 }  # fmt: skip
 """The input of `MADE` for each word in capitals."""
-OF_BOTH_CRITERIA = {
-    "PREDS.parquet": "gist.parquet",
-    "ERM.parquet": "gist.parquet",
-    "GDRO.parquet": "gdro_gist.parquet",
-    "IRM.parquet": "irm_gist.parquet",
-}
 RAW = {"NOOCH": "nooch", "ImageNet-OOD": "imagenet_ood", "WILDS": "wilds/iwildcam", "Spawrious": "spawrious"}
 
 ANSWERS = {"rater_1": "right", "rater_2": "right", "prompt": "fits", "decisions": "drop"}
@@ -185,11 +178,8 @@ MADE = INPUTS | {
     "car.parquet": _predict("car_run", "nooch/ce_car", "large/nooch"),
     "gist_all.parquet": _gist("all_run", "nooch/all"),
     "always_labrador": _always_labrador,
-    "gist.parquet": _gist("car_run"),
     "gdro_run": _objective("group_dro", "nooch/ce_car", "large/nooch"),
     "irm_run": _objective("irm", "nooch/ce_car", "large/nooch"),
-    "gdro_gist.parquet": _gist("gdro_run"),
-    "irm_gist.parquet": _gist("irm_run"),
     "gdro.parquet": _predict("gdro_run", "nooch/ce_car", "large/nooch"),
     "irm.parquet": _predict("irm_run", "nooch/ce_car", "large/nooch"),
     "car.json": lambda inputs, path: ["evaluate", inputs("car.parquet"), "--out", str(path)],
@@ -232,8 +222,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
 def _fill(words: list[str], section: str, inputs: Inputs, raw: Callable[[str], Path]) -> list[str]:
     """The words with inputs for capitals, unless the row has made a file of that name or is to make it."""
     text = " ".join(words)
-    known = FILLED[section] | (OF_BOTH_CRITERIA if "gallery:only" in text else {})
-    known |= {"MODEL": "always_labrador"} if "labrador" in words else {}
+    known = FILLED[section] | {"MODEL": "always_labrador"} if "labrador" in words else {}
 
     def name_input(match: re.Match[str]) -> str:
         name = match[0]

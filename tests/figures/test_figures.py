@@ -14,6 +14,7 @@ from test_plots import texts
 
 import oochub
 from oochub import OochubError
+from oochub.commands._drawing import Plot, Sources
 from oochub.evaluation.scenes import Scenes
 from oochub.report import theme
 
@@ -331,3 +332,29 @@ def test_what_cannot_be_drawn_is_said(name, given, options, message):
     with pytest.raises(OochubError, match=message):
         oochub.get("figure", name)(given, **options)
     assert mpl.pyplot.get_fignums() == []
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_numbers_of_the_figures_as_csv(side):
+    """A loop over pairs for the heat maps, the lines of the curves. Planted fault seen: numbers of the other side."""
+    given, sources = scenes(), Sources(names=["all.parquet"])
+    of_side = pairs(given, side)
+    for name in ("alpha_beta_share", "alpha_beta_loss"):
+        table = Plot.parse(f"{name}:side={side}:alphas=0.05,0.31:betas=0.1,0.3={name}.csv", sources).rows(given)
+        for cell in table.to_dict("records"):
+            hard = [pair for pair in of_side if is_hard(given, *pair, cell["alpha"], cell["beta"])]
+            assert cell["n_hard"] == len(hard)
+            value = np.mean([nll(given, *pair) for pair in hard]) if hard else np.nan
+            value = value if name == "alpha_beta_loss" else len(hard) / len(of_side)
+            np.testing.assert_allclose(cell["loss" if name == "alpha_beta_loss" else "share"], value)
+        assert table[["alpha", "beta"]].to_numpy().tolist() == [[a, b] for a in (0.05, 0.31) for b in (0.1, 0.3)]
+    for name, column in (("tau_curves", f"hard_{side}s"), ("tau_loss", f"loss_of_hard_{side}s")):
+        drawn = oochub.get("figure", name)(given)
+        table = Plot.parse(f"{name}={name}.csv", sources).rows(given)
+        line = next(each for each in drawn.lines if str(each.get_label()).startswith(side))
+        scale = 100 / table[f"n_{side}s"] if name == "tau_curves" else 1
+        np.testing.assert_allclose(
+            np.transpose(line.get_data()), np.column_stack([table["tau"], table[column] * scale])
+        )
+    table = Plot.parse(f"hard_against_all:criterion=gist:side={side}=x.csv", sources).rows(losses())
+    assert set(table["side"]) == {side} and set(table["criterion"]) == {"gist"} and len(table) > 1

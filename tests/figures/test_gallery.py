@@ -14,6 +14,7 @@ import pytest
 from datasets import Image, load_dataset
 from matplotlib import pyplot
 from matplotlib.transforms import Bbox
+from tiny_encoder import tiny_encoder
 
 from oochub import OochubError
 from oochub.builders.sources.coco_outlines import outlines
@@ -205,7 +206,7 @@ def predicted(data, *, model="runs/erm", seed=0, splits=("validation", "test")):
     for split in splits:
         part = data[split].remove_columns(["image"])
         columns = part.to_dict()
-        for name in ("environment", "group", "challenge"):
+        for name in {"environment", "group", "challenge", "challenge_ce", "challenge_gist"} & {*columns}:
             columns[name] = part.features[name].int2str(columns[name])
         score = np.random.default_rng(seed).normal(size=len(part)) * 2
         tables.append(pa.table(columns | {"split": [split] * len(part), "logits": [[0.0, item] for item in score]}))
@@ -275,6 +276,29 @@ def test_comparison_and_criteria_in_words(cars):
     assert texts(ax)[0] == "Hard negatives: no car in a scene usual for it; easy by co-occurrence"
     ax = gallery(swapped, cars, columns=1)
     assert texts(ax)[2] == "Easy positives: car in a scene usual for it"
+
+
+@pytest.mark.slow
+def test_the_other_criterion_is_read_from_the_data_set(run, cars, coco, tmp_path):
+    """The same choice as from predictions for the gist task. Planted fault seen: all is easy by gist."""
+    encoder = tiny_encoder(tmp_path / "encoder")
+    gist = load_dataset("nooch", "gist_car", data_dir=str(coco), encoder=encoder)
+    ce, both = predicted(cars), predicted(gist)
+    ce.save(tmp_path / "ce.parquet")
+    Predictions(both.table, replace(both.metadata, config="gist_car")).save(tmp_path / "both.parquet")
+    tables = {}
+    for name in ("ce", "both"):
+        words = (tmp_path / f"{name}.parquet", "--data-dir", coco, "--option", f"encoder={encoder}")
+        for only in ("ce", "gist"):
+            file = tmp_path / f"{name}_{only}.csv"
+            code, _, err = run(*words, "--plot", f"gallery:only={only}:kinds=hard_negative,easy_positive={file}")
+            assert code == 0, err
+            tables[name, only] = pd.read_csv(file)
+    for only in ("ce", "gist"):
+        assert len(tables["ce", only]) > 2
+        pd.testing.assert_frame_equal(tables["ce", only], tables["both", only], check_like=True)
+    with pytest.raises(OochubError, match="dataset lacks"):
+        gallery(ce, {"ce_car": cars, "gist_car": gist.filter(lambda row: row["example_id"] > "3")}, only="ce")
 
 
 def test_shares_below_one_percent(cars):
@@ -470,13 +494,12 @@ def test_the_command_stops_before_slow_steps(run, cars, coco, tmp_path, monkeypa
         ((erm_file, *data, *plot(), *plot(file="file.parquet/x.csv")), "is a file, not a folder"),
         ((erm_file, *data, *plot(file="g.gif")), "its name must end in .png or .pdf or .svg"),
         ((erm_file, *data, *plot(":kinds=hard")), "No kind of example named 'hard'"),
-        ((erm_file, *data, *plot(":only=gist")), "no column 'challenge_gist'"),
         ((erm_file, *data, *plot(":outlines=maybe")), "outlines of gallery must be yes or no, got 'maybe'"),
         ((erm_file, *data, *plot(f":than={tmp_path}/none.parquet")), "Prediction file not found"),
         ((erm_file, erm_file, *data, *plot()), "Two models have the same name"),
         ((erm_file, *plot()), "NOOCH requires its raw files"),
         ((erm_file, "--data-dir", tmp_path / "none", *plot()), "data_dir is not a folder"),
-        ((erm_file, *data, "--plot", f"tau_curves={tmp_path}/x.csv"), ": tau_curves has no table"),
+        ((erm_file, *data, "--plot", f"contexts_over_alpha={tmp_path}/x.csv"), ": contexts_over_alpha has no table"),
     ]
     Predictions(erm.table, replace(erm.metadata, benchmark="spawrious")).save(tmp_path / "other.parquet")
     cases.append(((tmp_path / "other.parquet", *data, *plot()), "This figure shows a task of nooch, but"))

@@ -222,6 +222,11 @@ class Sources:
     def datasets(self) -> Mapping[str, Any]:
         """The data set of each file of predictions by its config, built when it is first asked for."""
         names = {str(part.metadata.config): str(part.metadata.benchmark) for part in self.models}
+        names |= {  # of a task of NOOCH by one criterion, the task that has both
+            f"gist_{config.removeprefix('ce_')}": name
+            for config, name in names.items()
+            if name == "nooch" and config.startswith("ce_")
+        }
 
         def built(config: str) -> Any:
             from oochub.data.load import load
