@@ -222,7 +222,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
 def _fill(words: list[str], section: str, inputs: Inputs, raw: Callable[[str], Path]) -> list[str]:
     """The words with inputs for capitals, unless the row has made a file of that name or is to make it."""
     text = " ".join(words)
-    known = FILLED[section] | {"MODEL": "always_labrador"} if "labrador" in words else {}
+    known = FILLED[section] | ({"MODEL": "always_labrador"} if "labrador" in words else {})
 
     def name_input(match: re.Match[str]) -> str:
         name = match[0]
