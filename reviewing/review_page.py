@@ -6,7 +6,7 @@ What it asks, and the answers that it takes, is a `Question`; its images are sma
 import base64
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -129,6 +129,7 @@ def make_review_page(
     about: str,
     store: str,
     decisions: Decisions | None = None,
+    wide: bool = False,
 ) -> str:
     """The cards as one HTML file that asks for nothing.
 
@@ -143,6 +144,7 @@ def make_review_page(
         about: Says what is shown, in the line at the top.
         store: The name of these answers in the browser: no two reviews share one.
         decisions: Earlier ones; those on other images are carried along.
+        wide: Whether a card takes the width of the page, as one with sheets of many images does.
 
     Raises:
         OochubError: A page of more than 400 MB.
@@ -162,12 +164,14 @@ def make_review_page(
         title=title,
         about=about,
         store=store,
+        wide=wide,
         choices=json.dumps(choices),
         marks=json.dumps([list(decision) for decision in (decisions or {}).values()]),
     )
 
 
 _EDGE = 256  # pixels of an image's longer side
+_CELL, _COLUMNS = 64, 10  # pixels of an image on a sheet, and images beside each other
 
 
 def make_thumbnails(data: Any, ids: Sequence[str], *, what: str) -> dict[str, str]:
@@ -181,6 +185,21 @@ def make_thumbnails(data: Any, ids: Sequence[str], *, what: str) -> dict[str, st
     Raises:
         OochubError: An example that is not in the data, or an image that cannot be read.
     """
+    return {example: make_thumbnail(picture) for example, picture in _read_pictures(data, ids, what)}
+
+
+def make_sheet(data: Any, ids: Sequence[str], *, what: str) -> str:
+    """The images of these examples, ten beside each other, as one image's `data:` address; see `make_thumbnails`."""
+    sheet = Image.new("RGB", (_COLUMNS * _CELL, -(-len(ids) // _COLUMNS) * _CELL), "white")
+    for number, (_, picture) in enumerate(_read_pictures(data, ids, what)):
+        row, column = divmod(number, _COLUMNS)
+        small = picture.convert("RGB")
+        small.thumbnail((_CELL, _CELL))
+        sheet.paste(small, (column * _CELL, row * _CELL))
+    return _write_address(sheet)
+
+
+def _read_pictures(data: Any, ids: Sequence[str], what: str) -> Iterator[tuple[str, Image.Image]]:
     import datasets
 
     from oochub.inputs.pictures.preprocessing import decode
@@ -200,19 +219,21 @@ def make_thumbnails(data: Any, ids: Sequence[str], *, what: str) -> dict[str, st
             f"{len(missing):,} of the {len(wanted):,} {what} images to show are not in the data, first {missing[0]}. "
             "Pass the data that were predicted (--data-dir)."
         )
-    pictures = {}
     raw = [part.select_columns(["image"]).cast_column("image", datasets.Image(decode=False)) for part in parts]
     for example in follow(wanted, desc=f"{what} images", unit="img", delay=2, disable=None):
         number, row = row_of[example]
         where = f"{what} image {example}"
-        pictures[example] = make_thumbnail(decode(read_picture_bytes(raw[number][row]["image"], where), where))
-    return pictures
+        yield example, decode(read_picture_bytes(raw[number][row]["image"], where), where)
 
 
 def make_thumbnail(picture: Image.Image) -> str:
     """One image as a `data:` address of a JPEG, at most 256 pixels per side; the image itself is left as it is."""
     small = picture.convert("RGB")
     small.thumbnail((_EDGE, _EDGE))
+    return _write_address(small)
+
+
+def _write_address(picture: Image.Image) -> str:
     file = io.BytesIO()
-    small.save(file, "JPEG", quality=80)
+    picture.save(file, "JPEG", quality=80)
     return "data:image/jpeg;base64," + base64.b64encode(file.getvalue()).decode()

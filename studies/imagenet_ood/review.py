@@ -1,15 +1,18 @@
-"""The review of a set of OOD images: those nearest to ID images, in pairs on a page, to keep or to drop."""
+"""The review of a set of OOD images: those nearest to ID images, or classes beside their sisters, in pairs."""
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from oochub.class_names.wordnet import load_wordnet_facts
 from oochub.detection.image_sets import find_nearest_rows
 from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
 from oochub.report import wording
 from oochub.reviewing.decisions import Decisions
-from oochub.reviewing.review_page import Card, Choice, Question, Shown, make_review_page, make_thumbnails
+from oochub.reviewing.review_page import Card, Choice, Question, Shown, make_review_page, make_sheet, make_thumbnails
 from oochub.studies.imagenet_ood.keep_list import class_ids
 
 QUESTION = Question(
@@ -25,6 +28,14 @@ QUESTION = Question(
     ),
 )
 """What the review asks, and the words that its decisions may hold."""
+CLASS_QUESTION = replace(
+    QUESTION,
+    heading="Can you tell the left class from the right one?",
+    lead="Drop a class whose images show the class beside it, or that you cannot tell from it. A class without a mark "
+    "stays; one that is dropped is dropped in all its pairs.",
+    choices=QUESTION.choices[2:],
+)
+"""What the review of pairs of classes asks; its decisions go where those of images go."""
 
 
 def review_queue(ood: Predictions, reference: Predictions, *, top: int = 1000) -> pd.DataFrame:
@@ -130,15 +141,103 @@ def pairs_page(
         )
         for row in queue.to_dict("records")
     ]
-    shown, reference_metadata = ood[0].metadata, reference[0].metadata
+    model, config = (wording.name(name or "") for name in (ood[0].metadata.model.id, reference[0].metadata.config))
+    about = (
+        f"the {len(cards):,} of {len(ood[0]):,} images nearest to {len(reference[0]):,} of {config}, by features of "
+    )
+    return _make_page(cards, QUESTION, ood[0], f"{about}{model or 'a model'}", decisions)
+
+
+def list_class_pairs(ood: Predictions, reference: Predictions) -> pd.DataFrame:
+    """The classes of the OOD images, each with its sisters: the ID classes that share a direct parent in WordNet.
+
+    Args:
+        ood: Predictions of the OOD images, with their `wnid`.
+        reference: The same of the ID images.
+
+    Returns:
+        One row per pair, by the ids of both: class_id, class_name, sister_id, sister_name, parent, the parent's name.
+
+    Raises:
+        OochubError: No pair.
+
+    Source: Yang, Zhang and Russakovsky 2024, ImageNet-OOD, Appendix H.
+    """
+    tree, known = load_wordnet_facts(), set(class_ids(reference))
+    rows = [
+        (wnid, tree.name(wnid), sister, tree.name(sister), tree.name(parent))
+        for wnid in sorted({*class_ids(ood)} - known)
+        if wnid in tree
+        for parent in tree.hypernyms[wnid]
+        for sister in tree.hyponyms[parent]
+        if sister in known
+    ]
+    if not rows:
+        raise OochubError(
+            "No class of the OOD images shares a direct parent in WordNet with a class of the ID images. Both "
+            "predictions need the column wnid, as those for imagenet_ood have it."
+        )
+    pairs = pd.DataFrame(rows, columns=["class_id", "class_name", "sister_id", "sister_name", "parent"])
+    return pairs.sort_values(["class_id", "sister_id"], kind="stable", ignore_index=True)
+
+
+def class_pairs_page(
+    pairs: pd.DataFrame,
+    ood: tuple[Predictions, Any],
+    reference: tuple[Predictions, Any],
+    *,
+    images: int = 50,
+    decisions: Decisions | None = None,
+) -> str:
+    """The pairs of classes as one HTML file: a sheet of random images of either class, and a button that drops it.
+
+    Args:
+        pairs: Rows of `list_class_pairs`.
+        ood: See `pairs_page`.
+        reference: See `pairs_page`.
+        images: Images of each class; all if there are fewer.
+        decisions: See `pairs_page`.
+
+    Raises:
+        OochubError: An image that is not in the data or cannot be read.
+
+    Source: Yang, Zhang and Russakovsky 2024, ImageNet-OOD, Section 3.2: 50 random images of each class.
+    """
+    sheets: dict[str, str] = {}
+    for (predictions, data), what, key in ((ood, "OOD", "class_id"), (reference, "ID", "sister_id")):
+        names, own = predictions.column("example_id"), pd.Index(class_ids(predictions))
+        for wnid in dict.fromkeys(pairs[key]):
+            every = names[own == wnid]
+            chosen = np.random.default_rng(0).permutation(len(every))[:images]
+            sheets[wnid] = make_sheet(data, every[np.sort(chosen)].tolist(), what=what)
+    cards = [
+        Card(
+            id=f"{row['class_id']} {row['sister_id']}",
+            class_id=row["class_id"],
+            pictures=(
+                Shown("OOD", sheets[row["class_id"]], row["class_name"], row["class_id"]),
+                Shown("its sister in ID", sheets[row["sister_id"]], row["sister_name"], row["sister_id"]),
+            ),
+            note=f"below {row['parent']}",
+        )
+        for row in pairs.to_dict("records")
+    ]
+    about = f"{len(cards):,} pairs of classes that share a parent, {images} images each"
+    return _make_page(cards, CLASS_QUESTION, ood[0], about, decisions, wide=True)
+
+
+def _make_page(
+    cards: list[Card], question: Question, ood: Predictions, about: str, decisions: Decisions | None, wide: bool = False
+) -> str:
+    shown = ood.metadata
     name = f"{wording.name(shown.benchmark or 'custom')}/{wording.name(shown.config or 'default')}"
     store = (shown.benchmark, shown.config, shown.version, shown.fingerprint)
     return make_review_page(
         cards,
-        QUESTION,
+        question,
         title=f"Review of {name}",
-        about=f"{name}, the {len(cards):,} of {len(ood[0]):,} images nearest to {len(reference[0]):,} of "
-        f"{wording.name(reference_metadata.config or '')}, by features of {wording.name(shown.model.id or 'a model')}",
+        about=f"{name}, {about}",
         store=" ".join(["oochub review", *(part or "" for part in store)]),
         decisions=decisions,
+        wide=wide,
     )

@@ -25,7 +25,7 @@ from oochub.records.metadata import PredictedBy
 from oochub.reviewing import decisions as decisions_module
 from oochub.reviewing.decisions import Decision, merge_decisions, write_decisions
 from oochub.studies.imagenet_ood.keep_list import keep_list
-from oochub.studies.imagenet_ood.review import QUESTION, pairs_page, review_queue
+from oochub.studies.imagenet_ood.review import QUESTION, class_pairs_page, list_class_pairs, pairs_page, review_queue
 
 read_decisions = partial(decisions_module.read_decisions, allowed=QUESTION.allowed)
 NOON, ONE = "2026-01-31T12:00:00.000Z", "2026-01-31T13:00:00.000Z"
@@ -76,6 +76,33 @@ def two_sets():
     known = predictions(["v0", "v1", "v2"], [[1, 0], [0, 1], [-1, 0]], [0, 1, 1], config="o2o_hard")
     colors = ["red", "green", "blue", "white", "black"]
     return ood, known, some_data(ids, colors), some_data(["v0", "v1", "v2"], colors[:3])
+
+
+def test_pairs_of_sister_classes_by_hand():
+    """An abattoir is a building, as a greenhouse is; no class of ImageNet-1K is a knife, as a dagger is. 3 of 5 images.
+
+    Planted faults seen: a parent's parent taken too; images of any class on a sheet.
+    """
+    wnid = ["n02666943"] * 5 + ["n03158885"]
+    ood = predictions([f"o{k}" for k in range(6)], None, [-1] * 6, wnid=wnid)
+    known = ["n03457902", "n02699494", "n03457902"]  # an altar is a structure, as a building is
+    reference = predictions(["v0", "v1", "v2"], None, [0, 1, 0], config="o2o_hard", wnid=known)
+    pairs = list_class_pairs(ood, reference)
+    assert [[*row][:4] for row in pairs.to_numpy()] == [["n02666943", "abattoir", "n03457902", "greenhouse"]]
+    data = some_data([f"o{k}" for k in range(6)], ["red"] * 5 + ["blue"])
+    page = class_pairs_page(
+        pairs, (ood, data), (reference, some_data(["v0", "v1", "v2"], ["green", "blue", "green"])), images=3
+    )
+    assert page.count("<li ") == 1 and 'data-do="class"' in page and 'data-do="keep"' not in page and "wide" in page
+    sheets = re.findall(r"data:image/jpeg;base64,([^\"]+)", page)
+    for sheet, count, (red, green) in zip(sheets, (3, 2), ((255, 0), (0, 128)), strict=True):
+        drawn = np.asarray(Image.open(io.BytesIO(base64.b64decode(sheet))))[20, 32::64]
+        assert len(drawn) == 10 and [bool(pixel.min() < 200) for pixel in drawn] == [True] * count + [False] * (
+            10 - count
+        )
+        assert (abs(drawn[:count, :2].astype(int) - (red, green)) < 20).all()
+    with pytest.raises(OochubError, match="No class of the OOD images shares"):
+        list_class_pairs(predictions(["a"], None, [-1], wnid=["n03158885"]), reference)
 
 
 @pytest.mark.parametrize("blocks", [7, 1024])

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oochub.commands._options import AsJson, out_console, print_result, shown, writes
+from oochub.commands._options import MORE, AsJson, out_console, print_result, shown, writes
 from oochub.errors import OochubError
 from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import CSV, LIST, PAGE
@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 def review(
     raw: Annotated[DataSettings, shown(only=("data_dir", "options"), options="Option of the OOD data.")],
-    ood: Annotated[Path, typer.Argument(metavar="OOD.parquet", help="Predictions for the OOD images, with features.")],
+    ood: Annotated[
+        Path,
+        typer.Argument(
+            metavar="OOD.parquet", help="Predictions for the OOD images; for the nearest ones with features."
+        ),
+    ],
     reference: Annotated[
         Path | None,
         typer.Argument(metavar="ID.parquet", help="Predictions for the ID validation images, by the same model."),
@@ -41,7 +46,16 @@ def review(
             help="Write the list of kept images to this file, one per line: a file_list of imagenet_ood.",
         ),
     ] = None,
-    top: Annotated[int, typer.Option(help="Number of nearest OOD images to review.", min=1)] = 1000,
+    top: Annotated[int, typer.Option(help="Number of nearest OOD images, or of pairs of classes.", min=1)] = 1000,
+    class_images: Annotated[
+        int | None,
+        typer.Option(
+            rich_help_panel=MORE,
+            help="Review pairs of classes that share a parent in WordNet, by this number of images each; ImageNet-OOD "
+            "took 50.",
+            min=1,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Review the OOD images nearest to ID images by hand, then apply the decisions."""
@@ -64,7 +78,7 @@ def review(
     check_known(decided, known_ids(predictions), WHERE)
     written = {}
     if out is not None and reference is not None:
-        page = _write_page(predictions, Predictions.load(reference), decided, top, raw)
+        page = _write_page(predictions, Predictions.load(reference), decided, top, class_images, raw)
         with write_whole(out, kind=PAGE) as draft:
             draft.write_text(page, "utf-8")
         written["page"] = str(out)
@@ -81,14 +95,18 @@ def review(
     print_result(written, as_json)
 
 
-def _write_page(ood: "Predictions", reference: "Predictions", decided: Any, top: int, raw: DataSettings) -> str:
+def _write_page(
+    ood: "Predictions", reference: "Predictions", decided: Any, top: int, class_images: int | None, raw: DataSettings
+) -> str:
     from oochub.data.load import load
-    from oochub.studies.imagenet_ood.review import pairs_page, review_queue
+    from oochub.studies.imagenet_ood.review import class_pairs_page, list_class_pairs, pairs_page, review_queue
 
-    queue = review_queue(ood, reference, top=top)
+    queue = list_class_pairs(ood, reference)[:top] if class_images else review_queue(ood, reference, top=top)
     sources = []
     for predictions, options in ((ood, raw.options or {}), (reference, {})):
         name = f"{predictions.metadata.benchmark}/{predictions.metadata.config}"
         data = load(name, data_dir=raw.data_dir, options=options)
         sources.append((predictions, {split: data[split] for split in predictions.metadata.rows}))
+    if class_images:
+        return class_pairs_page(queue, *sources, images=class_images, decisions=decided)
     return pairs_page(queue, *sources, decisions=decided)
