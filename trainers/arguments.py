@@ -21,13 +21,19 @@ _BelowOne = Annotated[float, Bounds(0, 1, below=True)]
 _WITHOUT_EFFECT = {"output_dir", "overwrite_output_dir", "save_steps", "cache", "cache_dir", "dataloader_num_workers"}
 _WITHOUT_EFFECT |= {"report_to", "save_strategy"}
 _WITHOUT_EFFECT |= {"eval_strategy", "load_best_model_at_end"}  # by the splits of the run, and where it is False
-_NAMED_IF_SET = ("torch_compile", "channels_last")  # so that runs without them are the runs of earlier versions
+_NAMED_IF_SET = (
+    "torch_compile",
+    "channels_last",
+    "freeze",
+    "peft",
+)  # so that runs without them are the runs of earlier versions
 _LARGEST_SEED = 2**32 - 1  # of numpy and torch alike
 _OF_AVERAGE = {  # what each kind of average reads
     "uniform": ("average_start",),
     "ema": ("average_decay",),
     "swad": ("swad_start_patience", "swad_end_patience", "swad_ratio"),
 }
+_OF_LORA = ("lora_rank", "lora_alpha", "lora_dropout", "lora_targets")
 _DECAY = 0.96  # an epoch, WILDS' of FMoW and PovertyMap
 
 
@@ -76,6 +82,15 @@ class RobustTrainingArguments:
             each image, see `augment_images`.
 
     Model:
+        freeze: What keeps its weights: "backbone", all but the last layer; a whole number k, the first k stages (layers
+            of a transformer) and what stands before them; names of modules, such as "resnet.embedder"; None for none.
+        peft: "lora" trains small matrices beside the weights (Hu et al. 2021) and the last layer, by the package peft;
+            the saved model has them added to its weights and is an ordinary one. None for none.
+        lora_rank: Only for lora: rank of the matrices, peft's r.
+        lora_alpha: Only for lora: the product of the matrices is multiplied by lora_alpha / lora_rank.
+        lora_dropout: Only for lora: dropout probability for what the matrices see.
+        lora_targets: Only for lora: ends of the names of the layers that get matrices, such as "q_proj"; None takes the
+            queries and values of attention, or, in a model without such names, each linear layer and convolution.
         affine_after_blocks: A scale and a shift of every channel, learned, after each block of a ResNet (NOOCH,
             Appendix A, "adaptive parameters"); see `oochub.models.affine_resnet`.
         auxiliary_column: What a second head is to predict from the features (NOOCH, Appendix A, "auxiliary
@@ -151,6 +166,12 @@ class RobustTrainingArguments:
     normalize: bool = True
     augment: str = "none"
 
+    freeze: str | _FromOne | tuple[str, ...] | None = None
+    peft: Literal["lora"] | None = None
+    lora_rank: _FromOne = 8
+    lora_alpha: Positive = 16.0
+    lora_dropout: _BelowOne = 0.0
+    lora_targets: str | tuple[str, ...] | None = None
     affine_after_blocks: bool = False
     auxiliary_column: str | None = None
     auxiliary_weight: NotNegative = 1.0
@@ -193,6 +214,7 @@ class RobustTrainingArguments:
         if not self.max_steps:
             raise OochubError("max_steps must be 1 or larger, or -1 for no limit, got 0.")
         self._check_average()
+        self._check_trained_part()
         split_augmentation(self.augment)
         if self.auxiliary_weight != 1 and self.auxiliary_column is None:
             raise OochubError(
@@ -249,6 +271,15 @@ class RobustTrainingArguments:
                 "eval_strategy='epoch'."
             )
 
+    def _check_trained_part(self) -> None:
+        if self.freeze is not None and self.peft is not None:
+            raise OochubError("peft='lora' freezes the model itself. Remove freeze.")
+        changed = [name for name in _OF_LORA if getattr(self, name) != getattr(type(self), name)]
+        if changed and self.peft is None:
+            raise OochubError(
+                f"{changed[0]}={getattr(self, changed[0])} is only for peft='lora'. Set it, or remove {changed[0]}."
+            )
+
     @property
     def keeps_last(self) -> bool:
         """Whether the weights of the last epoch are kept, whatever the validation split says of the others."""
@@ -260,7 +291,9 @@ class RobustTrainingArguments:
         left_out = _WITHOUT_EFFECT | {name for name in _NAMED_IF_SET if not getattr(self, name)}
         left_out |= {name for kind, names in _OF_AVERAGE.items() for name in names if self.average != kind}
         left_out |= {"average"} if self.average == "none" else set()
+        left_out |= set(_OF_LORA) if self.peft is None else set()
         names = [field.name for field in fields(self) if field.name not in left_out]
-        return {name: getattr(self, name) for name in names} | (
+        values = {name: getattr(self, name) for name in names}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()} | (
             {"load_best_model_at_end": False} if self.keeps_last else {}
         )

@@ -98,6 +98,10 @@ def _describe_special(arguments: Mapping[str, Any]) -> list[str]:
         notes += ["The Auto classes of transformers open this model after `import oochub.models.affine_resnet`."]
     if (column := arguments.get("auxiliary_column")) is not None:
         notes += [f"A second head learned to predict `{column}`; it is stored apart, in auxiliary_head.safetensors."]
+    if arguments.get("peft"):
+        notes += [f"LoRA's matrices, of rank {arguments['lora_rank']}, are added to the weights: peft is not needed."]
+    if (frozen := arguments.get("freeze")) is not None:
+        notes += [f"Trained with freeze={frozen!r}; the other weights changed."]
     return notes
 
 

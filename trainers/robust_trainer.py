@@ -3,6 +3,7 @@
 How the kept weights were chosen among the epochs is said as a recipe says it.
 """
 
+import copy
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ from oochub.trainers.fine_tuning.callbacks import Callbacks
 from oochub.trainers.fine_tuning.fitting import check_detector, check_objective, check_tokens, find_head_layers
 from oochub.trainers.fine_tuning.loop import Loop, TrainingData
 from oochub.trainers.fine_tuning.run_folder import AUXILIARY_HEAD, Progress, RunFolder
+from oochub.trainers.fine_tuning.trained_part import choose_trained, merge_adapters
 from oochub.trainers.fine_tuning.validation import RULES, Validation
 from oochub.trainers.fine_tuning.weight_average import AveragedWeights
 from oochub.trainers.model_card import write_model_card
@@ -157,6 +159,8 @@ class RobustTrainer:
             check_detector(model, self._inputs.processor, args, probe=probe)
         self._head = find_head_layers(model, probe) if objective.needs_features or args.dropout or auxiliary else ()
         check_objective(objective, model, args, probe=probe, train=self._train, problem_type=self._task.problem_type)
+        if args.freeze is not None or args.peft is not None:
+            choose_trained(model, args, self._head or find_head_layers(model, probe))
         width = sum(cast("Any", layer.weight).flatten(1).shape[1] for layer in self._head)
         attach(model, auxiliary, width=width, seed=args.seed)
         run = settings(model, self._inputs, objective, args, self._splits)
@@ -188,6 +192,10 @@ class RobustTrainer:
                 progress = loop.run()
                 self.model, state, writes = loop.trained()
                 detach(self.model)
+                if self.args.peft is not None:
+                    second = {name: state[name] for name in state.keys() - drop_second_head(state).keys()}
+                    self.model = merge_adapters(self.model)
+                    state = {**self.model.state_dict(), **second}
                 if writes:
                     self._write(progress, state, loop.averaged)
                 loop.wait()
@@ -217,7 +225,8 @@ class RobustTrainer:
 
     def save_model(self, folder: str | Path) -> Path:
         """Writes the model as it is now and its processor or tokenizer, as transformers does; returns the folder."""
-        self.model.save_pretrained(folder, state_dict=drop_second_head(self.model.state_dict()))
+        model = self.model if self.args.peft is None else merge_adapters(copy.deepcopy(self.model))
+        model.save_pretrained(folder, state_dict=drop_second_head(model.state_dict()))
         self._inputs.processor.save_pretrained(folder)
         return Path(folder)
 

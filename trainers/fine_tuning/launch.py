@@ -57,7 +57,8 @@ def check_shards(kind: DistributedType, objective: Objective, args: RobustTraini
         args: The settings.
 
     Raises:
-        OochubError: FSDP or DeepSpeed with an objective that moves weights itself, a second head or averaged weights.
+        OochubError: FSDP or DeepSpeed with an objective that moves weights itself, a second head, LoRA or averaged
+            weights.
 
     >>> from oochub.trainers.objectives.fish import Fish
     >>> check_shards(DistributedType.FSDP, Fish(), RobustTrainingArguments(output_dir="x"))
@@ -67,8 +68,10 @@ def check_shards(kind: DistributedType, objective: Objective, args: RobustTraini
     if kind not in _SHARDED:
         return
     own = any(getattr(type(objective), name) is not getattr(Objective, name) for name in ("take_step", "next_stage"))
-    if own or args.auxiliary_column is not None or args.average != "none":
-        name = name_objective(objective) if own else "auxiliary_column" if args.auxiliary_column else "average"
+    given = {"auxiliary_column": args.auxiliary_column, "peft": args.peft, "average": args.average != "none"}
+    names = [name_objective(objective)] if own else [name for name, value in given.items() if value]
+    if names:
+        name = names[0]
         raise OochubError(
             f"{name} needs the whole model in each process, but {kind.value.lower()} keeps it in shards. Use torchrun."
         )

@@ -14,17 +14,18 @@ _ONECYCLE_RISE = 0.3  # torch's default fraction of steps up to the peak
 
 
 def make_optimizer(model: Any, args: RobustTrainingArguments) -> torch.optim.Optimizer:
-    """The optimizer; weight decay acts on every parameter, as in DomainBed, WILDS and group_DRO.
+    """The optimizer; weight decay acts on every parameter that is trained, as in DomainBed, WILDS and group_DRO.
 
     >>> args = RobustTrainingArguments(output_dir="x", optim="adam", learning_rate=0.1)
     >>> type(make_optimizer(torch.nn.Linear(1, 1), args)).__name__
     'Adam'
     """
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
     shared: dict[str, Any] = {"lr": args.learning_rate, "weight_decay": args.weight_decay}
     if args.optim == "sgd":
-        return torch.optim.SGD(model.parameters(), momentum=args.momentum, **shared)
+        return torch.optim.SGD(trained, momentum=args.momentum, **shared)
     kind: type[torch.optim.Optimizer] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[args.optim]
-    return kind(model.parameters(), **shared)
+    return kind(trained, **shared)
 
 
 class Schedule:
