@@ -102,10 +102,8 @@ def check_stackable(objective: Objective, args: RobustTrainingArguments) -> None
         name = name_objective(objective)
         raise OochubError(f"{name} is more than a loss of logits: it cannot train a stack of heads on fixed features.")
     if args.affine_after_blocks or args.auxiliary_column is not None or args.peft or args.freeze is not None:
-        raise OochubError(
-            "affine_after_blocks and auxiliary_column change features, freeze and peft say which weights do, but "
-            "features are fixed here."
-        )
+        names = "affine_after_blocks, auxiliary_column, freeze and peft"
+        raise OochubError(f"{names} change features, but features are fixed here.")
     if args.gradient_accumulation_steps > 1:
         raise OochubError("Heads take whole batches: leave gradient_accumulation_steps at 1.")
 
