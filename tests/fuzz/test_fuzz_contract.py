@@ -107,6 +107,7 @@ ELSEWHERE = {
     "src/oochub/hub/push.py": "a card as text, a report by its own reader, tests/hub/test_push_model.py",
     "src/oochub/hub/push_repository.py": "the README of a repository, tests/repository/test_repository_card.py",
     "src/oochub/leaderboard/check_entry.py": "the library's own cache, tests/leaderboard/test_kept_entry.py",
+    "src/oochub/models/adapter.py": "adapter_config.json and its weights, tests/models/test_doors.py",
     "src/oochub/models/other_formats.py": "adapter_config.json, tests/models/test_doors.py",
     "src/oochub/repairs/repaired_module.py": "the layer that a repair wrote, tests/commands/test_repair.py",
     "src/oochub/models/modes/linear_probe.py": "the library's own cache, tests/models/test_linear_probe_mode.py",

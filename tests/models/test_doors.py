@@ -1,5 +1,7 @@
 """Folders of models of every kind: what opens, with which numbers, and what the others are said to be."""
 
+import hashlib
+import importlib.util
 import json
 import re
 import shlex
@@ -7,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import datasets
 import numpy as np
@@ -74,6 +77,10 @@ def _backbone(folder: Path) -> Path:
     transformers.ResNetForImageClassification.from_pretrained(folder).resnet.save_pretrained(folder)
     return folder
 
+
+needs_peft = pytest.mark.skipif(
+    importlib.util.find_spec("peft") is None, reason="Adapters open by peft: pip install 'oochub[peft]'"
+)
 
 CLOSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "a pickle": (_pickle, r"a pickle \(pytorch_model\.bin\).*only safetensors.*import ResNetForImageClassification"),
@@ -171,3 +178,59 @@ def test_one_logit_is_a_sigmoid_of_two_classes(name: str, positive: int, tmp_pat
     np.testing.assert_allclose(ours[:, positive], chance, atol=1e-6)
     assert any(f"above 0 it answers {('cat', 'dog')[positive]}" in note for note in answers.metadata.notes)
     np.testing.assert_allclose(answers.features @ answers.head.weight.T + answers.head.bias, answers.logits, atol=1e-5)
+
+
+def _peft_adapter(folder: Path, **given: Any) -> tuple[Path, Any]:
+    """An adapter that peft itself has saved, for a base of 2 classes beside it, with a head of 3; and peft's model."""
+    from peft import LoraConfig, get_peft_model
+
+    torch.manual_seed(0)
+    shape = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+    config = transformers.ViTConfig(image_size=_SIDE, patch_size=_SIDE // 4, num_labels=2, **shape)
+    transformers.ViTForImageClassification(config).save_pretrained(folder / "base")
+    transformers.ViTImageProcessorPil(size={"height": _SIDE, "width": _SIDE}).save_pretrained(folder / "base")
+    base = transformers.ViTForImageClassification.from_pretrained(
+        folder / "base", num_labels=3, ignore_mismatched_sizes=True
+    )
+    options = {"r": 4, "target_modules": ["q_proj", "v_proj"], "modules_to_save": ["classifier"]} | given
+    model = get_peft_model(base, LoraConfig(**options)).eval()
+    for weight in model.parameters():
+        if weight.requires_grad:
+            torch.nn.init.normal_(weight, std=0.3)
+    model.save_pretrained(folder / "adapter")
+    return folder / "adapter", model
+
+
+@needs_peft
+def test_an_adapter_opens_on_its_base(tmp_path: Path) -> None:
+    """The logits are those of peft's own model. Planted faults: the head of the base; alpha of 8; no record."""
+    folder, model = _peft_adapter(tmp_path, lora_alpha=20, rank_pattern={"layers.1.attention.v_proj": 2})
+    pixels, data = _colors()
+    made = oochub.predict(str(folder), data.cast_column("label", datasets.ClassLabel(names=list("abc"))), cache=False,
+                          label_map={"a": "LABEL_0", "b": "LABEL_1", "c": "LABEL_2"})  # fmt: skip
+    inputs = torch.tensor(pixels.transpose(0, 3, 1, 2) / 127.5 - 1, dtype=torch.float32)
+    np.testing.assert_allclose(made.logits, model(inputs).logits.detach(), atol=1e-5)
+    weights = hashlib.sha256((tmp_path / "base/model.safetensors").read_bytes()).hexdigest()[:40]
+    about = made.metadata.model
+    files = b"".join((folder / name).read_bytes() for name in ("adapter_config.json", "adapter_model.safetensors"))
+    assert (about.id, about.base) == ("adapter", f"base@{weights}")
+    assert about.revision == hashlib.sha256(files).hexdigest()[:40]
+
+
+@needs_peft
+def test_adapters_that_do_not_fit_say_why(tmp_path: Path) -> None:
+    folder, _ = _peft_adapter(tmp_path)
+    about = json.loads((folder / "adapter_config.json").read_text())
+    for changed, words in (
+        ({"target_modules": ["query", "value"]}, r"transformers 4 \(query, value\), which are q_proj, v_proj now"),
+        ({"r": 3}, "does not fit its base .*size mismatch"),
+        ({"base_model_name_or_path": None}, "must name its base"),
+        ({"target_modules": ["q_proj"]}, "does not fit its base .*v_proj"),
+    ):
+        (folder / "adapter_config.json").write_text(json.dumps(about | changed))
+        with pytest.raises(OochubError, match=f"(?s){words}"):
+            oochub.predict(str(folder), pictures(), cache=False)
+    weights = folder / "adapter_model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-9])
+    with pytest.raises(OochubError, match=r"adapter_model\.safetensors of .* is damaged"):
+        oochub.predict(str(folder), pictures(), cache=False)

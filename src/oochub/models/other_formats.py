@@ -153,7 +153,8 @@ def _explain_adapter(source: str, folder: Path) -> str:
     )
     return (
         f"{source} is an adapter of peft ({kind}) for {base}, not "
-        f"a whole model. Merge it into its base, and pass FOLDER: python -c {shlex.quote(merge)}{names}"
+        f"a whole model. LoRA in safetensors opens on its base if peft is installed: pip install 'oochub[peft]'. "
+        f"Otherwise merge it, and pass FOLDER: python -c {shlex.quote(merge)}{names}"
     )
 
 

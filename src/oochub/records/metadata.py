@@ -144,12 +144,14 @@ class PredictedBy:
         revision: Hash of the weights, or the commit on the Hub.
         mode: How its outputs were made: "head", "features", ...
         trained_on: The data sets that its card names; None where there is none, or it does not say.
+        base: The model that its adapter was merged into, with its revision; None for a whole model.
     """
 
     id: str | None = None
     revision: str | None = None
     mode: str | None = None
     trained_on: tuple[str, ...] | None = optional()
+    base: str | None = optional()
 
 
 @dataclass(frozen=True, kw_only=True)

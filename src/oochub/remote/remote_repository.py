@@ -220,7 +220,7 @@ def _make_late_bar() -> Any:
 
 _FILES = (
     *("*.json", "*.jsonl", "*.jinja", "*.txt", "*.model", "*.bpe", "*.vocab", "*.spm", "*.tiktoken"),
-    *("model.safetensors", "model-*.safetensors", "auxiliary_head.safetensors"),
+    *("model.safetensors", "model-*.safetensors", "auxiliary_head.safetensors", "adapter_model.safetensors"),
 )
 _ELSEWHERE = ("*/*",)  # other formats, checkpoints
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
