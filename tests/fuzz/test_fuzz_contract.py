@@ -58,6 +58,7 @@ FUZZED = {
     "src/oochub/models/class_map.py": "class_files",
     "src/oochub/models/onnx_file.py": "onnx",
     "src/oochub/models/open_model.py": "models",
+    "builders/breeds.py": "hierarchy",
     "src/oochub/models/chat/chat_model.py": "chat_models",
     "src/oochub/models/dual_encoder.py": "class_files",
     "src/oochub/inputs/_stored_processors.py": "boxes_and_tokens",

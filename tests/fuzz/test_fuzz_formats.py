@@ -26,6 +26,7 @@ from formats_detections import LABELS, RESULTS
 from formats_detectors import DETECTORS, HEADS
 from formats_entries import CHANGED_ENTRY, ENTRIES, TRUTH
 from formats_exif import EXIF
+from formats_hierarchy import HIERARCHY
 from formats_ids import IDS, SPLIT
 from formats_lists import DEVKIT, LABELLED, LISTS, PAIRS, SOLUTION
 from formats_lists import MODELS as MODEL_LISTS
@@ -186,6 +187,7 @@ READERS = (
     Reader(kind=PAIRS, changes=_changes("pairs.jsonl")),
     *(Reader(kind=kind, changes=_changes(_ANNOTATIONS), share=0.5) for kind in (MASKS, UNION, OUTLINES)),
     Reader(kind=OBJECTNET, changes=_changes("objectnet-1.0/mappings/*.json")),
+    Reader(kind=HIERARCHY, changes=_changes("class_hierarchy.txt") | _changes("dataset_class_info.json")),
     Reader(kind=REPAIRS, changes=_changes("repair.json")),
     Reader(kind=ROW_FILES, changes=_changes("ids.txt")),
     Reader(kind=SHARDS, changes=_changes("**/*.tar", "**/*.json")),
