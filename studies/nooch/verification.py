@@ -16,6 +16,7 @@ from oochub.builders.sources.nooch.suite import (
     PAPER_ENCODER,
     PUBLISHED_CONTEXTS,
     TABLE_2,
+    TABLES_6_AND_7,
 )
 from oochub.builders.sources.nooch.task import NoochTask
 from oochub.errors import OochubError
@@ -100,6 +101,8 @@ class Verification:
         encoder: The encoder of the captions; None without gist.
         sets: Published sets beside recomputed ones.
         table_2: The 36 counts.
+        tables_6_and_7: The 48 thresholds of the gist criterion, with two decimals; they do not count in `agrees`. Empty
+            without an encoder.
         contexts: Contexts of the 12 tasks and of two others.
         figure_10: Numbers of tasks with contexts.
     """
@@ -109,6 +112,7 @@ class Verification:
     encoder: str | None
     sets: Sequence[ComparedSet]
     table_2: Sequence[ComparedCount]
+    tables_6_and_7: Sequence[ComparedCount]
     contexts: Sequence[ComparedCount]
     figure_10: Sequence[ComparedCount]
 
@@ -144,7 +148,7 @@ def verify_nooch(
     Raises:
         OochubError: Id files that are missing or broken, a folder without the annotations or images.
 
-    Source: Madras and Zemel, NOOCH: Table 2, Appendix B.3 and Figure 10.
+    Source: Madras and Zemel, NOOCH: Tables 2, 6 and 7, Appendix B.3 and Figure 10.
     """
     criteria = ("ce", "gist") if encoder else ("ce",)
     published = {
@@ -161,6 +165,7 @@ def verify_nooch(
     contexts_of = {name: images.context_table.contexts(name, alpha) for name in images.context_table.names}
     sets: list[ComparedSet] = []
     counts: list[ComparedCount] = []
+    thresholds: list[ComparedCount] = []
     for task, by_split in published.items():
         criterion, name = NoochTask.parse(task)
         chosen = list(PUBLISHED_CONTEXTS[name]) if contexts == "published" else contexts_of[name]
@@ -172,12 +177,16 @@ def verify_nooch(
                 sets.append(_compare_rows(images, task, split, side, sides[side], ids, counted=counted))
         if criterion == "ce":
             counts += _check_table_2(images, name, rows["test"], complete)
+        elif chosen:
+            gist = NoochTask(name=name, criterion=criterion, contexts=chosen, beta=beta)
+            thresholds += _check_tau(images, gist, complete=complete and counted)
     return Verification(
         images=len(images),
         notes=images.notes,
         encoder=encoder,
         sets=sets,
         table_2=counts,
+        tables_6_and_7=thresholds,
         contexts=_check_contexts(contexts_of, alpha, complete=complete),
         figure_10=_check_figure_10(images),
     )
@@ -236,6 +245,19 @@ def _check_table_2(
         ComparedCount(what=f"{name}, {words}", paper=paper, ours=our, agrees=paper == our if complete else None)
         for words, paper, our in zip(what, TABLE_2[name], ours, strict=True)
     ]
+
+
+def _check_tau(images: NoochImages, task: NoochTask, *, complete: bool) -> list[ComparedCount]:
+    compared = []
+    for split, papers in zip(
+        ("test", "validation"), np.reshape(TABLES_6_AND_7[task.name], (2, 2)).tolist(), strict=True
+    ):
+        ours = task.find_tau(images.task_columns(task, images.split[split])) or (None, None)
+        for side, paper, our in zip(_SIDES, papers, ours, strict=True):
+            own = None if our is None else round(our, 2)
+            what = f"{task.name}, {split}, {side.replace('_', ' ')}s"
+            compared.append(ComparedCount(what=what, paper=paper, ours=own, agrees=own == paper if complete else None))
+    return compared
 
 
 def _check_contexts(contexts_of: Mapping[str, Sequence[str]], alpha: float, *, complete: bool) -> list[ComparedCount]:

@@ -162,7 +162,8 @@ def _ids(inputs: Inputs, path: Path) -> list[str]:
     path.mkdir()
     for name in PUBLISHED_CONTEXTS:
         for end in ("hard_positive_valid", "hard_positive_test", "hard_negative_valid", "hard_negative_test"):
-            np.save(path / f"nooch_ids_CE_{name}_{end}.npy", np.zeros(0, np.int64))
+            for criterion in ("CE", "gist"):
+                np.save(path / f"nooch_ids_{criterion}_{name}_{end}.npy", np.zeros(0, np.int64))
     return []
 
 

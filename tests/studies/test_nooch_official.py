@@ -58,6 +58,14 @@ def test_verify_finds_the_edited_ids_and_no_others(coco, images, tmp_path, capsy
     assert result.agrees and len(result.sets) == 96
     assert all(item.agrees for item in result.sets)
     assert all(item.agrees is None for item in result.table_2) and len(result.table_2) == 36
+    tau = {each.what: each for each in result.tables_6_and_7}
+    papers = [tau[name].paper for name in ("kite, validation, hard positives", "car, test, hard negatives")]
+    assert len(tau) == 48 and papers == [0.58, 0.48]
+    gist = load_dataset("nooch", "gist_car", data_dir=str(coco), encoder=encoder)
+    for split, limits in BuildRecord.of(gist["test"].info).facts.tau.items():
+        if split != "train":
+            own = [tau[f"car, {split}, hard {side}"].ours for side in ("positives", "negatives")]
+            assert own == [round(limit, 2) for limit in limits]
 
     test, train = images.split["test"], images.split["train"]
     car = images.column("car")

@@ -19,7 +19,7 @@ def verify(
     coco: Annotated[str, typer.Option(help="Raw COCO folder.")],
     official_ids: Annotated[Path, typer.Option(help="Folder of the 96 published id files.")],
     encoder: Annotated[
-        str | None, typer.Option(help="Also compare the gist sets, computed with this sentence encoder.")
+        str | None, typer.Option(help="Also compare the gist sets and thresholds, by this sentence encoder.")
     ] = None,
     contexts: Annotated[
         str, typer.Option(help="Contexts: computed from the training split, or published.")
@@ -73,9 +73,12 @@ def _show(verification: Any) -> None:
     out_console.print(table)
     for title, rows in (
         ("Table 2, version with the appendix", verification.table_2),
+        ("Tables 6 and 7, tau", verification.tables_6_and_7),
         ("Contexts", verification.contexts),
         ("Figure 10", verification.figure_10),
     ):
+        if not rows:
+            continue
         counts = _build_table(title, "paper", "here", "")
         for each in rows:
             counts.add_row(each.what, _format_value(each.paper), _format_value(each.ours), _format_verdict(each.agrees))
