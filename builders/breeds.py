@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import datasets
 import numpy as np
@@ -20,6 +20,8 @@ from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Vocabulary
 from oochub.storage.reading import read_json, read_lines
 
+_Row = dict[str, object]
+"""The columns of a row by name."""
 _ROOT = "n00001740"
 _SEED = 2  # of the authors' random partition
 _TESTED = 50  # validation images of a class of ImageNet
@@ -169,7 +171,7 @@ class Breeds(BenchmarkBuilder):
             yield from containers(path, lambda name: True, is_last=is_wnid) if path.is_dir() else [path]
         yield from (path for path in (folder / f"imagenet/{SOLUTION}", folder / f"imagenet/{DEVKIT}") if path.exists())
 
-    def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
+    def _split_generators(self, dl_manager: object) -> list[datasets.SplitGenerator]:
         folder, task = self._folder(), _TASKS[self.config.name]
         if self.config.partition not in _PARTITIONS:
             raise unknown_name("partition", self.config.partition, _PARTITIONS)
@@ -182,7 +184,7 @@ class Breeds(BenchmarkBuilder):
                 f"of ImageNet, so {self.config.name} has no superclass. Download the hierarchy of the authors again."
             )
         self.info.features = _make_features(superclasses)
-        parts: dict[str, list[dict[str, Any]]] = {}
+        parts: dict[str, list[_Row]] = {}
         for split, place, domain in (("train", places[4], 0), ("validation", places[3], 0), ("test", places[3], 1)):
             wnids = {wnid: each for each in superclasses for wnid in each.halves[domain]}
             if place is not None:
@@ -201,13 +203,15 @@ class Breeds(BenchmarkBuilder):
             other={"partition": self.config.partition},
         )
         if "train" in parts:
-            facts = facts.with_groups([row["group"] for row in parts["train"]])
+            facts = facts.with_groups([str(row["group"]) for row in parts["train"]])
         return self._splits(folder, parts, facts, notes)
 
-    def _columns(self, root: Path, row: Any) -> dict[str, Any]:
-        stored = Stored(*row["stored"])
+    def _columns(self, root: Path, row: "_Row") -> "_Row":
+        stored, place = row["stored"], root / str(row["place"])
+        assert isinstance(stored, tuple)  # noqa: S101  _make_row made it
+        stored = Stored(*stored)
         image = {
-            "bytes": stored.read(root / row["place"], within=self._within),
+            "bytes": stored.read(place, within=self._within),
             "path": PurePosixPath(stored.name).name,
         }
         return {**row, "image": image}
@@ -348,7 +352,7 @@ def _list_images(place: Path, wnids: Mapping[str, _Superclass], within: Path | N
     return [named[name] for name in sorted(named)]
 
 
-def _make_row(wnids: Mapping[str, _Superclass], stored: Stored, place: str, domain: int) -> dict[str, Any]:
+def _make_row(wnids: Mapping[str, _Superclass], stored: Stored, place: str, domain: int) -> "_Row":
     label, subclass = wnids[stored.label].name, _shorten(stored.label)
     names = {"label": label, "environment": f"{label}/{subclass}", "group": f"{label}/{subclass}", "subclass": subclass}
     about = {"domain": breeds.closed["domain"][domain], "wnid": stored.label, "stored": tuple(stored), "place": place}

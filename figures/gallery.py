@@ -86,8 +86,9 @@ def gallery(
     check_installed("matplotlib", "plots", "Drawing plots")
     first, other = _open_task(models, than, task)
     criteria = _read_criteria(first[0], datasets, only, split)
-    wanted: dict[str, Any] = {"than": other, "only": only, "kinds": kinds, "most": columns, "split": split}
-    chosen = choose_examples(first, **wanted, names=names, criteria=criteria)
+    chosen = choose_examples(
+        first, than=other, only=only, kinds=kinds, most=columns, split=split, names=names, criteria=criteria
+    )
     about = first[0].metadata
     thing, contexts = about.class_names[1], about.facts.contexts
     ids = chosen["example_id"].tolist()
@@ -120,7 +121,7 @@ def gallery(
 
 def _rows(
     models: Predictions | Sequence[Predictions],
-    datasets: Any = None,
+    datasets: object = None,
     *,
     than: Predictions | None = None,
     only: str | None = None,
@@ -134,14 +135,15 @@ def _rows(
     """The examples shown, with an empty column `doubtful` in which a reader can mark wrong labels."""
     first, other = _open_task(models, than, task)
     criteria = _read_criteria(first[0], datasets, only, split)
-    wanted: dict[str, Any] = {"than": other, "only": only, "kinds": kinds, "most": columns, "split": split}
-    chosen = choose_examples(first, **wanted, names=names, criteria=criteria)
+    chosen = choose_examples(
+        first, than=other, only=only, kinds=kinds, most=columns, split=split, names=names, criteria=criteria
+    )
     if "context_area" in chosen:
         chosen["context_area"] = [" ".join(f"{area:.4f}" for area in areas) for areas in chosen["context_area"]]
     return chosen.assign(doubtful="")
 
 
-def _read_criteria(first: Predictions, datasets: Any, only: str | None, split: str) -> "pd.DataFrame | None":
+def _read_criteria(first: Predictions, datasets: object, only: str | None, split: str) -> "pd.DataFrame | None":
     """What each criterion says of the rows, by the gist task of the data set; None if the predictions say it."""
     columns = [f"challenge_{criterion}" for criterion in _OTHER]
     config = f"gist_{str(first.metadata.config).partition('_')[2]}"
@@ -150,7 +152,7 @@ def _read_criteria(first: Predictions, datasets: Any, only: str | None, split: s
     if config not in datasets:
         return None
     part = datasets[config][split].select_columns(["example_id", *columns, "gist_similarity"])
-    frame = part.to_pandas()
+    frame: pd.DataFrame = part.to_pandas()
     for column in columns:
         frame[column] = part.features[column].int2str(frame[column].tolist())
     return frame

@@ -174,7 +174,7 @@ _EDGE = 256  # pixels of an image's longer side
 _CELL, _COLUMNS = 64, 10  # pixels of an image on a sheet, and images beside each other
 
 
-def make_thumbnails(data: Any, ids: Sequence[str], *, what: str) -> dict[str, str]:
+def make_thumbnails(data: object, ids: Sequence[str], *, what: str) -> dict[str, str]:
     """The images of these examples as `data:` addresses, at most 256 pixels per side; no other image is read.
 
     Args:
@@ -188,7 +188,7 @@ def make_thumbnails(data: Any, ids: Sequence[str], *, what: str) -> dict[str, st
     return {example: make_thumbnail(picture) for example, picture in _read_pictures(data, ids, what)}
 
 
-def make_sheet(data: Any, ids: Sequence[str], *, what: str) -> str:
+def make_sheet(data: object, ids: Sequence[str], *, what: str) -> str:
     """The images of these examples, ten beside each other, as one image's `data:` address; see `make_thumbnails`."""
     sheet = Image.new("RGB", (_COLUMNS * _CELL, -(-len(ids) // _COLUMNS) * _CELL), "white")
     for number, (_, picture) in enumerate(_read_pictures(data, ids, what)):

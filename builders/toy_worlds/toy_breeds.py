@@ -67,19 +67,23 @@ def toy_breeds(folder: str | Path, *, size: str | int = "small", seed: int = 0) 
 
 def _draw(count: int, *, seed: int) -> Files:
     things = iter(ID_THINGS.values())
-    edges, names, above = [], [], []
+    edges: list[list[str]] = []
+    names: list[tuple[str, str]] = []
+    above: list[str] = []
     for line in _NODES.strip().splitlines():
         node, _, text = line.strip().partition(" ")
         name, _, numbers = text.partition(": ")
         above[len(line) - len(line.lstrip()) :] = [node]
         names.append((node, name))
         edges += [above[-2:]] if len(above) > 1 else []
-        thing = next(things) if numbers else None
-        for style, number in zip(_STYLES, map(int, numbers.split()), strict=bool(numbers)):
+        if not numbers:
+            continue
+        thing = next(things)
+        for style, number in zip(_STYLES, map(int, numbers.split()), strict=True):
             wnid = IMAGENET_1K_WNIDS[number]
             edges.append([node, wnid])
             names.append((wnid, IMAGENET_1K_NAMES[number]))
-            for k in range(count * (1 + _TRAINING) if thing else 0):
+            for k in range(count * (1 + _TRAINING)):
                 rng = np.random.default_rng([seed, number, k])
                 is_tested = k % (1 + _TRAINING) == 0
                 place, stem = (

@@ -109,8 +109,8 @@ def _read_class_names(predictions: Predictions) -> list[str]:
 
 def pairs_page(
     queue: pd.DataFrame,
-    ood: tuple[Predictions, Any],
-    reference: tuple[Predictions, Any],
+    ood: tuple[Predictions, object],
+    reference: tuple[Predictions, object],
     *,
     decisions: Decisions | None = None,
 ) -> str:
@@ -183,8 +183,8 @@ def list_class_pairs(ood: Predictions, reference: Predictions) -> pd.DataFrame:
 
 def class_pairs_page(
     pairs: pd.DataFrame,
-    ood: tuple[Predictions, Any],
-    reference: tuple[Predictions, Any],
+    ood: tuple[Predictions, object],
+    reference: tuple[Predictions, object],
     *,
     images: int = 50,
     decisions: Decisions | None = None,

@@ -58,7 +58,7 @@ def test_what_is_frozen_stays_and_all_else_moves(freeze, starts, splits, tmp_pat
 
 @needs_peft
 def test_merged_logits_are_those_of_peft(splits, tmp_path, monkeypatch):
-    """Of the trained matrices beside the weights, and of peft's own merge."""
+    """With the trained matrices beside the weights, and after peft's own merge."""
     from peft import LoraConfig, get_peft_model
 
     pixels, own = torch.randn(4, 3, SIZE, SIZE, generator=torch.Generator().manual_seed(1)), {}

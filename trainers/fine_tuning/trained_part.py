@@ -1,7 +1,7 @@
 """Which weights a run trains: all of them, those that are not frozen, or LoRA's small matrices beside them."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeVar
 
 import torch
 from torch import nn
@@ -10,13 +10,14 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from oochub.errors import OochubError, check_installed, unknown_name
 from oochub.trainers.arguments import RobustTrainingArguments
 
+_Model = TypeVar("_Model", bound=nn.Module)
 _BACKBONE = "backbone"
 _ATTENTION = ("q_proj", "v_proj", "q_lin", "v_lin", "query", "value")
 """The layers that LoRA's paper adapts, as models of transformers name them."""
 _RENAMED = {"query": "q_proj", "key": "k_proj", "value": "v_proj"}
 
 
-def choose_trained(model: Any, args: RobustTrainingArguments, head: Sequence[nn.Module]) -> None:
+def choose_trained(model: nn.Module, args: RobustTrainingArguments, head: Sequence[nn.Module]) -> None:
     """Freezes what `args.freeze` names, or adds LoRA's matrices; without either the model stays as it is.
 
     A frozen BatchNorm keeps its statistics and uses them in training too.
@@ -55,7 +56,7 @@ def choose_trained(model: Any, args: RobustTrainingArguments, head: Sequence[nn.
         each.register_forward_pre_hook(_keep_statistics)
 
 
-def merge_adapters(model: Any) -> Any:
+def merge_adapters(model: _Model) -> _Model:
     """The same model with LoRA's matrices added to the weights beside which they stand: one of transformers again."""
     from peft.tuners.tuners_utils import BaseTunerLayer
 
@@ -77,7 +78,7 @@ def _is_trained(layer: nn.Module) -> bool:
     return any(weight.requires_grad for weight in layer.parameters())
 
 
-def _list_frozen(model: Any, freeze: str | int | Sequence[str], head: Sequence[nn.Module]) -> set[str]:
+def _list_frozen(model: nn.Module, freeze: str | int | Sequence[str], head: Sequence[nn.Module]) -> set[str]:
     """The names of the parameters that are not trained."""
     names = [name for name, _ in model.named_parameters()]
     if freeze == _BACKBONE:
@@ -108,7 +109,7 @@ def _find_stages(model: nn.Module) -> Sequence[nn.Module]:
     return [each for each in most if any(True for _ in each.parameters())]
 
 
-def _add_lora(model: Any, args: RobustTrainingArguments, head: Sequence[nn.Module]) -> None:
+def _add_lora(model: nn.Module, args: RobustTrainingArguments, head: Sequence[nn.Module]) -> None:
     check_installed("peft", "peft", "LoRA")
     from peft import LoraConfig, inject_adapter_in_model
 
@@ -125,7 +126,7 @@ def _add_lora(model: Any, args: RobustTrainingArguments, head: Sequence[nn.Modul
         layer.requires_grad_(True)
 
 
-def _list_targets(model: Any, wanted: str | Sequence[str] | None, head: Sequence[nn.Module]) -> list[str]:
+def _list_targets(model: nn.Module, wanted: str | Sequence[str] | None, head: Sequence[nn.Module]) -> list[str]:
     """The names of the layers that get matrices; never the last layer, which is trained whole."""
     layers = [
         name

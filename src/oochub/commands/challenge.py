@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -12,6 +12,9 @@ from oochub.errors import OochubError
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.probe_settings import ProbeSettings
 from oochub.storage.artifacts import REPOSITORY
+
+if TYPE_CHECKING:
+    from oochub.prediction.predictions import Predictions
 
 PANEL = "Data"
 
@@ -59,6 +62,13 @@ _Swap = Annotated[
         masks="swap: folder of masks (EXAMPLE_ID.png, white on the object), raw COCO, or a column.",
     ),
 ]
+_Others = Annotated[list[Path] | None, typer.Argument(hidden=True, metavar="")]  # of --of
+_Of = Annotated[
+    list[Path] | None,
+    typer.Option(
+        rich_help_panel=MORE, help="hardest: predictions by each model; the largest loss counts. Can be repeated."
+    ),
+]
 _SWAP = "swap"
 _HARDEST = "hardest"
 _Criterion = Annotated[
@@ -82,13 +92,8 @@ def challenge(
             help="Output folder for the dataset: new, empty, or a challenge set to replace.",
         ),
     ],
-    others: Annotated[list[Path] | None, typer.Argument(hidden=True, metavar="")] = None,  # of --of
-    of: Annotated[
-        list[Path] | None,
-        typer.Option(
-            rich_help_panel=MORE, help="hardest: predictions by each model; the largest loss counts. Can be repeated."
-        ),
-    ] = None,
+    others: _Others = None,
+    of: _Of = None,
     label: _Label = None,
     context: Annotated[_Column, typer.Option(help="mismatch: column with the same codes as the label.")] = None,
     value: _Value = None,
@@ -116,7 +121,6 @@ def challenge(
 ) -> None:
     """Create a challenge set from any dataset; a criterion decides which examples are out of context."""
     from oochub import catalog
-    from oochub.prediction.predictions import Predictions
     from oochub.records.typed_values import check_parameters, parse_options
     from oochub.repository.write_repository import write_challenge_repository
 
@@ -127,15 +131,7 @@ def challenge(
     arguments |= dict(tau=_parse_thresholds(tau) if tau else None)
     own = parse_options([*(parameter or []), *(earlier_parameter or [])], by="--parameter")
     arguments = {key: value for key, value in arguments.items() if value is not None} | own
-    if (of and criterion != _HARDEST) or (others and not of):
-        raise OochubError(
-            f"Unexpected argument: {others[0]}." if others else f"--of needs --criterion {_HARDEST}. Remove it."
-        )
-    if criterion == _HARDEST and not of and "losses" not in arguments:
-        raise OochubError(
-            "hardest needs the predictions of an ensemble, --of P1.parquet P2.parquet, or columns of losses, "
-            "--parameter losses=[first,second]."
-        )
+    ensemble = _load_ensemble(criterion, of or [], others or [], has_losses="losses" in arguments)
     if criterion == _SWAP:
         if label or restrict_train or replace:
             raise OochubError("--label, --restrict-train and --replace do not apply to swap. Remove them.")
@@ -145,7 +141,6 @@ def challenge(
     elif swap.of_probe:
         raise OochubError(f"--{next(iter(swap.of_probe))} needs --criterion swap. Remove it, or choose that criterion.")
     else:
-        ensemble = [Predictions.load(path) for path in (*(of or []), *(others or []))]
         challenge_set = write_challenge_repository(
             source,
             out,
@@ -160,6 +155,22 @@ def challenge(
         _print(challenge_set.counts, challenge_set.dropped)
     counts = {"counts": challenge_set.counts, "dropped": challenge_set.dropped}
     print_result({"repository": str(out), **counts}, as_json)
+
+
+def _load_ensemble(criterion: str, of: list[Path], others: list[Path], *, has_losses: bool) -> "list[Predictions]":
+    """The predictions whose losses `hardest` compares; others are the files that follow that of --of."""
+    from oochub.prediction.predictions import Predictions
+
+    if (of and criterion != _HARDEST) or (others and not of):
+        raise OochubError(
+            f"Unexpected argument: {others[0]}." if others else f"--of needs --criterion {_HARDEST}. Remove it."
+        )
+    if criterion == _HARDEST and not of and not has_losses:
+        raise OochubError(
+            "hardest needs the predictions of an ensemble, --of P1.parquet P2.parquet, or columns of losses, "
+            "--parameter losses=[first,second]."
+        )
+    return [Predictions.load(path) for path in (*of, *others)]
 
 
 def _parse_members(text: str) -> Any:

