@@ -41,6 +41,7 @@ def alpha_beta_share(
 
     Source: NOOCH, Fig. 12 (Appendix B.3).
 
+    >>> import numpy as np
     >>> scenes = Scenes(
     ...     names=["car", "road"], present=np.array([[True, False], [True, True]]),
     ...     area=np.array([[0.1, 0.0], [0.1, 0.6]]), similarity=None, logit=None,
