@@ -43,8 +43,12 @@ def _states(trainer: Any) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tens
     [
         ("backbone", ("resnet.",)),
         (1, ("resnet.embedder.", "resnet.encoder.stages.0.")),
-        (("resnet.embedder", "resnet.encoder.stages.1"), ("resnet.embedder.", "resnet.encoder.stages.1.")),
-        ("classifier.1.bias", ("classifier.1.bias",)),
+        pytest.param(
+            ("resnet.embedder", "resnet.encoder.stages.1"),
+            ("resnet.embedder.", "resnet.encoder.stages.1."),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param("classifier.1.bias", ("classifier.1.bias",), marks=pytest.mark.slow),
     ],
 )
 def test_what_is_frozen_stays_and_all_else_moves(freeze, starts, splits, tmp_path):
@@ -107,6 +111,7 @@ def test_a_stopped_run_goes_on_to_the_same_weights(splits, tmp_path):
     assert artifacts(tmp_path / "stopped") == artifacts(tmp_path / "straight")
 
 
+@pytest.mark.slow
 def test_left_out_it_is_plain_training(splits, tmp_path):
     for name, given in (("plain", {}), ("neutral", {"freeze": None, "peft": None})):
         trainer_of(tmp_path / name, *splits, **given).train()
