@@ -1,10 +1,12 @@
 """Tiny models of transformers in folders, and changes of them, to see what a damaged one does."""
 
+import importlib.util
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 import transformers
 from datasets import ClassLabel, Dataset, Features
@@ -15,6 +17,9 @@ from safetensors.torch import load_file, save_file
 SIZE = 16
 HEAD = "classifier.1.weight"
 STEM = "resnet.embedder.embedder.convolution.weight"
+needs_peft = pytest.mark.skipif(
+    importlib.util.find_spec("peft") is None, reason="Adapters open by peft: pip install 'oochub[peft]'"
+)
 
 
 def resnet(folder: Path, *, classes: int = 2) -> Path:
@@ -47,3 +52,24 @@ def edited(folder: Path, name: str, **changes: Any) -> Path:
     content = {**json.loads((folder / name).read_text()), **changes}
     (folder / name).write_text(json.dumps({key: value for key, value in content.items() if value is not ...}))
     return folder
+
+
+def peft_adapter(folder: Path, **given: Any) -> tuple[Path, Any]:
+    """An adapter that peft itself has saved, for a base of 2 classes beside it, with a head of 3; and peft's model."""
+    from peft import LoraConfig, get_peft_model
+
+    torch.manual_seed(0)
+    shape = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+    config = transformers.ViTConfig(image_size=SIZE, patch_size=SIZE // 4, num_labels=2, **shape)
+    transformers.ViTForImageClassification(config).save_pretrained(folder / "base")
+    transformers.ViTImageProcessorPil(size={"height": SIZE, "width": SIZE}).save_pretrained(folder / "base")
+    base = transformers.ViTForImageClassification.from_pretrained(
+        folder / "base", num_labels=3, ignore_mismatched_sizes=True
+    )
+    options = {"r": 4, "target_modules": ["q_proj", "v_proj"], "modules_to_save": ["classifier"]} | given
+    model = get_peft_model(base, LoraConfig(**options)).eval()
+    for weight in model.parameters():
+        if weight.requires_grad:
+            torch.nn.init.normal_(weight, std=0.3)
+    model.save_pretrained(folder / "adapter")
+    return folder / "adapter", model

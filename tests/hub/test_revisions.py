@@ -6,10 +6,12 @@ from io import BytesIO
 from pathlib import Path
 
 import datasets
+import numpy as np
 import pytest
+import transformers
 from huggingface_hub import HfApi
 from loopback_hub import LoopbackHub
-from model_folders import changed, resnet
+from model_folders import changed, edited, needs_peft, peft_adapter, pictures, resnet
 from PIL import Image
 from test_from_the_hub import model_folder_forgotten
 from typer.testing import CliRunner
@@ -198,3 +200,29 @@ def test_a_pickle_names_the_pull_request_with_safetensors(hub, tmp_path):
     assert answers.metadata.model.revision == api.model_info("user/old", revision="refs/pr/2").sha
     with pytest.raises(OochubError, match=r"user/old@refs/pr/1 are a pickle.*user/old@refs/pr/2"):
         oochub.predict("user/old@refs/pr/1", {"test": data})
+
+
+@needs_peft
+@pytest.mark.slow
+def test_an_adapter_of_the_hub_opens_on_its_base_of_the_revision_that_it_names(hub, tmp_path):
+    """Main of the base has other weights since; both commits are recorded, and the adapter's is pinned.
+
+    Planted fault seen: the revision of the base not read.
+    """
+    folder, model = peft_adapter(tmp_path)
+    api = HfApi()
+    for name in ("base", "adapter"):
+        api.create_repo(f"user/{name}")
+    first = api.upload_folder(folder_path=tmp_path / "base", repo_id="user/base").oid
+    changed(tmp_path / "base", lambda weights: weights["vit.embeddings.cls_token"].add_(5.0))
+    api.upload_folder(folder_path=tmp_path / "base", repo_id="user/base")
+    edited(folder, "adapter_config.json", base_model_name_or_path="user/base", revision=first)
+    commit = api.upload_folder(folder_path=folder, repo_id="user/adapter").oid
+    data = pictures()
+    made = oochub.predict("user/adapter", data, label_map={"LABEL_0": "LABEL_0", "LABEL_1": "LABEL_1"}, cache=False)
+    inputs = transformers.ViTImageProcessorPil.from_pretrained(tmp_path / "base")(data["image"][:], return_tensors="pt")
+    expected = model(**inputs).logits.detach()[:, :2]
+    np.testing.assert_allclose(made.logits, expected, atol=1e-4)
+    about = made.metadata.model
+    assert (about.id, about.revision, about.base) == ("user/adapter", commit, f"user/base@{first}")
+    assert ModelSource("user/adapter").pin("user/adapter") == f"user/adapter@{commit}"

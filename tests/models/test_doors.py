@@ -1,7 +1,6 @@
 """Folders of models of every kind: what opens, with which numbers, and what the others are said to be."""
 
 import hashlib
-import importlib.util
 import json
 import re
 import shlex
@@ -9,14 +8,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import datasets
 import numpy as np
 import pytest
 import torch
 import transformers
-from model_folders import edited, pictures, resnet
+from model_folders import edited, needs_peft, peft_adapter, pictures, resnet
 from PIL import Image
 
 import oochub
@@ -77,10 +75,6 @@ def _backbone(folder: Path) -> Path:
     transformers.ResNetForImageClassification.from_pretrained(folder).resnet.save_pretrained(folder)
     return folder
 
-
-needs_peft = pytest.mark.skipif(
-    importlib.util.find_spec("peft") is None, reason="Adapters open by peft: pip install 'oochub[peft]'"
-)
 
 CLOSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "a pickle": (_pickle, r"a pickle \(pytorch_model\.bin\).*only safetensors.*import ResNetForImageClassification"),
@@ -180,31 +174,10 @@ def test_one_logit_is_a_sigmoid_of_two_classes(name: str, positive: int, tmp_pat
     np.testing.assert_allclose(answers.features @ answers.head.weight.T + answers.head.bias, answers.logits, atol=1e-5)
 
 
-def _peft_adapter(folder: Path, **given: Any) -> tuple[Path, Any]:
-    """An adapter that peft itself has saved, for a base of 2 classes beside it, with a head of 3; and peft's model."""
-    from peft import LoraConfig, get_peft_model
-
-    torch.manual_seed(0)
-    shape = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
-    config = transformers.ViTConfig(image_size=_SIDE, patch_size=_SIDE // 4, num_labels=2, **shape)
-    transformers.ViTForImageClassification(config).save_pretrained(folder / "base")
-    transformers.ViTImageProcessorPil(size={"height": _SIDE, "width": _SIDE}).save_pretrained(folder / "base")
-    base = transformers.ViTForImageClassification.from_pretrained(
-        folder / "base", num_labels=3, ignore_mismatched_sizes=True
-    )
-    options = {"r": 4, "target_modules": ["q_proj", "v_proj"], "modules_to_save": ["classifier"]} | given
-    model = get_peft_model(base, LoraConfig(**options)).eval()
-    for weight in model.parameters():
-        if weight.requires_grad:
-            torch.nn.init.normal_(weight, std=0.3)
-    model.save_pretrained(folder / "adapter")
-    return folder / "adapter", model
-
-
 @needs_peft
 def test_an_adapter_opens_on_its_base(tmp_path: Path) -> None:
     """The logits are those of peft's own model. Planted faults: the head of the base; alpha of 8; no record."""
-    folder, model = _peft_adapter(tmp_path, lora_alpha=20, rank_pattern={"layers.1.attention.v_proj": 2})
+    folder, model = peft_adapter(tmp_path, lora_alpha=20, rank_pattern={"layers.1.attention.v_proj": 2})
     pixels, data = _colors()
     made = oochub.predict(str(folder), data.cast_column("label", datasets.ClassLabel(names=list("abc"))), cache=False,
                           label_map={"a": "LABEL_0", "b": "LABEL_1", "c": "LABEL_2"})  # fmt: skip
@@ -219,7 +192,7 @@ def test_an_adapter_opens_on_its_base(tmp_path: Path) -> None:
 
 @needs_peft
 def test_adapters_that_do_not_fit_say_why(tmp_path: Path) -> None:
-    folder, _ = _peft_adapter(tmp_path)
+    folder, _ = peft_adapter(tmp_path)
     about = json.loads((folder / "adapter_config.json").read_text())
     for changed, words in (
         ({"target_modules": ["query", "value"]}, r"transformers 4 \(query, value\), which are q_proj, v_proj now"),
