@@ -68,7 +68,7 @@ class ShareEvidence(NamedTuple):
         n: All rows, at least one.
 
     >>> make_interval(ShareEvidence(170, 200))
-    0.850 [0.757, 0.915] n=200
+    0.850 [0.762, 0.916] n=200
     """
 
     ones: int
@@ -113,7 +113,7 @@ class MeanEvidence:
         are_clusters: Whether each number is the mean of a cluster of rows.
 
     >>> make_interval(MeanEvidence(np.repeat([0.0, 0.5, 1.0], [10, 40, 50]), 0.0, 1.0))
-    0.700 [0.576, 0.797] n=100
+    0.700 [0.581, 0.803] n=100
     """
 
     def __init__(self, values: Array, least: float, most: float, *, are_clusters: bool = False) -> None:
@@ -171,7 +171,7 @@ def make_difference(first: Evidence, second: Evidence, *, are_independent: bool 
         are_independent: Whether no row or cluster is on both sides.
 
     >>> make_difference(ShareEvidence(400, 500), ShareEvidence(450, 500))
-    -0.100 [-0.174, -0.027] n=1000
+    -0.100 [-0.178, -0.023] n=1000
     """
     value, n = first.value - second.value, first.n + second.n
     if not are_independent:
