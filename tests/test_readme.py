@@ -8,9 +8,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from guide_fences import Fence, fences
+from guide_fences import Fence, fences, make_small, run_commands
 from import_graph import files, module_of
-from killed_command import ended, short_folder
+from killed_command import short_folder
 
 from oochub.app import command_line, every_command
 from oochub.studies.demo.example import example
@@ -183,14 +183,11 @@ def test_guide_python_runs(guide, monkeypatch):
 
 @pytest.mark.slow
 def test_guide_shell_runs(guide):
-    """Every command, in a process that need not import torch."""
+    """Every command, in small worlds and short trainings."""
     name, folder = guide
-    lines = [line for block in _blocks(name, "bash") for line in block.replace("\\\n", " ").splitlines()]
     with short_folder() as scratch:
-        for line in lines:
-            if line.startswith("oochub "):
-                end = ended(shlex.split(line, comments=True)[1:], folder / "cache", scratch, folder=folder)
-                assert end.code == 0, (line, end.message[-2000:])
+        for block in _blocks(name, "bash"):
+            run_commands(make_small(block), folder=folder, scratch=scratch)
 
 
 def test_make_targets_named_in_readme_exist():

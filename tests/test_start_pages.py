@@ -8,11 +8,14 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
 import pytest
-from guide_fences import Fence, fences
+from guide_fences import Fence, fences, make_small, run_commands
+from killed_command import short_folder
 
 ROOT = Path(__file__).parents[1]
 PARTS = {
@@ -28,7 +31,7 @@ RUN = {name: part for name, part in PARTS.items() if part}
 
 
 def _parts():
-    """Python that trains nothing is an everyday test; commands are begun anew each, so they are with the slow ones.
+    """Python that trains nothing is an everyday test; the others are with the slow ones.
 
     The quickstart repeats the README's commands with images of one's own, and is a campaign.
     """
@@ -38,39 +41,51 @@ def _parts():
         yield pytest.param(name, marks=of_readme if name.startswith("README") else pytest.mark.campaign)
 
 
-def follow(part: list[Fence], folder: Path, *, name: str, epochs: int | None = None) -> str:
+def follow(
+    part: list[Fence], folder: Path, *, name: str, run: Callable[[str], str], rewrite: Callable[[str], str] = str
+) -> str:
     """Does what stands there: saves TOML by the name in its first line, runs commands and Python.
 
-    Trainings take so many epochs; None leaves the number that stands there. Returns what the commands printed.
+    Code is rewritten before it runs. Returns what the commands printed.
     """
     namespace: dict[str, object] = {}
     printed = ""
-    bin_ = Path(sys.executable).parent
-    environment = {**os.environ, "PATH": f"{bin_}:{os.environ['PATH']}", "OOCHUB_CACHE": str(folder.parent / "cache")}
     for fence in part:
+        code = rewrite(fence.code)
         if fence.language == "toml":
-            target = re.match(r"# (\w+\.toml)\n", fence.code)
+            target = re.match(r"# (\w+\.toml)\n", code)
             assert target, f"{name}: a file begins with a comment that says its name"
-            (folder / target[1]).write_text(fence.code, "utf-8")
+            (folder / target[1]).write_text(code, "utf-8")
         elif fence.language == "python":
-            exec(compile(fence.code, name, "exec"), namespace)  # noqa: S102  the README is ours
+            exec(compile(code, name, "exec"), namespace)  # noqa: S102  the README is ours
         else:
-            code = fence.code
-            if epochs is not None:
-                code = re.sub(r"(--num-train-epochs )\d+", rf"\g<1>{epochs}", code)
-            command = ["bash", "-euo", "pipefail", "-c", code]
-            done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-            assert done.returncode == 0, (code, done.stderr[-2000:])
-            printed += done.stdout
+            printed += run(code)
     return printed
+
+
+def run_by_shell(code: str) -> str:
+    """Runs lines as they stand; returns what they print."""
+    folder = Path.cwd()
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "OOCHUB_CACHE": str(folder.parent / "cache"),
+    }
+    command = ["bash", "-euo", "pipefail", "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, (code, done.stderr[-2000:])
+    return done.stdout
 
 
 @pytest.mark.parametrize("name", _parts())
 def test_a_stranger_can_follow(name, tmp_path, monkeypatch):
+    """In small worlds and short trainings; as it stands, the longest part is a campaign."""
     folder = tmp_path / "empty"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    follow(RUN[name], folder, name=name, epochs=1)
+    with short_folder() as scratch:
+        follow(
+            RUN[name], folder, name=name, run=partial(run_commands, folder=folder, scratch=scratch), rewrite=make_small
+        )
 
 
 @pytest.mark.campaign  # two trainings of 14 epochs: 400 seconds of processor time
@@ -79,7 +94,7 @@ def test_the_number_for_a_paper_shows_the_finding_that_is_printed(tmp_path, monk
     name, folder = "README.md: A number for a paper", tmp_path / "empty"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    printed = follow(RUN[name], folder, name=name)
+    printed = follow(RUN[name], folder, name=name, run=run_by_shell)
     assert "This model relies on context." in printed, printed
     assert "B does better than A out of context." in printed, printed
 

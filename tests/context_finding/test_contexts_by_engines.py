@@ -141,34 +141,42 @@ def test_torchrun_and_ray_are_one_too_many(monkeypatch):
         oochub.contexts("nowhere", by="properties", engine="ray")
 
 
+SCRIPT = """
+import os, signal, sys
+from oochub.context_finding import measure_images
+from oochub.process.ranks import Ranks
+measure_images._ROWS = 16
+if sys.argv.pop(1) == "killed" and Ranks.here().number == 1:
+    measure, blocks = measure_images._Measuring._measure, []
+    def die_at_the_third(*given):
+        blocks.append(given)
+        if len(blocks) == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return measure(*given)
+    measure_images._Measuring._measure = die_at_the_third
+from oochub.cli import main
+main()
+"""
+"""`oochub` in blocks of 16 rows; of several processes, the second may be killed in its third block."""
+
+
+def words_of(folder, out, *more):
+    way = ["--contexts", "clusters", "--context-model", str(folder / "model")]
+    return ["contexts", str(folder / "data"), *way, "--out", str(out), *more]
+
+
 @pytest.fixture(scope="module")
-def job(tmp_path_factory):
-    """The words of contexts by a network in 4,864 images, 19 blocks, into a folder; and what one process finds."""
+def job(tmp_path_factory, request):
+    """A folder with a network and so many images, and what one process finds there."""
     folder = tmp_path_factory.mktemp("job")
     torch.manual_seed(0)
     config = hf.ResNetConfig(embedding_size=16, hidden_sizes=[16, 32], depths=[2, 2], num_labels=2)
     hf.ResNetForImageClassification(config).eval().save_pretrained(folder / "model")
     hf.ConvNextImageProcessorPil(size={"shortest_edge": 48}, crop_pct=1.0).save_pretrained(folder / "model")
-    splits(256 * 16 - 100, 256 * 3 - 10).save_to_disk(folder / "data")
-
-    def words(out, ranks=1, *more):
-        several = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(ranks)] if ranks > 1 else []
-        way = ["--contexts", "clusters", "--context-model", str(folder / "model")]
-        return [
-            sys.executable,
-            *several,
-            "-m",
-            "oochub.cli",
-            "contexts",
-            str(folder / "data"),
-            *way,
-            "--out",
-            str(out),
-            *more,
-        ]
-
-    ended(words(folder / "one"), folder / "cache")
-    return words, content(folder / "one")
+    splits(*request.param).save_to_disk(folder / "data")
+    (folder / "job.py").write_text(SCRIPT)
+    ended([sys.executable, "-m", "oochub.cli", *words_of(folder, folder / "one")], folder / "cache")
+    return folder, content(folder / "one")
 
 
 def start(words, cache):
@@ -201,41 +209,37 @@ def wait_for_parts(run, count):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_killed", [False, True])
-def test_torchrun_finds_what_one_process_finds(job, tmp_path, is_killed):
-    """Byte for byte, also if a rank was killed and one process ends the work."""
-    words, expected = job
-    cache, out = os.environ["OOCHUB_CACHE"], tmp_path / "found"
-    if not is_killed:
-        assert ended(words(out, 2), cache).count("found\n") == 1
-    else:
-        run = start(words(out, 2), cache)
-        wait_for_parts(run, 3)
-        ranks = [number for number, name in list_descendants(run.pid).items() if "oochub.cli\0contexts" in name]
-        os.kill(max(ranks), signal.SIGKILL)
-        run.communicate(timeout=120)
-        assert run.returncode != 0 and not out.exists()
-        kept = {file: file.stat().st_ino for file in list_parts()}
-        assert 3 <= len(kept) < 19
-        ended(words(out), cache)
-        assert all(file.stat().st_ino == kept[file] for file in kept)  # reading one marks its time of use
+@pytest.mark.parametrize("job", [(252, 44)], indirect=True)  # 16 and 3 blocks
+def test_torchrun_finds_what_one_process_finds(job, tmp_path):
+    """Byte for byte, after a rank was killed: the two processes that follow measure what is missing alone."""
+    (folder, expected), out = job, tmp_path / "found"
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    words, cache = [*torchrun, str(folder / "job.py")], os.environ["OOCHUB_CACHE"]
+    run = start([*words, "killed", *words_of(folder, out)], cache)
+    run.communicate(timeout=300)
+    assert run.returncode != 0 and not out.exists()
+    kept = {file: file.stat().st_ino for file in list_parts()}
+    assert 2 <= len(kept) < 19
+    assert ended([*words, "whole", *words_of(folder, out)], cache).count("found\n") == 1
+    assert all(file.stat().st_ino == kept[file] for file in kept)  # reading one marks its time of use
     assert content(out) == expected
 
 
 @needs_ray
 @pytest.mark.slow
+@pytest.mark.parametrize("job", [(256 * 16 - 100, 256 * 3 - 10)], indirect=True)
 @pytest.mark.parametrize("killed", ["ray::MapWorker", pytest.param("driver", marks=pytest.mark.campaign)])
 def test_ray_finds_what_one_process_finds(job, tmp_path, killed):
     """With an actor killed in the middle, and with the process that asks killed and run again."""
-    words, expected = job
-    cache, out = os.environ["OOCHUB_CACHE"], tmp_path / "found"
-    run = start(words(out, 1, "--engine", "ray"), cache)
+    (folder, expected), out, cache = job, tmp_path / "found", os.environ["OOCHUB_CACHE"]
+    words = [sys.executable, "-m", "oochub.cli", *words_of(folder, out, "--engine", "ray")]
+    run = start(words, cache)
     wait_for_parts(run, 3)
     if killed == "driver":
         os.kill(run.pid, signal.SIGKILL)
         run.communicate(timeout=120)
         assert not out.exists()
-        ended(words(out, 1, "--engine", "ray"), cache)
+        ended(words, cache)
     else:
         actors = [number for number, name in list_descendants(run.pid).items() if name.startswith(killed)]
         assert actors

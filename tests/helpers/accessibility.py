@@ -116,7 +116,8 @@ def faint_texts(browser):
     browser.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
     texts, styled = browser.evaluate(_TEXTS), browser.evaluate(_PSEUDO)
     browser.evaluate(_HIDE)
-    ground = browser.screenshot()
+    red, green, blue = np.moveaxis(browser.screenshot().astype(np.uint32), -1, 0)
+    ground = red << 16 | green << 8 | blue  # numbers sort ten times as fast as rows of three
     faint, seen = [], len(styled)
     for each in styled:
         (color, opacity), (behind, _) = _rgba(each["color"]), _rgba(each["ground"] or "rgb(255, 255, 255)")
@@ -125,12 +126,13 @@ def faint_texts(browser):
         color, opacity = _rgba(each["color"])
         for left, right, top, bottom in each["lines"]:
             x, y = (slice(round(low), round(high)) for low, high in ((left, right), (top, bottom)))
-            pixels = ground[y, x].reshape(-1, 3)
+            pixels = ground[y, x].ravel()
             if not len(pixels) or right - left < 2:
                 continue
             seen += 1
-            behind, counts = np.unique(pixels, axis=0, return_counts=True)
-            behind = behind[counts >= min(_SHARE * len(pixels), counts.max())]
+            colors, counts = np.unique(pixels, return_counts=True)
+            colors = colors[counts >= min(_SHARE * len(pixels), counts.max())]
+            behind = np.stack([colors >> 16, colors >> 8 & 255, colors & 255], axis=1)
             faint += _faint(each["text"], color, opacity * each["opacity"], behind)
     return sorted(set(faint), key=lambda text: text.contrast), seen
 

@@ -70,9 +70,10 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", media=media, features=features)
         self.evaluate("window.isOfBefore = true")  # the page of before stays for a moment, and it is complete
         self.call("Page.navigate", url=path.as_uri())
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while self.evaluate("window.isOfBefore || document.readyState + location.protocol") != "completefile:":
-            assert time.monotonic() < deadline, "the page did not load in 20 s"
+            assert time.monotonic() < deadline, "the page did not load in 60 s"
+            time.sleep(0.01)  # asked without end, the browser answers in place of drawing
 
     def evaluate(self, expression, *, wait=False):
         """The value of an expression; `wait`: of a promise what it becomes."""

@@ -1,8 +1,11 @@
 """The fenced blocks of a guide: what runs, and what says above itself why it does not."""
 
 import re
+import shlex
 from pathlib import Path
 from typing import NamedTuple
+
+from killed_command import ended
 
 _FENCE = re.compile(
     r"^(?:<!-- not run: (?P<reason>[^\n]+?) -->\n)?(?P<indent> *)```(?P<language>\w*)\n(?P<code>.*?)^ *```$",
@@ -36,3 +39,19 @@ def fences(guide: Path) -> list[Fence]:
         found.append(Fence(match["language"], match["code"], match["reason"] or "", section))
     assert 2 * len(found) == len(re.findall(r"^ *```", text, flags=re.M)), f"{guide}: a fence is not closed"
     return found
+
+
+def make_small(code: str) -> str:
+    """The same code in worlds of fewer images, with trainings of one epoch."""
+    code = re.sub(r"(--num-train-epochs |num_train_epochs\"?\s?[=:] )\d+", r"\g<1>1", code)
+    code = re.sub(r"oochub example toy(?! --size)", "oochub example toy --size 100", code)
+    return code.replace('size="medium"', "size=12")
+
+
+def run_commands(code: str, *, folder: Path, scratch: Path) -> str:
+    """Runs every command of a block, in a process that need not import torch; returns "", as nothing is caught."""
+    for line in code.replace("\\\n", " ").splitlines():
+        if line.startswith("oochub "):
+            end = ended(shlex.split(line, comments=True)[1:], folder / "cache", scratch, folder=folder)
+            assert end.code == 0, (line, end.message[-2000:])
+    return ""

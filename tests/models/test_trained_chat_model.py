@@ -25,6 +25,17 @@ class World(NamedTuple):
 
 
 @pytest.fixture(scope="module")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch, shared_cache: Path) -> None:
+    """The tests of this file ask two models about the same rows: each is answered once."""
+    monkeypatch.setenv("OOCHUB_CACHE", str(shared_cache))
+
+
+@pytest.fixture(scope="module")
 def worlds(tmp_path_factory):
     """The planted world and its control, each with the model that was trained in it."""
     made = {}
@@ -37,7 +48,7 @@ def worlds(tmp_path_factory):
 
 
 def audit(world: World, **options: Any) -> oochub.Report:
-    return oochub.audit(world.model, world.pictures, splits=["test"], prompt=PROMPT, cache=False, **COLUMNS, **options)
+    return oochub.audit(world.model, world.pictures, splits=["test"], prompt=PROMPT, **COLUMNS, **options)
 
 
 def test_the_planted_reliance_is_found_and_none_in_the_control(worlds: Any) -> None:
@@ -58,8 +69,8 @@ def test_what_it_writes_is_the_likeliest_class(worlds: Any) -> None:
     """A trained model writes a class and an end; then both modes answer alike, but where two classes are close."""
     world = worlds["planted"]
     rows = oochub.load(world.pictures, **COLUMNS)["test"]
-    scored = oochub.predict(world.model, rows, prompt=PROMPT, cache=False)
-    wrote = oochub.predict(world.model, rows, mode="generate", prompt=PROMPT, cache=False)
+    scored = oochub.predict(world.model, rows, prompt=PROMPT)
+    wrote = oochub.predict(world.model, rows, mode="generate", prompt=PROMPT)
     assert (wrote.prediction >= 0).mean() > 0.97
     assert (wrote.prediction == scored.prediction).mean() > 0.97
     assert set(wrote.rows.column("answer").to_pylist()) >= {"bulldog", "dachshund"}
@@ -81,6 +92,6 @@ def test_probe_contexts_and_comparison(worlds: Any, tmp_path: Path) -> None:
     probed = audit(world, probe="background", probe_settings={"masks": str(masks), "rows": 40, "backgrounds": 2})
     assert probed.background is not None
     rows = oochub.load(world.pictures, **COLUMNS)["test"].select(range(100))
-    both = [oochub.predict(worlds[name].model, rows, prompt=PROMPT, cache=False) for name in ("planted", "control")]
+    both = [oochub.predict(worlds[name].model, rows, prompt=PROMPT) for name in ("planted", "control")]
     compared = oochub.compare(*both, resamples=200)
     assert "accuracy" in str(compared.to_markdown())
