@@ -96,19 +96,23 @@ def _marks_of_cases(own: list[pytest.Mark]) -> set[str]:
 
 
 _LONGEST = (
+    "test_papers_commands.py",
     "test_readme.py",
-    "test_trained_chat_model.py",
     "test_repair_on_real_pictures.py",
+    "test_builders_contract.py",
+    "test_accessible_pages.py",
+    "test_docs_site.py",
     "test_start_pages.py",
+    "test_trained_chat_model.py",
     "test_sweep.py",
     "test_contexts_by_engines.py",
-    "test_two_writers.py",
-    "test_trainer_processes.py",
-    "test_planted_worlds.py",
     "test_fine_tune.py",
+    "test_planted_worlds.py",
+    "test_trainer_processes.py",
+    "test_two_writers.py",
+    "test_kills.py",
     "test_hard_is_harder.py",
     "test_nooch_official.py",
-    "test_accessible_pages.py",
 )
 """Files whose slow tests take longest. They begin first, so that the processes end at about the same time."""
 

@@ -101,7 +101,10 @@ def test_a_broken_block_is_not_excused():
 _LONG = {
     *("oochub.auditing", "oochub.repairing", "oochub.models.runtimes.exported_network", "oochub.evaluation.tasks"),
     *("oochub.context_finding.context_columns", "oochub.trainers.rows.context_environments"),
-    *("oochub.builders.toy_worlds.toy_imagenet", "oochub.builders.toy_worlds.toy_wilds_poverty"),
+    *(
+        f"oochub.builders.toy_worlds.toy_{name}"
+        for name in ("imagenet", "wilds_poverty", "wilds_camelyon17", "wilds_fmow")
+    ),
 }
 """Modules whose examples draw large worlds, train or export: slow tests."""
 

@@ -144,7 +144,7 @@ def test_what_is_found_on_the_map_is_tested_on_the_half_that_was_kept_back(brows
     assert _count(browser) == (planted & half).sum()
     browser.evaluate("document.getElementById('export').click()")
     file = tmp_path / "ids.txt"
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not file.exists():
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -134,7 +134,7 @@ def test_the_export_is_the_selection_as_split_and_id(browser, folder, tmp_path):
     open_rows(browser, folder, "#label=dog&outcome=wrong")
     browser.evaluate("document.getElementById('export').click()")
     file = tmp_path / "ids.txt"
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not file.exists():
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -292,7 +292,7 @@ def test_the_ids_of_a_hostile_selection_are_lines_that_can_be_read(browser, tmp_
     open_rows(browser, folder)
     browser.evaluate("document.getElementById('export').click()")
     wait_for(browser, "true")
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not (tmp_path / "ids.txt").exists():
         assert time.monotonic() < deadline
         time.sleep(0.05)

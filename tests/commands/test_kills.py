@@ -81,7 +81,7 @@ def _check_finished(end: End) -> float:
     return end.seconds
 
 
-def _stop_at_random(name: str, times: int, *, inputs: Inputs, folder: Path, scratch: Path) -> None:
+def _stop_at_random(name: str, times: int, seed: int, *, inputs: Inputs, folder: Path, scratch: Path) -> None:
     """Stops a command so many times by each signal while it works, each time in a new folder; then lets it finish."""
     cache = folder / "cache"
     words = COMMANDS[name](inputs, folder)
@@ -89,7 +89,6 @@ def _stop_at_random(name: str, times: int, *, inputs: Inputs, folder: Path, scra
     expected = artefacts(folder)
     assert expected
     shutil.rmtree(folder)
-    seed = int(os.environ.get("OOCHUB_KILL_SEED", time.time_ns() % 1_000_000))
     moments = random.Random(seed)
     for number in _SIGNALS:
         ends = _COUNTS.setdefault(f"{name}, {number.name}, seed {seed}", Counter())
@@ -161,11 +160,12 @@ def test_what_a_command_reads_can_be_made(name):
 @pytest.mark.parametrize("name", _FEW)
 def test_stopped_once_by_each_signal(name, inputs, tmp_path, scratch):
     """Planted faults seen: a writer that sweeps nothing; a lock that a killed process goes on to hold."""
-    _stop_at_random(name, 1, inputs=inputs, folder=tmp_path / "out", scratch=scratch)
+    _stop_at_random(name, 1, 0, inputs=inputs, folder=tmp_path / "out", scratch=scratch)
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("name", list(COMMANDS))
 def test_stopped_at_many_moments(name, inputs, tmp_path, scratch):
     """The same, 20 times by each; OOCHUB_KILL_SEED=N draws the moments of an earlier run."""
-    _stop_at_random(name, 20, inputs=inputs, folder=tmp_path / "out", scratch=scratch)
+    seed = int(os.environ.get("OOCHUB_KILL_SEED", time.time_ns() % 1_000_000))
+    _stop_at_random(name, 20, seed, inputs=inputs, folder=tmp_path / "out", scratch=scratch)

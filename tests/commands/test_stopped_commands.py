@@ -53,12 +53,12 @@ oochub.cli.main()
 """
 _STOPPED = {
     "at once": "signal.raise_signal({number})",
-    "in a destructor": "Destroyed(); time.sleep(60)",
+    "in a destructor": "Destroyed(); time.sleep(600)",
     "with a generator that goes on": "rows = stubborn(); next(rows); signal.raise_signal({number})",
     "swallowed": """
         try: signal.raise_signal({number})
         except BaseException: pass
-        time.sleep(60)""",
+        time.sleep(600)""",
     "made another error": """
         try: signal.raise_signal({number})
         except BaseException as error: raise RuntimeError("a worker died") from error""",
@@ -67,7 +67,7 @@ _STOPPED = {
 
 def _ended(code: str, *words: object) -> tuple[int, str]:
     done = subprocess.run(
-        [sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, timeout=300, check=False
     )
     return done.returncode, done.stderr
 
@@ -189,7 +189,7 @@ def test_processes_end_with_the_one_that_started_them(command, code, spawrious, 
         text=True,
         start_new_session=True,
     )
-    message = process.communicate(timeout=60)[1]
+    message = process.communicate(timeout=300)[1]
     wait_for_the_last(process.pid)
     assert process.returncode == code, message
     if code > 0:

@@ -110,7 +110,7 @@ def test_the_next_batch_is_prepared_while_one_is_measured():
 
         def measures(self, prepared):
             last = prepared[-1].image.width
-            assert all(self.prepared[width].wait(20) for width in range(1, min(last + 4, 10) + 1))
+            assert all(self.prepared[width].wait(60) for width in range(1, min(last + 4, 10) + 1))
             return super().measures(prepared)
 
     way = Meeting()

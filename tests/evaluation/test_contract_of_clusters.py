@@ -88,7 +88,7 @@ def narrow(single: Any, clustered: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("kind", "title", "has"),
     [
-        pytest.param(kind, *columns, marks=pytest.mark.slow if (kind, columns[0]) == ("boxes", "groups") else ())
+        pytest.param(kind, *columns, marks=pytest.mark.slow if kind == "boxes" else ())
         for kind in KINDS
         for columns in COLUMNS
         if columns[0] != "usual contexts" or kind in WORDS
@@ -167,7 +167,9 @@ def hold(make: Any, *, least: int) -> None:
         assert is_perfect or any(ends != (other[name].low, other[name].high) for other in others), name
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.slow if kind == "boxes" else ()) for kind in KINDS]
+)
 def test_reports_take_both(kind):
     """Planted faults: the seed, or the resamples, dropped on the way to a slice or a group."""
     predictions = predictions_of(Declared("own", None, (None, None), kind, 4, frozenset({"challenge", "group"})))

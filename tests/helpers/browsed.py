@@ -73,7 +73,7 @@ def open_rows(browser, folder, fragment="", **view):
 
 def wait_for(browser, condition):
     """Waits until an expression is true in the page."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not browser.evaluate(condition):
         assert time.monotonic() < deadline, condition
         time.sleep(0.02)

@@ -42,8 +42,9 @@ def fences(guide: Path) -> list[Fence]:
 
 
 def make_small(code: str) -> str:
-    """The same code in worlds of fewer images, with trainings of one epoch."""
+    """The same code in worlds of fewer images, with trainings of one epoch and one division of a repair's rows."""
     code = re.sub(r"(--num-train-epochs |num_train_epochs\"?\s?[=:] )\d+", r"\g<1>1", code)
+    code = re.sub(r"(oochub repair \S+ \S+)", r"\1 --draws 1", code)
     code = re.sub(r"oochub example toy(?! --size)", "oochub example toy --size 100", code)
     return code.replace('size="medium"', "size=12")
 

@@ -97,7 +97,7 @@ def test_all_threads_decode_at_once() -> None:
 
     def wait(data: bytes, where: str) -> int:
         if int(data) % 8 == 0:
-            together.wait(timeout=20)
+            together.wait(timeout=60)
         return int(data)
 
     (batch,) = map_images(rows(32), wait, batch_size=32, num_workers=4)

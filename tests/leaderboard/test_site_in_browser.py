@@ -57,7 +57,7 @@ def board(browser, site):
 
 
 def _wait(browser, expression):
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while True:
         try:
             if browser.evaluate(expression):

@@ -46,7 +46,7 @@ def _blank(folder):
 def _wait_for_marks(seen, folder):
     """Until another page sees what this one stored: each has a process of its own, and storage is told between them."""
     stored = "JSON.stringify({...localStorage})"
-    wanted, deadline = seen.evaluate(stored), time.monotonic() + 20
+    wanted, deadline = seen.evaluate(stored), time.monotonic() + 60
     seen.show(_blank(folder), width=1280)
     while seen.evaluate(stored) != wanted:
         assert time.monotonic() < deadline, "no other page sees the marks"
@@ -64,7 +64,7 @@ def _key(seen, key):
 def _saved(seen, folder, name="decisions.csv"):
     seen.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
     seen.evaluate("document.getElementById('save').click(); true")
-    file, deadline = folder / name, time.monotonic() + 20
+    file, deadline = folder / name, time.monotonic() + 60
     while not file.exists() or not file.stat().st_size:
         assert time.monotonic() < deadline, "nothing was downloaded in 20 s"
         time.sleep(0.05)
@@ -98,7 +98,7 @@ def test_marks_stay_and_are_taken_back(pair):
     expected |= {"n03158885_4": "drop", "n02666943_0": "keep"}
     assert dict(seen.evaluate(STATES)) == expected
     assert seen.evaluate("document.getElementById('count').value") == "2 of 5 decided: 1 kept, 1 dropped"
-    deadline = time.monotonic() + 20  # a busy browser tells a new page late what another page stored
+    deadline = time.monotonic() + 60  # a busy browser tells a new page late what another page stored
     opened()  # loaded again
     while dict(seen.evaluate(STATES)) != expected:
         assert time.monotonic() < deadline, "the page does not show the marks when it is loaded again"

@@ -136,6 +136,7 @@ def test_the_folder_is_a_plain_model_and_the_head_lies_apart(tmp_path: Path, spl
     assert not (folder / "auxiliary_head.safetensors").exists()
 
 
+@pytest.mark.slow
 def test_a_weight_of_zero_is_plain_training(tmp_path: Path, splits: Any) -> None:
     """Bit for bit, and the head then does not learn (its weight decay apart)."""
     trainer_of(tmp_path / "plain", *splits, optim="sgd", weight_decay=0.0).train()

@@ -188,6 +188,7 @@ def test_objectives_and_samplers_run_on_them(tmp_path, repository, objective, as
     assert "contexts that a program found, by properties; people have not checked them." in card
 
 
+@pytest.mark.slow
 def test_a_card_says_what_people_found_wrong(tmp_path, repository):
     found = datasets.DatasetDict({split: part.select(range(len(part))) for split, part in repository[0].items()})
     record = BuildRecord.of(found["train"].info)
@@ -202,6 +203,7 @@ def test_a_card_says_what_people_found_wrong(tmp_path, repository):
     assert "for dark" not in card
 
 
+@pytest.mark.slow
 def test_of_other_environments_the_recipe_says_nothing(tmp_path, repository):
     _, folder = repository
     oochub.train(str(folder), tmp_path, environments="ground", image_size=16, arguments=QUICK)
