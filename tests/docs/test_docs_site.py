@@ -274,8 +274,9 @@ def test_each_page_is_silent_and_fits(browser: Browser, site: Path, every: bool)
     assert len(chosen) > 20
     for page in chosen:
         browser.events.clear()
+        browser.show(page, width=widths[0])
         for width in widths if page.parent == site else widths[:1]:
-            browser.show(page, width=width)
+            browser.resize(width)
             assert browser.evaluate("document.documentElement.scrollWidth") <= width, (page.name, width)
         assert browser.said() == [] and browser.requests() <= {"file", "data", "blob"}, page
 

@@ -64,8 +64,11 @@ class Browser:
         assert "error" not in answer, answer
         return answer["result"]
 
-    def show(self, path, *, width, scheme="light", media="screen"):
+    def resize(self, width):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+
+    def show(self, path, *, width, scheme="light", media="screen"):
+        self.resize(width)
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.call("Emulation.setEmulatedMedia", media=media, features=features)
         self.evaluate("window.isOfBefore = true")  # the page of before stays for a moment, and it is complete
