@@ -126,12 +126,6 @@ def test_frames_of_other_types_are_refused(frame, options, words):
         Predictions.from_pandas(pd.DataFrame(frame), **options)
 
 
-def test_a_frame_with_a_column_twice_is_refused():
-    frame = pd.DataFrame([[0, [1.0, 2.0], 5, 6]], columns=["label", "logits", "area", "area"])
-    with pytest.raises(OochubError, match="the column area twice"):
-        Predictions.from_pandas(frame)
-
-
 @pytest.mark.parametrize(
     ("kind", "values"),
     [

@@ -50,7 +50,7 @@ def test_which_objectives_take_heads_side_by_side():
 @pytest.mark.parametrize("task", TASKS[:2])
 @pytest.mark.parametrize("name", NAMES)
 def test_heads_side_by_side_equal_each_alone(name: str, task: str) -> None:
-    """Losses, gradients and what is remembered, over two batches that differ from head to head, in each form.
+    """Losses, gradients and what is remembered, over four batches that differ from head to head, in each form.
 
     Planted faults seen: the mean over all heads, one weight of the penalty for all, buffers of the first head for all,
     environments of the first head for all.
@@ -62,7 +62,7 @@ def test_heads_side_by_side_equal_each_alone(name: str, task: str) -> None:
             continue
         assert len({_describe_loss(objective, 0) for objective in alone}) == 1
         joint = _join_objectives(alone)
-        for number in range(2):
+        for number in range(4):
             batches = [some_batch(task, seed=10 * number + head).tensors()[:3] for head in range(3)]
             batches = [[t.float() if t.is_floating_point() else t for t in each] for each in batches]
             try:
