@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from datasets import DatasetInfo, Features
 from datasets.info import DatasetInfosDict
 from datasets.utils.metadata import MetadataConfigs
-from huggingface_hub import DatasetCard
+from huggingface_hub import DatasetCard, DatasetCardData
 from yaml import YAMLError, safe_load
 
 from oochub.errors import OochubError
@@ -230,6 +231,27 @@ def _check_aliases(header: str) -> None:
 
     if "&" in header and size(content := safe_load(header)) > _LONGEST:
         raise ValueError(f"its aliases stand for {size(content):,} values")
+
+
+def describe_columns(data: DatasetCardData, config: str, features: Features | None) -> None:
+    """Says in a card's metadata what the columns of a configuration are; those of others stay.
+
+    Args:
+        data: The metadata, which are changed.
+        config: The configuration.
+        features: The columns of shards; None leaves them out, as Parquet files say it themselves.
+
+    >>> data = DatasetCardData()
+    >>> describe_columns(data, "default", Features.from_dict({"label": {"dtype": "int64", "_type": "Value"}}))
+    >>> data["dataset_info"]
+    {'features': [{'name': 'label', 'dtype': 'int64'}]}
+    """
+    infos = DatasetInfosDict.from_dataset_card_data(data)
+    infos.pop(config, None)
+    if features is not None:
+        infos[config] = DatasetInfo(features=features)
+    data.pop("dataset_info")
+    infos.to_dataset_card_data(data)
 
 
 _NAMES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B", "n>1B")

@@ -45,7 +45,7 @@ from oochub.prediction.predictions import Predictions
 from oochub.process.follow import follow
 from oochub.records.build_record import BUILD_COLUMN, OWN, BuildRecord, OwnDeclaration
 from oochub.repository.croissant import write_croissant
-from oochub.repository.repository_card import name_size
+from oochub.repository.repository_card import describe_columns, name_size
 from oochub.repository.write_webdataset import ABOUT_SHARDS, SplitRows, check_shard_size, write_webdataset
 from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import REPOSITORY
@@ -170,7 +170,7 @@ def write_repository(
     """
     with write_whole_folder(target, kind=REPOSITORY) as draft:
         (draft / "data").mkdir()
-        features = record.beside(next(iter(dataset.values())).features)
+        features = record.mark(next(iter(dataset.values())).features)
         images = EmbeddedImages(skip_broken=skip_broken)
         if shard_size is None:
             files = {name: _write(part, draft / "data", name, record, images) for name, part in dataset.items()}
@@ -180,7 +180,11 @@ def write_repository(
                 for name, part in dataset.items()
             }
             files, features = write_webdataset(
-                splits, draft / "data", name="default", features=features, shard_size=shard_size
+                splits,
+                draft / "data",
+                name="default",
+                features=record.beside(next(iter(dataset.values())).features),
+                shard_size=shard_size,
             )
             text += ABOUT_SHARDS
         for note in (*images.describe_left_out(), *images.describe_copies()):
@@ -196,8 +200,7 @@ def write_repository(
         written = {split: [f"data/{name}" for name in names] for split, names in files.items()}
         paths = [{"split": split, "path": names} for split, names in written.items()]
         MetadataConfigs({"default": {"data_files": paths}}).to_dataset_card_data(data)
-        info = datasets.DatasetInfo(features=features)
-        datasets.info.DatasetInfosDict({"default": info}).to_dataset_card_data(data)
+        describe_columns(data, "default", None if shard_size is None else features)
         store_record(draft, "default", record, ConfigFiles.of(draft, written, features))
         (draft / "README.md").write_text(f"---\n{data.to_yaml()}\n---\n\n{text}", "utf-8")
         write_croissant(draft)
@@ -264,13 +267,11 @@ def _write(part: datasets.Dataset, folder: Path, split: str, record: BuildRecord
     start = 0
     while start < len(part) or not names:
         draft = folder / "draft"
-        writer = ParquetWriter(path=str(draft), features=record.beside(part.features), embed_local_files=True)
+        writer = ParquetWriter(path=str(draft), features=record.mark(part.features), embed_local_files=True)
         while start < len(part) and draft.stat().st_size < _FILE:
             end = min(start + writer.writer_batch_size, len(part))  # 100 rows with images, else 1,000
-            text = pa.repeat(pa.scalar(record.text), end - start)
             block = rows[start:end]
-            table = images.take(split, start, embed_table_storage(block), block, part.features)
-            writer.write_table(table.append_column(BUILD_COLUMN, text))
+            writer.write_table(images.take(split, start, embed_table_storage(block), block, part.features))
             bar.update(end - start)
             start = end
         writer.finalize()
@@ -313,7 +314,7 @@ def write_user_repository(
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "birds.csv").write_text("label,context\n" + "gull,sea\n" * 9 + "wren,land\n" * 9)
     >>> out = write_user_repository(str(folder / "birds.csv"), folder / "out")
-    >>> datasets.load_dataset(str(out))["train"].remove_columns("build")[9]
+    >>> datasets.load_dataset(str(out))["train"][9]
     {'example_id': '9', 'label': 1, 'context': 0, 'group': 1, 'challenge': 0}
     """
     if shard_size is not None:
@@ -416,7 +417,7 @@ def write_challenge_repository(
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "birds.csv").write_text("id,label,background\na,1,1\nb,1,0\n")
     >>> _ = write_challenge_repository(str(folder / "birds.csv"), folder / "out", "mismatch", {"context": "background"})
-    >>> datasets.load_dataset(str(folder / "out"))["train"].remove_columns("build")[1]
+    >>> datasets.load_dataset(str(folder / "out"))["train"][1]
     {'id': 'b', 'label': 1, 'background': 0, 'challenge': 1}
     """
     settings = settings or DataSettings()
