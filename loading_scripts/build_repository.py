@@ -23,7 +23,7 @@ from oochub.dataset_cards.card import card, list_tasks
 from oochub.errors import OochubError
 from oochub.records.build_record import BUILD_COLUMN, BuildRecord
 from oochub.repository.croissant import write_croissant
-from oochub.repository.repository_card import describe_columns, name_size
+from oochub.repository.repository_card import LICENSES, describe_columns, name_size
 from oochub.repository.write_webdataset import (
     ABOUT_SHARDS,
     SHARD_SIZE,
@@ -135,7 +135,7 @@ def _write_card(target: Path, builder: Any, written: WrittenSplits, about: str) 
     if kept or notes:
         of_configs = sorted([*kept, *notes], key=lambda note: note.partition(":")[0])
         text += "\n## This build\n\n" + "\n".join(of_configs) + "\n"
-    with write_whole(target / "LICENSE.md") as draft:
+    with write_whole(target / LICENSES) as draft:
         draft.write_text(_license_text(benchmark), "utf-8")
     with write_whole(readme) as draft:
         draft.write_text(f"---\n{data.to_yaml()}\n---\n{text}", "utf-8")

@@ -13,8 +13,8 @@ import datasets
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from own_data import ROWS, picture_folder
 from huggingface_hub import DatasetCard
+from own_data import ROWS, picture_folder
 from PIL import Image
 
 import oochub

@@ -78,8 +78,8 @@ def test_configs_come_one_after_the_other(hub, raw):
     for config in ("o2o_hard", "m2m_hard"):
         assert not push_repository("spawrious", "user/data", configs=[config], **data).is_change
     push_repository("spawrious", "user/other", configs=["m2m_hard", "o2o_hard"], **data)
-    assert hub.content("datasets/user/other", "README.md") == card
-    for name in ("build.json", "eval.yaml"):
+    assert hub.content("datasets/user/other", "README.md") == card.replace(b"user/data", b"user/other")
+    for name in ("build.json", "eval.yaml", "croissant.json"):
         assert hub.content("datasets/user/other", name) == hub.content(HERE, name)
     assert b"o2o_hard_accuracy" in hub.content(HERE, "eval.yaml")
     assert len(datasets.load_dataset("user/data", "m2m_hard")["train"])

@@ -60,7 +60,10 @@ def _read_in_three_ways(folder):
 
 def test_images_are_left_out_of_both(both, tmp_path):
     """Planted fault seen: columns asked of the card alone, which says none now."""
-    old, new = (oochub.load(remove_images(folder, tmp_path / f"bare {folder.name}")) for folder in both)
+    bare = [remove_images(folder, tmp_path / f"bare {folder.name}") for folder in both]
+    assert "examples.webp" in (both[1] / "README.md").read_text()
+    assert not any("examples.webp" in (folder / "README.md").read_text() for folder in bare)
+    old, new = map(oochub.load, bare)
     assert BuildRecord.of(old["train"].info) == BuildRecord.of(new["train"].info)
     assert row_digest(old["train"]) == row_digest(new["train"]) and "image_sha256" in new["train"].column_names
 

@@ -4,9 +4,11 @@ Beside the data lies `eval.yaml`, by which the Hub knows the tasks of a benchmar
 """
 
 import json
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -21,19 +23,23 @@ from oochub.data.load import check_options, get_builder_class, is_benchmark, mak
 from oochub.data.shards import INDEX
 from oochub.errors import OochubError, OochubWarning, choose_wording
 from oochub.hub.push_results import name_task
+from oochub.hub.row_changes import describe_row_changes
 from oochub.hub.upload import Pushed, open_client, upload
 from oochub.loading_scripts.build_repository import build_parquet
 from oochub.metric import MetricFacts, read_facts
 from oochub.remote.remote_repository import RemoteRepository
+from oochub.repository.croissant import CROISSANT, format_croissant
 from oochub.repository.join_images import remove_images
-from oochub.repository.repository_card import RepositoryCard
+from oochub.repository.repository_card import EXAMPLES, LICENSES, RepositoryCard
 from oochub.storage.cache import begin_cache, cache_folder, make_key
 from oochub.storage.files import make_scratch_folder
 from oochub.storage.reading import read_text
 
 _CARD = "README.md"
 _TASKS = "eval.yaml"
-_BESIDE = ("LICENSE.md", _TASKS)  # what else of the top folder is pushed
+_BESIDE = (LICENSES, _TASKS, EXAMPLES)  # what else of the top folder is pushed
+_TAG = re.compile(r"(?!main$|refs/)[A-Za-z0-9][\w.+-]*")
+_NO_VERSION = "0.0.0"  # of data whose author says none
 
 
 def push_repository(
@@ -95,7 +101,8 @@ def push_repository(
         folders = list(dict.fromkeys(build(name) for name in names))
     with _stage_files(folders, names, without_images) as (staged, cards, records):
         only = {name for card in cards for name in card.files}
-        return upload(
+        merged = _Merged(staged, cards, records, left_out, evaluation_framework)
+        pushed = upload(
             staged,
             to,
             repo_type="dataset",
@@ -104,10 +111,29 @@ def push_repository(
             revision=revision,
             delete=sorted({pattern for card in cards for folder in card.folders.values() for pattern in folder}),
             dry_run=dry_run,
-            fitted=partial(_merge_with_remote, cards, records, left_out, evaluation_framework),
+            fitted=merged.fit,
             known_by=RECORDS,
             overwrite=overwrite,
+            tag=_choose_tag(records) if revision in (None, "main") else None,
         )
+        return replace(pushed, changes=tuple(merged.changes))
+
+
+def _choose_tag(records: Mapping[str, Any]) -> str | None:
+    """The version of the pushed rows, by which they are loaded again; None where they have none, or several."""
+    versions = {str(record.get("version", _NO_VERSION)) for record in records.values()} - {_NO_VERSION}
+    if len(versions) != 1:
+        return None
+    version = versions.pop()
+    if not _TAG.fullmatch(version):
+        warnings.warn(
+            f"The version {version!r} cannot be a tag of the Hub, so the commit gets none. Use digits, dots and "
+            "letters, as 1.0.0.",
+            OochubWarning,
+            stacklevel=3,
+        )
+        return None
+    return version
 
 
 def _check_configs(source: str, configs: Sequence[str]) -> list[str]:
@@ -222,33 +248,66 @@ def _list_paths(folder: Path, card: RepositoryCard) -> list[str]:
     return paths
 
 
-def _merge_with_remote(
-    cards: Sequence[RepositoryCard],
-    records: Mapping[str, Any],
-    left_out: Mapping[str, str],
-    framework: str | None,
-    remote: RemoteRepository,
-) -> dict[str, bytes]:
-    """The card, the records and the tasks, with those of other configs that are there already."""
-    there = remote.text(RECORDS)
-    text = remote.text(_CARD) if there is not None else None
-    card = cards[0]
-    if text is not None:
-        card = card.over(RepositoryCard.read(text, place=f"{_CARD} of {remote.name}"))
-    for other in cards[1:]:
-        card = other.over(card)
-    card = card.without(left_out)
-    try:
-        kept = json.loads(there or "{}")
-        merged = dict(sorted({**kept, **records}.items()))
-    except (ValueError, TypeError):
-        raise OochubError(f"{RECORDS} of {remote.name} was not written by oochub. Correct or remove it.") from None
-    texts = {_CARD: str(card), RECORDS: json.dumps(merged, indent=1, ensure_ascii=False) + "\n"}
-    benchmarks = {str(record.get("benchmark")) for record in merged.values() if isinstance(record, dict)}
-    if len(benchmarks) == 1 and (name := benchmarks.pop()) in catalog.names("benchmark"):
-        declared = catalog.get("benchmark", name)
-        texts[_TASKS] = _format_eval_yaml(declared, sorted(card.files), framework=framework) or ""
-    return {path: text.encode() for path, text in texts.items() if text}
+@dataclass
+class _Merged:
+    """The card, the records, the tasks and Croissant, with those of other configs that are there already.
+
+    Attributes:
+        staged: Folder of the files that are pushed.
+        cards: Cards of the repositories that they are of.
+        records: Entries of build.json, by config.
+        left_out: Configs that are not pushed, with the reasons.
+        framework: Value of `evaluation_framework` in the tasks.
+        changes: What differs from the rows that are there; filled by `fit`.
+    """
+
+    staged: Path
+    cards: Sequence[RepositoryCard]
+    records: Mapping[str, Any]
+    left_out: Mapping[str, str]
+    framework: str | None
+    changes: list[str] = field(default_factory=list)
+
+    def fit(self, remote: RemoteRepository) -> dict[str, bytes]:
+        """The files whose content follows from what is there, by path."""
+        there = remote.text(RECORDS)
+        text = remote.text(_CARD) if there is not None else None
+        card = self.cards[0]
+        if text is not None:
+            card = card.over(RepositoryCard.read(text, place=f"{_CARD} of {remote.name}"))
+        for other in self.cards[1:]:
+            card = other.over(card)
+        card = card.without(self.left_out)
+        try:
+            kept = json.loads(there or "{}")
+            merged = dict(sorted({**kept, **self.records}.items()))
+        except (ValueError, TypeError):
+            raise OochubError(f"{RECORDS} of {remote.name} was not written by oochub. Correct or remove it.") from None
+        self.changes = list(self._list_changes(remote, kept))
+        card = card.with_changes(self.changes).at(remote.name)
+        texts = {_CARD: str(card), RECORDS: json.dumps(merged, indent=1, ensure_ascii=False) + "\n"}
+        texts[CROISSANT] = format_croissant(BuildFile(Path(RECORDS), merged)) or ""
+        benchmarks = {str(record.get("benchmark")) for record in merged.values() if isinstance(record, dict)}
+        if len(benchmarks) == 1 and (name := benchmarks.pop()) in catalog.names("benchmark"):
+            declared = catalog.get("benchmark", name)
+            texts[_TASKS] = _format_eval_yaml(declared, sorted(card.files), framework=self.framework) or ""
+        return {path: text.encode() for path, text in texts.items() if text}
+
+    def _list_changes(self, remote: RemoteRepository, kept: Mapping[str, Any]) -> Iterator[str]:
+        """A line for each pushed config whose files there are others."""
+        before, after = BuildFile(Path(RECORDS), kept), BuildFile(Path(RECORDS), self.records)
+        for config in after.configs:
+            if config not in before.configs:
+                continue
+            old, new = before.files(config), after.files(config)
+            versions = before.record(config).version, after.record(config).version
+            if old.digest == new.digest:
+                continue
+            said = describe_row_changes(
+                old, new, open_before=remote.open, open_after=lambda path: (self.staged / path).open("rb")
+            )
+            place = f"from {versions[0]}" if versions[0] != versions[1] else "without a new version"
+            yield f"- `{config}` {versions[1]}, {place}: {said}"
 
 
 def _format_eval_yaml(benchmark: Benchmark, configs: Sequence[str], *, framework: str | None = None) -> str | None:

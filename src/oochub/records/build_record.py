@@ -40,8 +40,8 @@ _MARKER = "Build record: "
 _LOST = "the facts of its build are not known; they are in build.json of the built repository"
 _TEXT = {"benchmark", "config", "version", "notes", "facts"}
 _TAKEN = (
-    f"The data have their own column {BUILD_COLUMN!r}, in which a built repository may say which build a row belongs to. "
-    "Rename yours."
+    f"The data have their own column {BUILD_COLUMN!r}, in which a built repository may say which build a row belongs "
+    "to. Rename yours."
 )
 
 
@@ -52,6 +52,7 @@ CHOSEN_ON = "chosen_on"
 """The column that says whether something was chosen on a row: thresholds, clusters, what is usual for which class."""
 
 
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _JSON = "json"
 _IMAGE = "image"
 
@@ -102,6 +103,8 @@ class OwnDeclaration:
         title: Name of the benchmark in print.
         summary: One sentence on what is out of context in it.
         version: Version of the rows.
+        name: Its short name, which takes the place of the folder's; letters, digits, dots, - and _. None keeps it.
+        authors: Names of the authors.
         homepage: Where it is published.
         citation: BibTeX.
         license: License of the images.
@@ -119,12 +122,14 @@ class OwnDeclaration:
         imagenet_classes: Class to the numbers of ImageNet-1K's classes that are of it, see `Benchmark`.
 
     Raises:
-        OochubError: One side without the other, an empty title, or a border below 0.
+        OochubError: One side without the other, an empty title, another name than that, or a border below 0.
     """
 
     title: str
     summary: str = optional("")
     version: str = optional("1.0.0")
+    name: str | None = optional()
+    authors: tuple[str, ...] = optional(())
     homepage: str = optional("")
     citation: str = optional("")
     license: str = optional("")
@@ -144,6 +149,10 @@ class OwnDeclaration:
     def __post_init__(self) -> None:
         if not self.title.strip():
             raise OochubError('title must have a text, such as title = "Cows on sand".')
+        if self.name is not None and not _NAME.fullmatch(self.name):
+            raise OochubError(
+                f'name must consist of letters, digits, dots, - and _, as in name = "cows-on-sand", got {self.name!r}.'
+            )
         if (self.in_context is None) != (self.out_of_context is None):
             one, other = ("in_context", "out_of_context")
             one, other = (one, other) if self.in_context is not None else (other, one)

@@ -6,6 +6,7 @@ Without them it holds ids, labels and context columns, and a digest in the place
 import dataclasses
 import hashlib
 import re
+import shutil
 from collections.abc import Callable, Collection, Mapping
 from os import PathLike
 from pathlib import Path
@@ -19,7 +20,7 @@ from datasets.arrow_writer import ParquetWriter
 from oochub.data.build_file import ConfigFiles, read_record, store_record
 from oochub.errors import OochubError
 from oochub.records.build_record import BUILD_COLUMN, BuildRecord, drop_build_column
-from oochub.repository.repository_card import RepositoryCard
+from oochub.repository.repository_card import LICENSES, RepositoryCard
 from oochub.storage.parquet_file import seal
 from oochub.storage.reading import read_bytes, read_text
 
@@ -222,6 +223,8 @@ def remove_images(source: Path, out: Path, *, configs: Collection[str] = ()) -> 
         if record is not None:
             written = {split: [renamed[path] for path in paths] for split, paths in splits.items()}
             store_record(out, config, record, ConfigFiles.of(out, written, bare))
+    if (source / LICENSES).is_file():
+        shutil.copyfile(source / LICENSES, out / LICENSES)
     (out / "README.md").write_text(str(card.renamed(renamed, infos, note=NOTE)), "utf-8")
     return out
 

@@ -8,6 +8,7 @@ What is seen of images while a repository is written: copies in two splits, and 
 
 import dataclasses
 import hashlib
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -45,7 +46,8 @@ from oochub.prediction.predictions import Predictions
 from oochub.process.follow import follow
 from oochub.records.build_record import BUILD_COLUMN, OWN, BuildRecord, OwnDeclaration
 from oochub.repository.croissant import write_croissant
-from oochub.repository.repository_card import describe_columns, name_size
+from oochub.repository.example_images import write_examples
+from oochub.repository.repository_card import LICENSES, PLACE, describe_columns, find_license, name_size
 from oochub.repository.write_webdataset import ABOUT_SHARDS, SplitRows, check_shard_size, write_webdataset
 from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import REPOSITORY
@@ -192,11 +194,16 @@ def write_repository(
             text += f"\n- {note}\n"
         first = next(iter(dataset.values())).features
         is_classified = "image" in first and isinstance(first.get("label"), datasets.ClassLabel)
+        declared = record.facts.declared
         data = DatasetCardData(
             tags=["out-of-context", tag],
             size_categories=[name_size(sum(map(len, dataset.values())))],
             task_categories=["image-classification"] if is_classified else None,
+            **(_describe_license(declared) if declared else {}),
         )
+        if declared and (declared.license or declared.labels_license):
+            (draft / LICENSES).write_text(_write_licenses(declared), "utf-8")
+        text += _describe_use(record) + write_examples(draft, dataset)
         written = {split: [f"data/{name}" for name in names] for split, names in files.items()}
         paths = [{"split": split, "path": names} for split, names in written.items()]
         MetadataConfigs({"default": {"data_files": paths}}).to_dataset_card_data(data)
@@ -283,6 +290,47 @@ def _write(part: datasets.Dataset, folder: Path, split: str, record: BuildRecord
     return names
 
 
+def _describe_license(declared: OwnDeclaration) -> dict[str, str]:
+    """The name and the license in the form of the Hub: its identifier, or "other" with a name and a link."""
+    about = {"pretty_name": declared.title}
+    licenses = dict.fromkeys(filter(None, (declared.license, declared.labels_license)))
+    if not licenses:
+        return about
+    if (identifier := find_license(next(iter(licenses)))) and len(licenses) == 1:
+        return about | {"license": identifier}
+    name = re.sub(r"[^a-z0-9.]+", "-", " and ".join(licenses).casefold()).strip("-")
+    return about | {"license": "other", "license_name": name or "other", "license_link": LICENSES}
+
+
+def _write_licenses(declared: OwnDeclaration) -> str:
+    """The text of LICENSE.md."""
+    said = {"Images": declared.license, "Labels": declared.labels_license}
+    lines = [f"- {what}: {license}" for what, license in said.items() if license]
+    return "\n".join([f"# Licenses of {declared.title}", "", *lines, ""])
+
+
+def _describe_use(record: BuildRecord) -> str:
+    """How the rows are loaded and a model is audited on them, for the card."""
+    declared = record.facts.declared
+    tag = f"@{declared.version}" if declared else ""
+    exact = f"\n`{PLACE}{tag}` names this version on the Hub, also after a later one is pushed.\n" if tag else ""
+    return f"""
+## Use
+
+```python
+from datasets import load_dataset
+
+data = load_dataset("{PLACE}")
+```
+
+To measure how much a model relies on context: `pip install 'oochub[models]'`, then
+
+```bash
+oochub audit MODEL {PLACE}
+```
+{exact}"""
+
+
 _OWN_TITLE = "in the form of oochub"
 
 
@@ -365,6 +413,7 @@ def _describe_declared(declared: OwnDeclaration) -> list[str]:
         ("headline", declared.headline),
         ("license of the images", declared.license),
         ("license of the labels", declared.labels_license),
+        ("authors", ", ".join(declared.authors)),
         ("homepage", declared.homepage),
     ]
     rows = [f"| {name} | {value} |" for name, value in facts if value]
