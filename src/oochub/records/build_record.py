@@ -48,6 +48,9 @@ _TAKEN = (
 CONTEXTS_COLUMN = "contexts"
 """The column of the contexts that a row has, a list of class numbers; null for an image that cannot be read."""
 
+ANNOTATED = "annotations"
+"""The way of contexts that people annotated, which are usual or unusual for no class: each is compared with none."""
+
 CHOSEN_ON = "chosen_on"
 """The column that says whether something was chosen on a row: thresholds, clusters, what is usual for which class."""
 
@@ -201,7 +204,7 @@ class FoundContexts:
     """The contexts that a way found; they stand in the facts of a build record.
 
     Attributes:
-        way: The name of the way, one of `oochub list context`.
+        way: The name of the way, one of `oochub list context`, or `ANNOTATED`.
         names: Names of the contexts, those of the column `contexts`.
         words: Meaning of each context ("mean brightness below 0.31").
         chosen_rows: Number of rows on which something was chosen.

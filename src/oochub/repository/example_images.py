@@ -80,7 +80,7 @@ def _alternate(part: datasets.Dataset, rows: list[int]) -> list[int]:
     labels, seen = part["label"][:], Counter[int]()
     turns = {}
     for row in rows:
-        turns[row] = (seen[labels[row]], labels[row])
+        turns[row] = (seen[labels[row]], -1 if labels[row] is None else labels[row])
         seen[labels[row]] += 1
     return sorted(rows, key=turns.__getitem__)
 
