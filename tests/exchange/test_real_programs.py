@@ -13,6 +13,7 @@ from pathlib import Path
 import datasets
 import numpy as np
 import pytest
+import reports
 from bridge_rows import IDS, LABELS, LOGITS, NAMES, bridge_data, bridge_predictions
 from tried_configs import TRIED
 
@@ -20,7 +21,7 @@ import oochub
 from oochub import Predictions
 from oochub.evaluation.evaluation_inputs import join_columns
 from oochub.exchange.answers_file import join_answers, read_answers
-from oochub.exchange.export import export
+from oochub.exchange.export import export, export_report
 from oochub.loading_scripts.build_repository import build_parquet
 
 PYTHON = Path(os.environ.get("OOCHUB_BRIDGES", "nowhere/bin/python"))  # `make bridges` names it once all is installed
@@ -96,6 +97,25 @@ def test_fiftyone(tmp_path):
     assert [NAMES[each] for each in second.prediction] == [
         "cat" if place == "indoors" else "dog" for place in second.column("place")
     ]
+
+
+EVERY_EVAL_EVER = """
+import json, sys
+import jsonschema
+
+record, schema = (json.load(open(path)) for path in sys.argv[1:])
+jsonschema.Draft7Validator(schema).validate(record)
+print(len(record["evaluation_results"]))
+"""
+
+
+@pytest.mark.parametrize("made", [reports.nooch_report, reports.spawrious_report])
+def test_every_eval_ever(tmp_path, made):
+    """Its schema accepts the record; the package itself is not imported, as it needs another Python."""
+    schema = PYTHON.parents[1] / "every_eval_ever/every_eval_ever/schemas/eval.schema.json"
+    report = reports.read(made())
+    out = export_report(report, "every_eval_ever", tmp_path / "record.json")
+    assert int(run(EVERY_EVAL_EVER, out, schema)) == int(report.to_pandas()["value"].notna().sum())
 
 
 CLEANLAB = """

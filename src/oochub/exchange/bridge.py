@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from oochub import catalog
 from oochub.errors import OochubError
+from oochub.report.report_record import ReportRecord
 from oochub.storage.artifacts import FileKind
 from oochub.storage.reading import read_bytes
 
@@ -54,6 +55,7 @@ class Bridge(ABC):
         written: What it writes of predictions; None if it writes nothing.
         written_kinds: Kinds of output that it writes.
         needs_images: Whether `write` needs the images of the rows.
+        of_report: Whether it writes a report, not predictions.
     """
 
     title: ClassVar[str]
@@ -62,6 +64,7 @@ class Bridge(ABC):
     written: ClassVar[FileKind | None] = None
     written_kinds: ClassVar[tuple[str, ...]] = ()
     needs_images: ClassVar[bool] = False
+    of_report: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
@@ -119,6 +122,11 @@ class Bridge(ABC):
         Raises:
             OochubError: Predictions of a kind that the program has no place for.
         """
+        if self.of_report:
+            raise OochubError(
+                f"{self.title} takes the numbers of a report, not predictions. Pass the report.json of "
+                "`oochub evaluate`."
+            )
         kind = predictions.metadata.kind
         if kind not in self.written_kinds:
             raise OochubError(
@@ -133,6 +141,15 @@ class Bridge(ABC):
             predictions: Predictions that `check` passed.
             draft: The file, or the empty folder, to fill.
             images: The image of each row, in order, if `needs_images`; None for a row without one.
+        """
+        raise NotImplementedError
+
+    def write_report(self, report: ReportRecord, draft: Path) -> None:
+        """Writes the numbers of a report in the program's format.
+
+        Args:
+            report: Any report.
+            draft: The file to fill.
         """
         raise NotImplementedError
 
