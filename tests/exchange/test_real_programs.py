@@ -188,6 +188,30 @@ def test_inspect_ai(form, tmp_path):
     assert f"accuracy {accuracy}" in told and 0 < accuracy < 1
 
 
+INSPECT_LOG = """
+import json, sys
+from inspect_ai.log import read_eval_log, recompute_metrics
+
+log = read_eval_log(sys.argv[1])
+written = log.results.scores[0].metrics["accuracy"].value
+log.results = None
+recompute_metrics(log)
+again = log.results.scores[0].metrics["accuracy"].value
+print(json.dumps([log.status, len(log.samples), written, again, [each.metadata["example_id"] for each in log.samples]]))
+"""
+
+
+@pytest.mark.parametrize("kind", ["classes", "choices"])
+def test_inspect_log(kind, tmp_path):
+    """Inspect opens the log, and computes the accuracy of its samples again: it is that of the report."""
+    predictions = bridge_predictions(kind)
+    out = export(predictions, "inspect_log", tmp_path / "log.eval")
+    status, samples, written, again, ids = json.loads(run(INSPECT_LOG, out))
+    accuracy = oochub.evaluate(predictions)["accuracy"].value
+    assert (status, samples) == ("success", 10) and written == again == accuracy
+    assert ids == predictions.column("example_id").tolist()
+
+
 CROISSANT = """
 import json, sys
 import mlcroissant as mlc

@@ -1,6 +1,7 @@
 """What a bridge to another program is: which files it reads, by their content, and what it writes of predictions."""
 
 import hashlib
+import math
 from abc import ABC
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from oochub import catalog
 from oochub.errors import OochubError
+from oochub.records.metadata import RESERVED
 from oochub.report.report_record import ReportRecord
 from oochub.storage.artifacts import FileKind
 from oochub.storage.reading import read_bytes
@@ -192,6 +194,41 @@ def tally(number: int, one: str, many: str) -> str:
     ('1 box has', '1,200 boxes have')
     """
     return f"{number:,} {one if number == 1 else many}"
+
+
+def list_plain_columns(predictions: "Predictions", *, without: Sequence[str] = ()) -> dict[str, str]:
+    """The columns that become fields of samples, with what they hold: plain values, or lists of text ("texts").
+
+    Args:
+        predictions: Any predictions.
+        without: Names that the program has for fields of its own.
+    """
+    light = predictions.rows.light.schema
+    skipped = {*RESERVED, *without, predictions.output.label_column, *predictions.output.columns}
+    kinds: dict[str, str] = {"example_id": "text", "split": "text"}
+    for field in light:
+        kind = _find_kind(field.type)
+        if field.name not in {*skipped, *kinds} and kind is not None and not field.name.startswith(("_", "$")):
+            kinds[field.name] = kind
+    return kinds
+
+
+def _find_kind(given: pa.DataType) -> str | None:
+    held = given.value_type if pa.types.is_dictionary(given) else given
+    if pa.types.is_list(held):
+        return "texts" if _find_kind(held.value_type) == "text" else None
+    tests = {
+        "text": pa.types.is_string(held) or pa.types.is_large_string(held),
+        "truth": pa.types.is_boolean(held),
+        "whole": pa.types.is_integer(held),
+        "fraction": pa.types.is_floating(held),
+    }
+    return next((kind for kind, holds in tests.items() if holds), None)
+
+
+def make_plain(value: object) -> object:
+    """A value as JSON has it: None for a number that is not finite."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def digest_files(files: Sequence[Path]) -> str:
