@@ -27,6 +27,7 @@ from oochub.hub.row_changes import describe_row_changes
 from oochub.hub.upload import Pushed, open_client, upload
 from oochub.loading_scripts.build_repository import build_parquet
 from oochub.metric import MetricFacts, read_facts
+from oochub.remote.hub_errors import Refusal, explain_refusals
 from oochub.remote.remote_repository import RemoteRepository
 from oochub.repository.croissant import CROISSANT, format_croissant
 from oochub.repository.join_images import remove_images
@@ -39,6 +40,7 @@ _CARD = "README.md"
 _TASKS = "eval.yaml"
 _BESIDE = (LICENSES, _TASKS, EXAMPLES)  # what else of the top folder is pushed
 _TAG = re.compile(r"(?!main$|refs/)[A-Za-z0-9][\w.+-]*")
+_UNREAD = "the earlier rows could not be read"
 _NO_VERSION = "0.0.0"  # of data whose author says none
 
 
@@ -299,15 +301,24 @@ class _Merged:
         for config in after.configs:
             if config not in before.configs:
                 continue
-            old, new = before.files(config), after.files(config)
-            versions = before.record(config).version, after.record(config).version
-            if old.digest == new.digest:
-                continue
-            said = describe_row_changes(
-                old, new, open_before=remote.open, open_after=lambda path: (self.staged / path).open("rb")
-            )
-            place = f"from {versions[0]}" if versions[0] != versions[1] else "without a new version"
-            yield f"- `{config}` {versions[1]}, {place}: {said}"
+            new, version = after.files(config), after.record(config).version
+            try:
+                old, earlier = before.files(config), before.record(config).version
+                old.check(what=f"the digests of {config} in {remote.name}")
+                if old.digest == new.digest:
+                    continue
+                with explain_refusals(remote.name, token=None):
+                    said = describe_row_changes(
+                        old, new, open_before=remote.open, open_after=lambda path: (self.staged / path).open("rb")
+                    )
+            except Refusal as error:
+                if error.is_passing:
+                    raise
+                earlier, said = version, _UNREAD
+            except OochubError:  # what somebody wrote there; it is replaced
+                earlier, said = version, _UNREAD
+            place = f"from {earlier}" if earlier != version else "without a new version"
+            yield f"- `{config}` {version}, {place}: {said}"
 
 
 def _format_eval_yaml(benchmark: Benchmark, configs: Sequence[str], *, framework: str | None = None) -> str | None:
