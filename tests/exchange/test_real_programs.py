@@ -212,6 +212,39 @@ def test_inspect_log(kind, tmp_path):
     assert ids == predictions.column("example_id").tolist()
 
 
+INSPECT_TASKS = """
+import json, sys
+from inspect_ai import eval
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
+answers = [ModelOutput.from_content("mockllm/model", "ANSWER: A") for _ in range(5)]
+for answer in answers:  # else it counts tokens by a vocabulary that it fetches
+    answer.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+model = get_model("mockllm/model", custom_outputs=answers)
+(log,) = eval("hf/user/asked", model=model, limit=5, log_dir=sys.argv[1], display="none", max_samples=1)
+assert log.status == "success", log.error
+told = []
+for each in log.samples:
+    text, image = each.input[0].content
+    image = each.attachments.get(image.image.removeprefix("attachment://"), image.image)
+    told.append([each.target, each.choices, text.text, image[:11]])
+print("told", json.dumps([log.results.scores[0].metrics["accuracy"].value, told]))
+"""
+
+
+def test_inspect_reads_eval_yaml(hub, raw, tmp_path):
+    """Its own loader of the Hub asks five questions on images, and scores them by the labels."""
+    oochub.push("spuriverse", "user/asked", data_dir=str(raw("spuriverse/default")), evaluation_framework="inspect-ai")
+    cache = {"HF_HOME": str(tmp_path / "inspect"), "HF_HUB_OFFLINE": "0"}
+    accuracy, told = json.loads(run(INSPECT_TASKS, tmp_path, **hub.env | cache).partition("told ")[2])
+    rows = oochub.load("user/asked", config="default")["test"].select(range(5))
+    expected = zip(rows["label"], rows["options"], rows["question"], strict=True)
+    assert [each[:3] for each in told] == [["ABCDEFGH"[label], options, asked] for label, options, asked in expected]
+    assert {image for *_, image in told} == {"data:image/"} and accuracy == np.mean(
+        [label == 0 for label in rows["label"]]
+    )
+
+
 CROISSANT = """
 import json, sys
 import mlcroissant as mlc

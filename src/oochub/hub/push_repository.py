@@ -22,6 +22,7 @@ from oochub.data.build_file import RECORDS, BuildFile, RepositoryFiles
 from oochub.data.load import check_options, get_builder_class, is_benchmark, make_benchmark_builder, split_name
 from oochub.data.shards import INDEX
 from oochub.errors import OochubError, OochubWarning, choose_wording
+from oochub.hub.inspect_tasks import CONFIG, FRAMEWORK, make_inspect_task, write_inspect_files
 from oochub.hub.push_results import name_task
 from oochub.hub.row_changes import describe_row_changes
 from oochub.hub.upload import Pushed, open_client, upload
@@ -101,7 +102,8 @@ def push_repository(
             _build_config, split_name(source)[0], data_dir=data_dir, options=options or {}, num_proc=num_proc, out=out
         )
         folders = list(dict.fromkeys(build(name) for name in names))
-    with _stage_files(folders, names, without_images) as (staged, cards, records):
+    framework = None if without_images else evaluation_framework
+    with _stage_files(folders, names, without_images, framework) as (staged, cards, records):
         only = {name for card in cards for name in card.files}
         merged = _Merged(staged, cards, records, left_out, evaluation_framework)
         pushed = upload(
@@ -202,7 +204,7 @@ def _is_whole(folder: Path, config: str) -> bool:
 
 @contextmanager
 def _stage_files(
-    folders: Sequence[Path], names: Sequence[str], without_images: bool
+    folders: Sequence[Path], names: Sequence[str], without_images: bool, framework: str | None
 ) -> Iterator[tuple[Path, list[RepositoryCard], dict[str, Any]]]:
     """A folder of links to the files that are pushed; the cards and the records of the pushed configs."""
     cards: list[RepositoryCard] = []
@@ -220,13 +222,23 @@ def _stage_files(
                 folder = remove_images(source_folder, scratch / f"bare-{number}", configs=names)
                 card = _read_card(folder)
                 paths = _list_paths(folder, card)
+            own = scratch / f"inspect-{number}"
+            for splits in card.files.values() if framework == FRAMEWORK else ():
+                if made := write_inspect_files(folder, splits, own):
+                    size = sum((own / path).stat().st_size for files in made.values() for path in files)
+                    card = card.with_files(CONFIG, made, note=f"the images as text, for Inspect: {size / 1e6:,.1f} MB")
+                    _link(staged, own, [path for files in made.values() for path in files])
             cards.append(card)
             records |= {name: each for name, each in BuildFile.read(folder).content.items() if name in card.files}
-            for path in paths:
-                link = staged / path
-                link.parent.mkdir(parents=True, exist_ok=True)
-                link.symlink_to((folder / path).resolve())
+            _link(staged, folder, paths)
         yield staged, cards, records
+
+
+def _link(staged: Path, folder: Path, paths: Sequence[str]) -> None:
+    for path in paths:
+        link = staged / path
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to((folder / path).resolve())
 
 
 def _read_card(folder: Path) -> RepositoryCard:
@@ -292,7 +304,9 @@ class _Merged:
         benchmarks = {str(record.get("benchmark")) for record in merged.values() if isinstance(record, dict)}
         if len(benchmarks) == 1 and (name := benchmarks.pop()) in catalog.names("benchmark"):
             declared = catalog.get("benchmark", name)
-            texts[_TASKS] = _format_eval_yaml(declared, sorted(card.files), framework=self.framework) or ""
+            configs = sorted({*card.files} - {CONFIG})
+            asked = CONFIG in card.files and self.framework == FRAMEWORK
+            texts[_TASKS] = _format_eval_yaml(declared, configs, framework=self.framework, is_asked=asked) or ""
         return {path: text.encode() for path, text in texts.items() if text}
 
     def _list_changes(self, remote: RemoteRepository, kept: Mapping[str, Any]) -> Iterator[str]:
@@ -321,7 +335,9 @@ class _Merged:
             yield f"- `{config}` {version}, {place}: {said}"
 
 
-def _format_eval_yaml(benchmark: Benchmark, configs: Sequence[str], *, framework: str | None = None) -> str | None:
+def _format_eval_yaml(
+    benchmark: Benchmark, configs: Sequence[str], *, framework: str | None = None, is_asked: bool = False
+) -> str | None:
     """The text of `eval.yaml`: a task for each config, split and number that a leaderboard can rank.
 
     A leaderboard of the Hub ranks by higher is better, so error rates, NLL, ECE and their like are no tasks; they
@@ -336,6 +352,8 @@ def _format_eval_yaml(benchmark: Benchmark, configs: Sequence[str], *, framework
         configs: Configs that the repository holds.
         framework: Value of `evaluation_framework`; None leaves the key out. The Hub has a closed list of frameworks
             and marks the file as invalid if the name is not on it.
+        is_asked: Whether Inspect asks the questions of the configuration that is written for it; it refuses a file with
+            other tasks.
 
     Returns:
         YAML; None where no config has a task.
@@ -357,7 +375,10 @@ def _format_eval_yaml(benchmark: Benchmark, configs: Sequence[str], *, framework
       split: test
     <BLANKLINE>
     """
+    tasks: list[dict[str, Any]]
     tasks = [task for config in configs for task in _list_tasks(benchmark.of(config), config)]
+    if is_asked:
+        tasks = [make_inspect_task(benchmark.evaluation_split)]
     if not tasks:
         return None
     content = {

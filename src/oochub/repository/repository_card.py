@@ -160,6 +160,20 @@ class RepositoryCard:
             sizes=self._sizes,
         )
 
+    def with_files(self, config: str, splits: Mapping[str, Sequence[str]], *, note: str) -> "RepositoryCard":
+        """The card with one more configuration, whose files say their columns themselves.
+
+        Args:
+            config: Its name.
+            splits: Paths of the files of each split.
+            note: What is said of it.
+        """
+        text, _, notes = self.card.text.partition(_BUILD)
+        files = [{"split": split, "path": list(paths)} for split, paths in splits.items()]
+        configs = {**self._configs, config: {"data_files": files}}
+        lines = [*_parse_notes(notes), f"- `{config}`: {note}"]
+        return self._replace_fields(configs, self.infos, text, lines, sizes=self._sizes)
+
     def without(self, left_out: Mapping[str, str]) -> "RepositoryCard":
         """The card that says which configurations it lacks, of a benchmark that was pushed whole.
 
