@@ -1,7 +1,6 @@
 """Questions as the loader of Inspect takes them from the Hub: images as text in a configuration of their own."""
 
 import base64
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ def write_inspect_files(folder: Path, splits: Mapping[str, Sequence[str]], out: 
     Args:
         folder: A repository of Parquet files.
         splits: Paths in it of the files of each split.
-        out: Folder that gets `inspect/<split>-<number>-<digest>.parquet`.
+        out: Folder that gets them in `inspect/`, by the same names.
 
     Returns:
         The paths of the new files by split; none for rows that ask no questions on images.
@@ -41,27 +40,22 @@ def write_inspect_files(folder: Path, splits: Mapping[str, Sequence[str]], out: 
     if not (ask_each_row(features) and isinstance(features.get(_IMAGE), Image) and _LABEL in features):
         return {}
     (out / CONFIG).mkdir(parents=True, exist_ok=True)
-    return {
-        split: [_write_file(folder / path, out, f"{split}-{number:05d}") for number, path in enumerate(paths)]
-        for split, paths in splits.items()
-    }
+    return {split: [_write_file(folder / path, out) for path in paths] for split, paths in splits.items()}
 
 
-def _write_file(source: Path, out: Path, name: str) -> str:
-    draft = out / CONFIG / "draft"
+def _write_file(source: Path, out: Path) -> str:
+    target = out / CONFIG / source.name  # which holds a digest of what it is made of
     columns = [_ID, QUESTION, OPTIONS, _LABEL]
     texts = pa.field(_IMAGE, pa.string())
     with pq.ParquetFile(source) as file:
         schema = pa.schema([*(file.schema_arrow.field(each).remove_metadata() for each in columns), texts])
-        with pq.ParquetWriter(draft, schema, use_content_defined_chunking=True) as writer:
+        with pq.ParquetWriter(target, schema, use_content_defined_chunking=True) as writer:
             for batch in file.iter_batches(_ROWS, columns=[*columns, _IMAGE]):
                 images = batch.column(_IMAGE).field("bytes").to_pylist()
                 uris = pa.array([_make_uri(content) for content in images], pa.string())
                 writer.write_table(pa.table([*(batch.column(each) for each in columns), uris], schema=schema))
-    seal(draft)
-    with draft.open("rb") as content:
-        digest = hashlib.file_digest(content, "sha256").hexdigest()[:12]
-    return str(draft.rename(out / CONFIG / f"{name}-{digest}.parquet").relative_to(out))
+    seal(target)
+    return str(target.relative_to(out))
 
 
 def _make_uri(content: bytes | None) -> str:

@@ -273,9 +273,9 @@ def _make_entry_key(entry: Entry, hub: str, evidence: str) -> str:
     """What tells an entry from others: all of it but the number, its date and notes, and the commit of the data."""
     of = {name: part for name, part in entry.items() if name not in ("value", "date", "notes")}
     source = of.get("source")
-    url = str(source.get("url")) if isinstance(source, dict) and source.get("name") == _PROGRAM else ""
-    if url.startswith((evidence, f"{hub}/datasets/")):
-        of["source"] = {**source, "url": ""}
+    if isinstance(source, dict) and source.get("name") == _PROGRAM:
+        is_default = str(source.get("url")).startswith((evidence, f"{hub}/datasets/"))
+        of["source"] = {**source, "url": ""} if is_default else source
     if isinstance(of.get("dataset"), dict):
         of["dataset"] = {name: part for name, part in of["dataset"].items() if name != "revision"}
     return str(yaml.safe_dump(of))
