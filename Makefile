@@ -111,6 +111,7 @@ $(BRIDGES)/.ready: constraints-bridges.txt | $(READY)
 	$(BRIDGES)/bin/python -m pip install --quiet --upgrade pip
 	$(BRIDGES)/bin/python -m pip install --quiet --requirement constraints-bridges.txt
 	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(BRIDGES)/lmms_eval lmms-eval==0.7.3 loguru pytz  # beside torch
+	$(BIN)/python -m pip install --quiet --no-deps --ignore-requires-python --upgrade --target $(BRIDGES)/every_eval_ever every_eval_ever==0.3.0  # its schema alone
 	touch $@
 
 bridges: $(READY) $(BRIDGES)/.ready  ## one round trip with each program of docs/bridges.md, in an environment of its own

@@ -65,8 +65,8 @@ from datasets import load_dataset
 data = load_dataset("{benchmark.name}"{config}, data_dir="<raw folder>")
 ```
 {_describe_class_columns(benchmark)}
-A built repository loads without oochub: `load_dataset("<folder or repository>"{config})`. The last column of its rows,
-`build`, names their build; `build.json` holds what that build found in the raw files.
+A built repository loads without oochub: `load_dataset("<folder or repository>"{config})`. The metadata of its files
+name their build; `build.json` holds what that build found in the raw files.
 
 ## Raw files
 

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
@@ -22,9 +21,9 @@ from oochub.benchmark import Benchmark, find_data_folder
 from oochub.data.build_file import ConfigFiles, store_record
 from oochub.dataset_cards.card import card, list_tasks
 from oochub.errors import OochubError
-from oochub.records.build_record import BuildRecord
+from oochub.records.build_record import BUILD_COLUMN, BuildRecord
 from oochub.repository.croissant import write_croissant
-from oochub.repository.repository_card import name_size
+from oochub.repository.repository_card import LICENSES, describe_columns, name_size
 from oochub.repository.write_webdataset import (
     ABOUT_SHARDS,
     SHARD_SIZE,
@@ -92,7 +91,7 @@ def _build_repository(
             )
     find_data_folder(catalog.get("benchmark", benchmark).of(config), data_dir)  # an error of it leaves no empty folder
     builder = make_benchmark_builder(benchmark, config, data_dir=data_dir, options=options)
-    builder.stores_record = True
+    builder.stores_record = suffix == ".parquet"
     folder = target / builder.config.name
     with claim_folder(target, REPOSITORY), lock_target(folder):
         with write_whole_folder(folder) as draft:
@@ -119,10 +118,8 @@ def _write_card(target: Path, builder: Any, written: WrittenSplits, about: str) 
     paths = [{"split": split, "path": each if len(each) > 1 else each[0]} for split, each in files.items()]
     MetadataConfigs({config: {"data_files": paths}}).to_dataset_card_data(data)
     data["task_categories"] = list_tasks(benchmark, MetadataConfigs.from_dataset_card_data(data))
-    info = builder.info.copy()
-    info.splits = info.download_size = info.dataset_size = None  # the reader would compare them with what filters leave
-    info.features = written.features
-    datasets.info.DatasetInfosDict({config: info}).to_dataset_card_data(data)
+    is_parquet = all(name.endswith(".parquet") for names in written.files.values() for name in names)
+    describe_columns(data, config, None if is_parquet else written.features)
     rows = sum(split.num_examples for split in builder.info.splits.values())
     data["size_categories"] = [name_size(rows, others=data.get("size_categories"))]
     record = BuildRecord.of(builder.info)
@@ -138,7 +135,7 @@ def _write_card(target: Path, builder: Any, written: WrittenSplits, about: str) 
     if kept or notes:
         of_configs = sorted([*kept, *notes], key=lambda note: note.partition(":")[0])
         text += "\n## This build\n\n" + "\n".join(of_configs) + "\n"
-    with write_whole(target / "LICENSE.md") as draft:
+    with write_whole(target / LICENSES) as draft:
         draft.write_text(_license_text(benchmark), "utf-8")
     with write_whole(readme) as draft:
         draft.write_text(f"---\n{data.to_yaml()}\n---\n{text}", "utf-8")
@@ -162,7 +159,7 @@ def build_parquet(
 
     The files' names carry a hash of their content: `datasets` caches by name, so a rebuilt config is never read from
     an old cache. The folder loads with `load_dataset(out, config)` without oochub, and can be uploaded as it is. The
-    last column of each row, `build`, says which build it is of; see `BuildRecord.text`.
+    metadata of each file say which build it is of; see `BuildRecord.mark`.
 
     Args:
         name: "nooch/ce_car".
@@ -229,20 +226,22 @@ def build_webdataset(
 
 
 def _sharded(built: Path, target: Path, builder: Any, *, shard_size: float) -> WrittenSplits:
+    record = BuildRecord.of(builder.info)
+    assert record is not None  # noqa: S101  every builder writes one
     splits = {
-        split: SplitRows(info.num_examples, partial(_read_tables, built_files(built, builder, split)))
+        split: SplitRows(info.num_examples, partial(_read_tables, built_files(built, builder, split), record))
         for split, info in builder.info.splits.items()
     }
-    return write_webdataset(
-        splits, target, name=builder.config.name, features=builder.info.features, shard_size=shard_size
-    )
+    features = record.beside(builder.info.features)
+    return write_webdataset(splits, target, name=builder.config.name, features=features, shard_size=shard_size)
 
 
-def _read_tables(files: list[Path]) -> Iterator[pa.Table]:
+def _read_tables(files: list[Path], record: BuildRecord) -> Iterator[pa.Table]:
     for file in files:
         with pq.ParquetFile(file) as content:
             for rows in content.iter_batches(_ROWS):
-                yield pa.Table.from_batches([rows])
+                text = pa.repeat(pa.scalar(record.text), len(rows))
+                yield pa.Table.from_batches([rows]).append_column(BUILD_COLUMN, text)
 
 
 def _license_text(benchmark: Benchmark) -> str:

@@ -21,7 +21,7 @@ from datasets.features.features import to_pyarrow_listarray
 
 from oochub.benchmark import Benchmark, find_data_folder
 from oochub.errors import OochubError, choose_wording, list_causes, unknown_name
-from oochub.records.build_record import BUILD_COLUMN, BuildFacts, BuildRecord
+from oochub.records.build_record import BuildFacts, BuildRecord
 from oochub.records.typed_values import check_parameters
 from oochub.storage.files import make_scratch_folder
 from oochub.storage.picture_file import check_inside, read_picture
@@ -72,7 +72,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     Attributes:
         declaration: What the benchmark declares for this config.
-        stores_record: Whether rows get the column `build`, as those of a built repository have it; set before
+        stores_record: Whether the features hold the build record, as those of a built repository do; set before
             `download_and_prepare`.
 
     Raises:
@@ -84,7 +84,6 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     BENCHMARK: ClassVar[Benchmark]
     BUILDER_CONFIG_CLASS = BenchmarkConfig
     stores_record = False
-    _row_text = ""  # of the column `build`
 
     def __init__(
         self,
@@ -208,11 +207,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         else:
             listed = rows.to_pylist() if isinstance(rows, pa.Table) else rows
             records = [self._columns(root, row) for row in listed]
-            columns = {
-                name: [record[name] for record in records] for name in self.info.features if name != BUILD_COLUMN
-            }
-        if self._row_text:
-            columns[BUILD_COLUMN] = [self._row_text] * len(rows)
+            columns = {name: [record[name] for record in records] for name in self.info.features}
         return {name: _build_column(feature, columns[name]) for name, feature in self.info.features.items()}
 
     def _columns(self, root: Path, row: Any) -> dict[str, Any]:
@@ -271,8 +266,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         record = BuildRecord(benchmark=name, config=self.config.name, version=version, notes=tuple(notes), facts=facts)
         self.info.description = record.describe(self.declaration.summary)
         if self.stores_record:
-            self._row_text = record.text
-            self.info.features = record.beside(self.info.features)
+            self.info.features = record.mark(self.info.features)
         return record
 
     def _is_drawn(self) -> bool:

@@ -447,3 +447,18 @@ def test_real_images_in_three_foldings(fold, real_data, tmp_path):
     sizes = sorted(image.size for image in part["image"][:])
     assert len(sizes) == 76 and min(sizes)[0] > 100
     assert "# Real" in (out / "README.md").read_text()
+
+
+def test_a_name_takes_the_place_of_the_folders(tmp_path):
+    """Two folders called shapes stay apart. Planted fault seen: a name with a slash, which is a path on boards."""
+    found = []
+    for author in ("ada", "bob"):
+        folder = tmp_path / author / "shapes"
+        folder.mkdir(parents=True)
+        (folder / "rows.csv").write_text("label,context\n" + "a,x\n" * 9 + "b,y\n" * 9)
+        (folder / "benchmark.toml").write_text(f'title = "Shapes"\nname = "shapes-of-{author}"\n')
+        found.append(BuildRecord.of(oochub.load(folder)["train"].info))
+    assert [record.config for record in found] == ["shapes-of-ada", "shapes-of-bob"]
+    (folder / "benchmark.toml").write_text('title = "Shapes"\nname = "bob/shapes"\n')
+    with pytest.raises(OochubError, match=r"name must consist of letters, digits.*'bob/shapes'"):
+        oochub.load(folder)

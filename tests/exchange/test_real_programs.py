@@ -13,6 +13,7 @@ from pathlib import Path
 import datasets
 import numpy as np
 import pytest
+import reports
 from bridge_rows import IDS, LABELS, LOGITS, NAMES, bridge_data, bridge_predictions
 from tried_configs import TRIED
 
@@ -20,7 +21,7 @@ import oochub
 from oochub import Predictions
 from oochub.evaluation.evaluation_inputs import join_columns
 from oochub.exchange.answers_file import join_answers, read_answers
-from oochub.exchange.export import export
+from oochub.exchange.export import export, export_report
 from oochub.loading_scripts.build_repository import build_parquet
 
 PYTHON = Path(os.environ.get("OOCHUB_BRIDGES", "nowhere/bin/python"))  # `make bridges` names it once all is installed
@@ -98,6 +99,25 @@ def test_fiftyone(tmp_path):
     ]
 
 
+EVERY_EVAL_EVER = """
+import json, sys
+import jsonschema
+
+record, schema = (json.load(open(path)) for path in sys.argv[1:])
+jsonschema.Draft7Validator(schema).validate(record)
+print(len(record["evaluation_results"]))
+"""
+
+
+@pytest.mark.parametrize("made", [reports.nooch_report, reports.spawrious_report])
+def test_every_eval_ever(tmp_path, made):
+    """Its schema accepts the record; the package itself is not imported, as it needs another Python."""
+    schema = PYTHON.parents[1] / "every_eval_ever/every_eval_ever/schemas/eval.schema.json"
+    report = reports.read(made())
+    out = export_report(report, "every_eval_ever", tmp_path / "record.json")
+    assert int(run(EVERY_EVAL_EVER, out, schema)) == int(report.to_pandas()["value"].notna().sum())
+
+
 CLEANLAB = """
 import sys
 import numpy as np
@@ -166,6 +186,63 @@ def test_inspect_ai(form, tmp_path):
     assert predictions.prediction.tolist() == said and predictions.metadata.model.id == "mockllm/model"
     accuracy = oochub.evaluate(predictions)["accuracy"].value
     assert f"accuracy {accuracy}" in told and 0 < accuracy < 1
+
+
+INSPECT_LOG = """
+import json, sys
+from inspect_ai.log import read_eval_log, recompute_metrics
+
+log = read_eval_log(sys.argv[1])
+written = log.results.scores[0].metrics["accuracy"].value
+log.results = None
+recompute_metrics(log)
+again = log.results.scores[0].metrics["accuracy"].value
+print(json.dumps([log.status, len(log.samples), written, again, [each.metadata["example_id"] for each in log.samples]]))
+"""
+
+
+@pytest.mark.parametrize("kind", ["classes", "choices"])
+def test_inspect_log(kind, tmp_path):
+    """Inspect opens the log, and computes the accuracy of its samples again: it is that of the report."""
+    predictions = bridge_predictions(kind)
+    out = export(predictions, "inspect_log", tmp_path / "log.eval")
+    status, samples, written, again, ids = json.loads(run(INSPECT_LOG, out))
+    accuracy = oochub.evaluate(predictions)["accuracy"].value
+    assert (status, samples) == ("success", 10) and written == again == accuracy
+    assert ids == predictions.column("example_id").tolist()
+
+
+INSPECT_TASKS = """
+import json, sys
+from inspect_ai import eval
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
+answers = [ModelOutput.from_content("mockllm/model", "ANSWER: A") for _ in range(5)]
+for answer in answers:  # else it counts tokens by a vocabulary that it fetches
+    answer.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+model = get_model("mockllm/model", custom_outputs=answers)
+(log,) = eval("hf/user/asked", model=model, limit=5, log_dir=sys.argv[1], display="none", max_samples=1)
+assert log.status == "success", log.error
+told = []
+for each in log.samples:
+    text, image = each.input[0].content
+    image = each.attachments.get(image.image.removeprefix("attachment://"), image.image)
+    told.append([each.target, each.choices, text.text, image[:11]])
+print("told", json.dumps([log.results.scores[0].metrics["accuracy"].value, told]))
+"""
+
+
+def test_inspect_reads_eval_yaml(hub, raw, tmp_path):
+    """Its own loader of the Hub asks five questions on images, and scores them by the labels."""
+    oochub.push("spuriverse", "user/asked", data_dir=str(raw("spuriverse/default")), evaluation_framework="inspect-ai")
+    cache = {"HF_HOME": str(tmp_path / "inspect"), "HF_HUB_OFFLINE": "0"}
+    accuracy, told = json.loads(run(INSPECT_TASKS, tmp_path, **hub.env | cache).partition("told ")[2])
+    rows = oochub.load("user/asked", config="default")["test"].select(range(5))
+    expected = zip(rows["label"], rows["options"], rows["question"], strict=True)
+    assert [each[:3] for each in told] == [["ABCDEFGH"[label], options, asked] for label, options, asked in expected]
+    assert {image for *_, image in told} == {"data:image/"} and accuracy == np.mean(
+        [label == 0 for label in rows["label"]]
+    )
 
 
 CROISSANT = """

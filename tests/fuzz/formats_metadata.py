@@ -1,5 +1,6 @@
-"""The tables of Waterbirds, CelebA and CUB with one thing wrong: its line is named, or the rows are the same."""
+"""Tables of Waterbirds, CelebA, CUB and ImageNet-X with one thing wrong: the line is named, or rows are the same."""
 
+import shutil
 from pathlib import Path
 
 from datasets import load_dataset
@@ -7,6 +8,7 @@ from fuzz_case import Format, Used
 from PIL import Image
 
 import oochub  # noqa: F401  makes the benchmarks known to datasets
+from oochub.builders.toy_worlds.toy_imagenet_x import toy_imagenet_x
 from oochub.records.build_record import BuildRecord
 from oochub.studies.waterbirds.cub_images import cub_images
 
@@ -59,6 +61,21 @@ def _use_cub(folder: Path, out: Path) -> Used:
     return Used(numbers=[list(image) for image in cub_images(folder, folder / "segmentations")])
 
 
+def _make_factors(folder: Path) -> None:
+    """The annotations of ImageNet-X of twelve images; only their names count."""
+    place = toy_imagenet_x(folder / "drawn", size=2)
+    for part in ("imagenet_x", "val"):
+        (place / part).rename(folder / part)
+    shutil.rmtree(place)
+
+
+def _use_factors(folder: Path, out: Path) -> Used:
+    part = load_dataset("imagenet_x", "top", data_dir=str(folder), streaming=True)["test"]
+    rows = list(part.remove_columns(["image", "justification", "one_word"]))  # what annotators wrote is any text
+    return Used(numbers=rows, notes=tuple(BuildRecord.of(part.info).notes))
+
+
+FACTORS = Format(name="ImageNet-X's annotations", make=_make_factors, use=_use_factors)
 METADATA = Format(name="metadata.csv", make=_make, use=_use)
 CUB = Format(name="CUB's lists", make=_make_cub, use=_use_cub)
 FACES = Format(name="CelebA's lists", make=_make_faces, use=_use)

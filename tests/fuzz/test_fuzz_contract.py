@@ -20,6 +20,7 @@ _CALLS = {
 FUZZED = {
     "builders/celebA.py": "metadata",
     "builders/imagenet_ood.py": "lists",
+    "builders/imagenet_x.py": "metadata",
     "builders/sources/coco_file.py": "coco",
     "builders/sources/coco_json.py": "captions",
     "builders/sources/image_list.py": "lists",
@@ -101,6 +102,7 @@ ELSEWHERE = {
     "src/oochub/data/build_file.py": "build.json of a repository, tests/data/test_own_repository.py",
     "src/oochub/repository/write_webdataset.py": "images of a data set that was built",
     "src/oochub/data/open_source.py": "what kind of file it is alone, tests/data/test_folder_files.py",
+    "src/oochub/repository/example_images.py": "images of a dataset that is written, by the decoder of all",
     "src/oochub/repository/join_images.py": "images compared by their digest, tests/hub/test_push_repository.py, and "
     "the README of a repository, tests/repository/test_repository_card.py",
     "src/oochub/repository/write_repository.py": "the README of a repository, tests/data/test_challenge.py",

@@ -31,7 +31,7 @@ from formats_ids import IDS, SPLIT
 from formats_lists import DEVKIT, LABELLED, LISTS, PAIRS, SOLUTION
 from formats_lists import MODELS as MODEL_LISTS
 from formats_masks import MASKS, OUTLINES, UNION
-from formats_metadata import CUB, FACES
+from formats_metadata import CUB, FACES, FACTORS
 from formats_metadata import METADATA as TABLE
 from formats_models import MODELS, PICTURES
 from formats_object_areas import BOXES, PNG
@@ -94,6 +94,7 @@ READERS = (
     Reader(kind=replace(SPAWRIOUS, names=("desert", "spawrious")), changes=_changes(_PNG), share=0.5),
     Reader(kind=TABLE, changes=_changes("metadata.csv")),
     Reader(kind=FACES, changes=_changes("list_*.txt")),
+    Reader(kind=FACTORS, changes=_changes("imagenet_x/annotations/imagenet_x_val_top_factor.jsonl"), share=0.5),
     Reader(kind=CUB, changes=_changes("*.txt"), share=0.5),
     Reader(kind=LISTS, changes=_changes("list.txt"), share=0.5),
     Reader(kind=SOLUTION, changes=_changes("imagenet/*.csv"), share=0.5),

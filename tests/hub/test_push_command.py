@@ -34,7 +34,7 @@ def words(raw):
 def test_what_it_says(hub, oochub_push, words):
     """A rehearsal, the push, the push again. Planted fault: the rehearsal pushes."""
     code, out, _ = oochub_push(*words, "--dry-run")
-    assert code == 0 and "add " in out and " bytes  README.md" in out and "Would add 7 files (" in out
+    assert code == 0 and "add " in out and " bytes  README.md" in out and "Would add 8 files (" in out
     assert HERE not in hub.store.repositories
     code, out, _ = oochub_push(*words, "--json")
     said = json.loads(out)

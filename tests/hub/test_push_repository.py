@@ -10,17 +10,17 @@ import oochub
 from oochub.builders.sources.spawrious_compositions import TABLE_2
 from oochub.errors import OochubError, OochubWarning
 from oochub.hub.push_repository import push_repository
-from oochub.records.build_record import BuildRecord
+from oochub.records.build_record import BuildRecord, drop_build_column
 
 HERE = "datasets/user/data"
 
 
 def rows_of(part):
-    """The rows as Python's values, images as their bytes, without the column `build`."""
+    """The rows as Python's values, images as their bytes."""
     pictures = [name for name, feature in part.features.items() if isinstance(feature, datasets.Image)]
     for name in pictures:
         part = part.cast_column(name, datasets.Image(decode=False))
-    return [{name: _value(value) for name, value in row.items() if name != "build"} for row in part]
+    return [{name: _value(value) for name, value in row.items()} for row in part]
 
 
 def _value(value):
@@ -37,14 +37,13 @@ def test_every_benchmark_comes_back(hub, raw, tried):
     assert not oochub.push(name, "user/data", **given).is_change
     built = oochub.load(name, **given)
     back = datasets.load_dataset("user/data", config)
-    assert set(back) == set(built) and "build" in back[next(iter(back))].features
+    assert set(back) == set(built)
     for split, part in built.items():
-        features = {key: feature for key, feature in back[split].features.items() if key != "build"}
-        assert features == dict(part.features)
+        assert drop_build_column(back[split]).features == part.features
         expected = row_digest(part)
-        assert row_digest(back[split], without="build") == expected
+        assert row_digest(back[split]) == expected
         streamed = datasets.load_dataset("user/data", config, split=split, streaming=True)
-        assert row_digest(streamed, without="build") == expected
+        assert row_digest(streamed) == expected
     of_hub = oochub.load("user/data", config=config)
     for part in (back, of_hub):
         assert BuildRecord.of(part[next(iter(part))].info) == BuildRecord.of(built[next(iter(built))].info)
@@ -79,8 +78,8 @@ def test_configs_come_one_after_the_other(hub, raw):
     for config in ("o2o_hard", "m2m_hard"):
         assert not push_repository("spawrious", "user/data", configs=[config], **data).is_change
     push_repository("spawrious", "user/other", configs=["m2m_hard", "o2o_hard"], **data)
-    assert hub.content("datasets/user/other", "README.md") == card
-    for name in ("build.json", "eval.yaml"):
+    assert hub.content("datasets/user/other", "README.md") == card.replace(b"user/data", b"user/other")
+    for name in ("build.json", "eval.yaml", "croissant.json"):
         assert hub.content("datasets/user/other", name) == hub.content(HERE, name)
     assert b"o2o_hard_accuracy" in hub.content(HERE, "eval.yaml")
     assert len(datasets.load_dataset("user/data", "m2m_hard")["train"])

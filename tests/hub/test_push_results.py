@@ -13,6 +13,7 @@ from oochub.errors import OochubError, OochubWarning
 from oochub.hub.push_results import push_results
 
 MODEL, FILE = "user/net", ".eval_results/nooch.yaml"
+RECORD = ".eval_results/nooch-ce_car.json"
 RANKED = {"ce_car_auc", "ce_car_auc_hard", "ce_car_accuracy", "ce_car_auc_in_context", "ce_car_auc_out_of_context"}
 
 
@@ -45,12 +46,17 @@ def there(hub, file=FILE, revision="main"):
 def test_what_is_pushed_reads_back_as_the_numbers_of_the_report(hub, model, report):
     """By the Hub's own reader and by the client's `evalResults`. Planted fault: an entry for each slice and metric."""
     pushed = push(report)
-    assert set(pushed.added) == {FILE} and pushed.texts[FILE].encode() == hub.content(MODEL, FILE)
+    assert set(pushed.added) == {FILE, RECORD} and pushed.texts[FILE].encode() == hub.content(MODEL, FILE)
     entries = {entry.task_id: entry for entry in parse_eval_result_entries(there(hub))}
     assert set(entries) == RANKED
     numbers = json.loads(report.read_text())["slices"][0]["metrics"]
     assert entries["ce_car_auc_hard"].value == numbers["auc_hard"]["value"]
-    assert entries["ce_car_auc"].source_url == f"{hub.endpoint}/datasets/user/nooch"
+    assert entries["ce_car_auc"].source_url == f"{hub.endpoint}/{MODEL}/blob/main/{RECORD}"
+    record = {
+        each["evaluation_result_id"]: each for each in json.loads(hub.content(MODEL, RECORD))["evaluation_results"]
+    }
+    assert record["all/auc"]["score_details"]["score"] == entries["ce_car_auc"].value
+    assert b"base64" not in hub.content(MODEL, RECORD) and len(hub.content(MODEL, RECORD)) < 10**5
     assert not any(entry.verify_token for entry in entries.values())
     read = HfApi().model_info(MODEL, expand=["evalResults"]).eval_results
     assert {entry.task_id: entry.value for entry in read} == {task: entry.value for task, entry in entries.items()}
@@ -262,12 +268,12 @@ def test_the_command_pushes_results_and_metrics(hub, model, report, run):
     """As a user types it. Planted faults: an option that is not handed on; a report taken for a repository."""
     words = [report, "--to", MODEL, "--dataset", "user/nooch"]
     code, out, _ = run("push", *words, "--dry-run")
-    assert code == 0 and "task_id: ce_car_auc_hard" in out and "Would add 1" in out and FILE not in hub.files(MODEL)
+    assert code == 0 and "task_id: ce_car_auc_hard" in out and "Would add 2" in out and FILE not in hub.files(MODEL)
     code, out, _ = run("push", *words, "--pull-request", "--evidence", "https://example.org", "--json")
     assert code == 0 and "/discussions/1" in json.loads(out)["url"] and FILE not in hub.files(MODEL)
     assert there(hub, revision="refs/pr/1")[0]["source"]["url"] == "https://example.org"
     code, out, _ = run("push", report.parent, *words[1:])
-    assert code == 0 and "Added 1 " in out and FILE in hub.files(MODEL)
+    assert code == 0 and "Added 2 " in out and FILE in hub.files(MODEL)
     code, out, _ = run("push", "metric:auc", "--to", "user/auc", "--private")
     assert code == 0 and "auc.py" in hub.files("spaces/user/auc") and hub.repository("spaces/user/auc").private
     for given, said in [
@@ -279,3 +285,16 @@ def test_the_command_pushes_results_and_metrics(hub, model, report, run):
     ]:
         code, _, err = run("push", *given)
         assert code == 2 and said in " ".join(err.split()), err
+
+
+@pytest.mark.parametrize("tags", [["out-of-context"], ["benchmark:official"]])
+def test_a_data_set_that_is_no_benchmark_of_the_hub_is_said(hub, model, report, tags):
+    """Planted fault seen: the tag not looked for."""
+    HfApi().create_repo("user/nooch", repo_type="dataset")
+    card = f"---\n{yaml.safe_dump({'tags': tags})}---\n".encode()
+    HfApi().upload_file(path_or_fileobj=card, path_in_repo="README.md", repo_id="user/nooch", repo_type="dataset")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        push_results(report, MODEL, dataset="user/nooch")
+    said = [str(each.message) for each in caught if "not on the Hub's list of benchmarks" in str(each.message)]
+    assert bool(said) == (tags == ["out-of-context"])

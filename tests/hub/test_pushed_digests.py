@@ -8,14 +8,15 @@ import datasets
 import pyarrow.parquet as pq
 import pytest
 from few_of import few_of
-from huggingface_hub import HfApi, hf_hub_download
+from huggingface_hub import DatasetCard, HfApi, hf_hub_download
 
 import oochub
-from oochub.data.build_file import ConfigFiles
+from oochub.data.build_file import BuildFile, ConfigFiles
 from oochub.errors import OochubError
 from oochub.loading_scripts.build_repository import build_parquet, build_webdataset
 from oochub.records.build_record import BuildRecord
 from oochub.records.schema import from_json
+from oochub.repository.repository_card import describe_columns
 
 _NAME = "spawrious/o2o_easy"
 _DATA = {"repo_id": "user/data", "repo_type": "dataset"}
@@ -89,7 +90,9 @@ def test_names_that_were_swapped_on_the_hub_change_no_label(hub, built, raw):
     """The build's are used, and a note says so."""
     source = _names(oochub.load(_NAME, data_dir=str(raw("spawrious"))))
     oochub.push(built, "user/data")
-    card = (built / "README.md").read_text()
+    whole = DatasetCard.load(built / "README.md")  # with columns, as the cards of earlier versions have them
+    describe_columns(whole.data, "o2o_easy", BuildFile.read(built).files("o2o_easy").features)
+    card = str(whole)
     swapped = re.sub(r"'0': (\w+)\n( +)'1': (\w+)\n", r"'0': \3\n\2'1': \1\n", card, count=1)
     assert swapped != card
     HfApi().upload_file(path_or_fileobj=swapped.encode(), path_in_repo="README.md", **_DATA)

@@ -1,5 +1,8 @@
 """The tasks of a benchmark's repository, and the numbers of reports that fill them."""
 
+import base64
+
+import datasets
 import numpy as np
 import pytest
 import yaml
@@ -84,3 +87,31 @@ def test_a_report_of_the_default_metrics_fills_every_task() -> None:
     report = oochub.evaluate(predictions, resamples=100)
     found = _make_result_entries(report, dataset="user/data", revision=None, source="https://example.org")
     assert {entry.task_id for entry in found.entries} == {task["id"] for task in _tasks("nooch", ["ce_car"])}
+
+
+@pytest.mark.slow
+def test_questions_have_a_configuration_for_inspect(hub, raw) -> None:
+    """Images as data URIs of the untouched bytes, the answer as a number of an option; a second push changes nothing.
+
+    Planted faults seen: the tasks of oochub beside it, which Inspect refuses; the path in place of the bytes.
+    """
+    given = {"data_dir": str(raw("spuriverse/default")), "evaluation_framework": "inspect-ai"}
+    oochub.push("spuriverse", "user/asked", **given)
+    content = yaml.safe_load(hub.content("datasets/user/asked", "eval.yaml"))
+    (task,) = content["tasks"]
+    assert content["evaluation_framework"] == "inspect-ai" and task["solvers"] == [{"name": "multiple_choice"}]
+    spec = task["field_spec"]
+    asked = datasets.load_dataset("user/asked", task["config"], split=task["split"])
+    rows = datasets.load_dataset("user/asked", "default", split="test").cast_column(
+        "image", datasets.Image(decode=False)
+    )
+    assert len(asked) == len(rows)
+    for one, row in zip(asked, rows, strict=True):
+        assert (one[spec["input"]], one[spec["choices"]], one[spec["target"]]) == (
+            row["question"], row["options"], row["label"]
+        )  # fmt: skip
+        head, _, text = one[spec["input_image"]].partition(",")
+        assert head.startswith("data:image/") and base64.b64decode(text) == row["image"]["bytes"]
+    assert not oochub.push("spuriverse", "user/asked", **given).is_change
+    assert "as text, for Inspect: 0." in hub.content("datasets/user/asked", "README.md").decode()
+    assert len(oochub.load("user/asked", config="default")["test"]) == len(rows)

@@ -83,3 +83,17 @@ def test_the_worst_rows_without_pictures_are_shown_as_text_or_numbers():
     assert 0 < page.words.count("x" * 150) and "x" * 300 not in page.words
     assert "far off: 3.2" in page.words and "said 7.9" in page.words and "said 7.9 at" not in page.words
     assert f"at {100 * text.probability:.1f}%" in page.words
+
+
+def test_own_data_are_called_by_the_title_of_their_author():
+    """In every form. Planted faults seen: the name of their folder; authors left out of the page."""
+    report = reports.read(reports.spawrious_report())
+    named = {"name": "custom", "config": "shapes", "title": "Shapes of Ada", "authors": ("Ada Byron",)}
+    own = replace(report, benchmark=replace(report.benchmark, **named))
+    before = reports.rendered(report)
+    for form, text in reports.rendered(own).items():
+        place = "spawrious/" in before[form]
+        assert ("Shapes of Ada" in text or not place) and "custom/shapes" not in text, form
+    assert "Ada Byron" in own.to_html()
+    untitled = replace(own, benchmark=replace(own.benchmark, title="shapes"))
+    assert "custom/shapes" in untitled.to_html()

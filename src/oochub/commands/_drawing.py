@@ -529,10 +529,21 @@ def write_exports(exports: Sequence[Export], sources: Sources) -> None:
     """Writes each export, whole or not at all.
 
     Raises:
-        OochubError: Sources that are not one file of predictions, and what `oochub.exchange.export` raises.
+        OochubError: Sources that are not one file of predictions, or one report for what takes reports; what
+            `oochub.exchange.export` raises.
     """
-    from oochub.exchange.export import export
+    from oochub.exchange.export import export, export_report
 
+    of_report = [each for each in exports if each.bridge.of_report]
+    if sources.kind == "reports" and len(sources.names) == 1 and len(of_report) == len(exports):
+        for each in exports:
+            export_report(sources.reports[0], each.bridge.name, each.path)
+        return
+    if of_report:
+        raise OochubError(
+            f"--export {of_report[0].bridge.name} takes one report.json, got {', '.join(sources.names)}. Run `oochub "
+            "evaluate PREDICTIONS --out report.json` first, and export predictions apart."
+        )
     if sources.kind != "predictions" or len(sources.names) > 1:
         raise OochubError(
             f"--export takes one file of predictions (.parquet of `oochub predict`), got {', '.join(sources.names)}."

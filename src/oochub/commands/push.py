@@ -55,6 +55,8 @@ def push(
             "added": dict(pushed.added),
             "changed": dict(pushed.changed),
             "deleted": dict(pushed.deleted),
+            **({"tag": pushed.tag} if pushed.tag else {}),
+            **({"changes": list(pushed.changes)} if pushed.changes else {}),
             **({"texts": dict(pushed.texts)} if pushed.texts else {}),
         },
         as_json,
@@ -71,7 +73,11 @@ def _print_pushed(pushed: Pushed, dry_run: bool) -> None:
             out_console.print(f"{verb:<6} {size:>15,} bytes  {path}", markup=False)
     for path, text in pushed.texts.items() if dry_run else ():
         out_console.print(f"\n{path}:\n{text}", markup=False)
-    if pushed.is_change:
+    for line in pushed.changes:
+        out_console.print(line.removeprefix("- "), markup=False)
+    if pushed.tag is not None:
+        out_console.print(f"{'tag' if dry_run else 'Tagged'} {pushed.tag}", markup=False)
+    if pushed.has_files:
         past = {"add": "added", "change": "changed", "delete": "deleted"}
         counts = [
             f"{verb if dry_run else past[verb]} {len(files):,} files ({sum(files.values()):,} bytes)"

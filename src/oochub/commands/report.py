@@ -59,8 +59,8 @@ _Exports = Annotated[
     typer.Option(
         callback=_writes_exports,
         metavar="NAME=PATH",
-        help="Export predictions for another program, such as fiftyone=FOLDER; see `oochub list bridge`. Can be "
-        "repeated.",
+        help="Export predictions, or the numbers of a report, for another program, such as fiftyone=FOLDER; see "
+        "`oochub list bridge`. Can be repeated.",
     ),
 ]
 _Browse = Annotated[

@@ -142,7 +142,7 @@ class PairedReport(DocumentForms):
 
     def __repr__(self) -> str:
         benchmark, (first, second) = self.benchmark, title_models(self)
-        data = "/".join(wording.name(part) for part in (benchmark.name, benchmark.config))
+        data = wording.name_benchmark(benchmark)
         return "\n".join(
             [f"<PairedReport of {first} and {second} on {data}>", write_headline(self), *_write_sentences(self)]
         )
@@ -274,7 +274,7 @@ def _build_paper_table(report: PairedReport) -> PaperTable:
             )
         return (name, *cells)
 
-    data = "/".join(wording.name(part, 40) for part in (report.benchmark.name, report.benchmark.config))
+    data = wording.name_benchmark(report.benchmark, 40)
     names = [wording.name(wording.name_model(model), 40) for model in (report.first, report.second)]
     title = describe_metric(
         wording.name(described.title, 40), format_numbers.unit_of(metric, unit), described.direction
@@ -604,8 +604,7 @@ def _write_commands(report: PairedReport) -> dict[str, Any]:
     benchmark, origin = report.benchmark, report.provenance
     versions = {"oochub": origin.oochub, **origin.packages, "Python": origin.python}
     facts = [
-        ("Data", f"{wording.name(benchmark.name)}/{wording.name(benchmark.config)}, "
-                 f"version {wording.name(benchmark.version)}"),
+        ("Data", f"{wording.name_benchmark(benchmark)}, version {wording.name(benchmark.version)}"),
         *_describe_origin("A", report.first, origin),
         *_describe_origin("B", report.second, report.other),
         ("Intervals", f"95%, {format_numbers.count(origin.resamples)} resamples, seed {origin.seed}"),

@@ -181,7 +181,7 @@ class Ranking(DocumentForms):
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        data = "/".join(wording.name(part) for part in (self.benchmark.name, self.benchmark.config))
+        data = wording.name_benchmark(self.benchmark)
         lines = [f"<Ranking of {len(self.names)} models on {data}>", self.headline]
         for table in self.tables:
             lines.append(f"{self._title(table)}:")
@@ -263,7 +263,7 @@ class Ranking(DocumentForms):
             "ranking.html.jinja",
             advice=f"It has {len(self.names)} models and {len(self.tables)} tables: compare fewer at once.",
             headline=self.headline,
-            task=f"{wording.name(self.benchmark.name)}/{wording.name(self.benchmark.config)}",
+            task=wording.name_benchmark(self.benchmark),
             count=len(self.names),
             tables=[self._lay_out(table) for table in self.tables],
             notes=[format_numbers.counts_in_text(note) for note in self.notes],

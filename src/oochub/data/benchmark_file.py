@@ -138,7 +138,8 @@ class BenchmarkFile:
         if self.criterion is not None:
             facts = replace(facts, usual_contexts=None)
         version = self.declaration.version
-        record = replace(record, benchmark=OWN, version=version, facts=facts)
+        config = self.declaration.name or record.config
+        record = replace(record, benchmark=OWN, config=config, version=version, facts=facts)
         summary = self.declaration.summary or self.declaration.title
         for part in data.values():
             part.info.description = record.describe(summary)

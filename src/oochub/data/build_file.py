@@ -525,4 +525,4 @@ def _find_changes(built: Any, of_card: Any, name: str = "") -> set[str]:
     if isinstance(built, dict) and isinstance(of_card, dict):
         names = {*built, *of_card}
         return {each for key in names for each in _find_changes(built.get(key), of_card.get(key), key)}
-    return set() if built == of_card else {name}
+    return set() if repr(built) == repr(of_card) else {name}  # without ids, which only files have

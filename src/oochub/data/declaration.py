@@ -220,6 +220,7 @@ def describe_benchmark(said: Metadata, benchmark: Benchmark) -> EvaluatedBenchma
         trial_seed=facts.trial_seed,
         thresholds=facts.name_thresholds(benchmark.out_of_context.split) or None,
         data_set=said.data_set,
+        authors=facts.declared.authors if facts.declared else (),
     )
 
 

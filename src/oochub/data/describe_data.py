@@ -58,9 +58,11 @@ def describe_data(source: str, file: str | Path, *, settings: DataSettings | Non
     lines = [
         "# A first declaration by `oochub build --describe`. Fix it: an empty text says nothing.",
         f"title = {_quote(place.stem if place.is_file() else place.name)}",
+        f"name = {_quote(_shorten(place.stem if place.is_file() else place.name))}  # on boards: no other may have it",
         'summary = ""  # one sentence: what is out of context here',
         'version = "1.0.0"',
-        'license = ""  # of the images',
+        "authors = []",
+        'license = ""  # of the images, such as CC BY 4.0',
         'labels_license = ""',
         'homepage = ""',
         'citation = """"""  # BibTeX',
@@ -138,6 +140,10 @@ def _list_names(data: Mapping[str, datasets.Dataset], column: str) -> str:
         counts.update(map(str, names))
     shown = [f"{_clean(name)} {count:,}" for name, count in counts.most_common(_SHOWN)]
     return ", ".join(shown) + (f" and {len(counts) - _SHOWN:,} more" if len(counts) > _SHOWN else "")
+
+
+def _shorten(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.") or "data"
 
 
 def _clean(text: str) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from oochub.evaluation.evaluation_rows import EvaluationRows
 from oochub.evaluation.mistakes import make_mistake
 from oochub.prediction.context_roles import RowsWithContexts
-from oochub.records.build_record import COARSER, FEW_OF_CLASS, ContextCheck
+from oochub.records.build_record import ANNOTATED, COARSER, FEW_OF_CLASS, ContextCheck
 from oochub.records.finding_records import (
     PICTURED,
     ClassInContext,
@@ -28,7 +28,7 @@ from oochub.records.finding_records import (
 )
 from oochub.stats.context_effects import EffectByRole, effect_by_role, gap_under_wrong_contexts
 from oochub.stats.estimate import Estimate, Sampling
-from oochub.stats.lift import lift
+from oochub.stats.lift import lift, lift_over_all
 from oochub.stats.mean_interval import mean_estimate
 from oochub.stats.p_values import Correction, adjusted_p_values
 from oochub.stats.stratified_gap import StratifiedGap, stratified_gap
@@ -52,6 +52,10 @@ def find_context_effects(evaluated: EvaluationRows, correction: Correction = "ho
     larger p-value of the two is corrected over all contexts that could be tested. A context that has an effect of one
     direction on the classes for which it is usual and on the others is named as harder, or easier.
 
+    Contexts that people annotated have no role for a class: the gap of each is the accuracy of the rows with it minus
+    that of the others, class by class, its p-value is corrected over all of them, and its error ratio is that of
+    `lift_over_all`.
+
     Args:
         evaluated: The rows.
         correction: "holm" or "benjamini_hochberg".
@@ -67,6 +71,8 @@ def find_context_effects(evaluated: EvaluationRows, correction: Correction = "ho
         return None
     facts, answered = tested.facts, evaluated.columns["prediction"][tested.rows]
     right, sampling = tested.label == answered, Sampling(cluster=evaluated.cluster(tested.rows), **evaluated.sampling)
+    if facts.way == ANNOTATED:
+        return _find_factor_effects(tested, right, sampling, correction)
     tests = [measure_context(tested, number, right, sampling) for number in range(len(facts.names))]
     untold = _explain_untold(tested, answered)
     if untold is not None:
@@ -94,6 +100,50 @@ def find_context_effects(evaluated: EvaluationRows, correction: Correction = "ho
         level=_LEVEL,
         n_tests=sum(not math.isnan(p_value) for p_value in p_values),
         contexts=tuple(found[number] for number in order),
+    )
+
+
+def _find_factor_effects(
+    tested: RowsWithContexts, right: NDArray[np.bool_], sampling: Sampling, correction: Correction
+) -> ContextFindings:
+    """The contexts that people annotated, each against the other rows of its classes."""
+    facts, label, cluster = tested.facts, tested.label, sampling.cluster
+    gaps = [stratified_gap(right, has, label, cluster=cluster) for has in tested.has.T]
+    adjusted = adjusted_p_values([gap.p_value for gap in gaps], correction=correction)
+    found = []
+    for number, (gap, p_value) in enumerate(zip(gaps, adjusted, strict=True)):
+        status: Status = "too few" if math.isnan(p_value) else "not shown"
+        if p_value <= _LEVEL:
+            status = "harder for all" if gap.estimate < 0 else "easier for all"
+        has = tested.has[:, number]
+        finding = ContextFinding(
+            name=facts.names[number],
+            words=facts.words[number],
+            n=int(has.sum()),
+            status=status,
+            gap=gap.estimate,
+            accuracy_usual=gap.mean_against,
+            accuracy_against=gap.mean_with,
+            n_usual=gap.n_against,
+            n_against=gap.n_with,
+            p_value=gap.p_value,
+            adjusted_p_value=p_value,
+            reason=gap.reason,
+            classes=(),
+            having=gap.estimate,
+            alike_p_value=None if math.isnan(p_value) else p_value,
+            error_ratio=lift_over_all(~right, has, sampling),
+        )
+        found.append(finding)
+    return ContextFindings(
+        way=facts.way,
+        model=facts.model,
+        n_chosen=0,
+        n_tested=len(tested.rows),
+        correction=correction,
+        level=_LEVEL,
+        n_tests=sum(not math.isnan(gap.p_value) for gap in gaps),
+        contexts=tuple(sorted(found, key=lambda each: (_STATUS.index(each.status), _rank_gap(each.gap)))),
     )
 
 

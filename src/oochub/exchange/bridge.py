@@ -1,6 +1,7 @@
 """What a bridge to another program is: which files it reads, by their content, and what it writes of predictions."""
 
 import hashlib
+import math
 from abc import ABC
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,8 @@ import pyarrow as pa
 
 from oochub import catalog
 from oochub.errors import OochubError
+from oochub.records.metadata import RESERVED
+from oochub.report.report_record import ReportRecord
 from oochub.storage.artifacts import FileKind
 from oochub.storage.reading import read_bytes
 
@@ -54,6 +57,7 @@ class Bridge(ABC):
         written: What it writes of predictions; None if it writes nothing.
         written_kinds: Kinds of output that it writes.
         needs_images: Whether `write` needs the images of the rows.
+        of_report: Whether it writes a report, not predictions.
     """
 
     title: ClassVar[str]
@@ -62,6 +66,7 @@ class Bridge(ABC):
     written: ClassVar[FileKind | None] = None
     written_kinds: ClassVar[tuple[str, ...]] = ()
     needs_images: ClassVar[bool] = False
+    of_report: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
@@ -119,6 +124,11 @@ class Bridge(ABC):
         Raises:
             OochubError: Predictions of a kind that the program has no place for.
         """
+        if self.of_report:
+            raise OochubError(
+                f"{self.title} takes the numbers of a report, not predictions. Pass the report.json of "
+                "`oochub evaluate`."
+            )
         kind = predictions.metadata.kind
         if kind not in self.written_kinds:
             raise OochubError(
@@ -133,6 +143,15 @@ class Bridge(ABC):
             predictions: Predictions that `check` passed.
             draft: The file, or the empty folder, to fill.
             images: The image of each row, in order, if `needs_images`; None for a row without one.
+        """
+        raise NotImplementedError
+
+    def write_report(self, report: ReportRecord, draft: Path) -> None:
+        """Writes the numbers of a report in the program's format.
+
+        Args:
+            report: Any report.
+            draft: The file to fill.
         """
         raise NotImplementedError
 
@@ -175,6 +194,41 @@ def tally(number: int, one: str, many: str) -> str:
     ('1 box has', '1,200 boxes have')
     """
     return f"{number:,} {one if number == 1 else many}"
+
+
+def list_plain_columns(predictions: "Predictions", *, without: Sequence[str] = ()) -> dict[str, str]:
+    """The columns that become fields of samples, with what they hold: plain values, or lists of text ("texts").
+
+    Args:
+        predictions: Any predictions.
+        without: Names that the program has for fields of its own.
+    """
+    light = predictions.rows.light.schema
+    skipped = {*RESERVED, *without, predictions.output.label_column, *predictions.output.columns}
+    kinds: dict[str, str] = {"example_id": "text", "split": "text"}
+    for field in light:
+        kind = _find_kind(field.type)
+        if field.name not in {*skipped, *kinds} and kind is not None and not field.name.startswith(("_", "$")):
+            kinds[field.name] = kind
+    return kinds
+
+
+def _find_kind(given: pa.DataType) -> str | None:
+    held = given.value_type if pa.types.is_dictionary(given) else given
+    if pa.types.is_list(held):
+        return "texts" if _find_kind(held.value_type) == "text" else None
+    tests = {
+        "text": pa.types.is_string(held) or pa.types.is_large_string(held),
+        "truth": pa.types.is_boolean(held),
+        "whole": pa.types.is_integer(held),
+        "fraction": pa.types.is_floating(held),
+    }
+    return next((kind for kind, holds in tests.items() if holds), None)
+
+
+def make_plain(value: object) -> object:
+    """A value as JSON has it: None for a number that is not finite."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def digest_files(files: Sequence[Path]) -> str:

@@ -9,6 +9,7 @@ from oochub.errors import OochubError, choose_wording
 from oochub.exchange.bridge import Bridge, RowImage, get_bridge
 from oochub.prediction.prediction_data import list_example_ids
 from oochub.prediction.predictions import Predictions
+from oochub.report.report_record import ReportRecord
 from oochub.storage.files import check_writable, lock_target, write_whole, write_whole_folder
 from oochub.storage.reading import read_bytes
 
@@ -45,6 +46,29 @@ def export(
     whole = write_whole_folder if bridge.written is not None and bridge.written.is_folder else write_whole
     with lock_target(path), whole(path, kind=bridge.written) as draft:
         bridge.write(predictions, draft, images)
+    return path
+
+
+def export_report(report: ReportRecord, name: str, out: str | Path) -> Path:
+    """Writes the numbers of a report for another program, whole or not at all.
+
+    Args:
+        report: Any report.
+        name: Name of a bridge that takes reports, such as "every_eval_ever".
+        out: File to write; an earlier one of the same kind is replaced.
+
+    Returns:
+        The path.
+
+    Raises:
+        OochubError: An unknown bridge, one that takes predictions, or a path that holds something else.
+    """
+    bridge = get_bridge(name)
+    path = check_export(bridge, out)
+    if not bridge.of_report:
+        raise OochubError(f"{bridge.title} takes predictions, not a report. Pass a file of `oochub predict`.")
+    with lock_target(path), write_whole(path, kind=bridge.written) as draft:
+        bridge.write_report(report, draft)
     return path
 
 

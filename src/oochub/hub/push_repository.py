@@ -4,9 +4,11 @@ Beside the data lies `eval.yaml`, by which the Hub knows the tasks of a benchmar
 """
 
 import json
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -20,20 +22,27 @@ from oochub.data.build_file import RECORDS, BuildFile, RepositoryFiles
 from oochub.data.load import check_options, get_builder_class, is_benchmark, make_benchmark_builder, split_name
 from oochub.data.shards import INDEX
 from oochub.errors import OochubError, OochubWarning, choose_wording
+from oochub.hub.inspect_tasks import CONFIG, FRAMEWORK, make_inspect_task, write_inspect_files
 from oochub.hub.push_results import name_task
+from oochub.hub.row_changes import describe_row_changes
 from oochub.hub.upload import Pushed, open_client, upload
 from oochub.loading_scripts.build_repository import build_parquet
 from oochub.metric import MetricFacts, read_facts
+from oochub.remote.hub_errors import Refusal, explain_refusals
 from oochub.remote.remote_repository import RemoteRepository
+from oochub.repository.croissant import CROISSANT, format_croissant
 from oochub.repository.join_images import remove_images
-from oochub.repository.repository_card import RepositoryCard
+from oochub.repository.repository_card import EXAMPLES, LICENSES, RepositoryCard
 from oochub.storage.cache import begin_cache, cache_folder, make_key
 from oochub.storage.files import make_scratch_folder
 from oochub.storage.reading import read_text
 
 _CARD = "README.md"
 _TASKS = "eval.yaml"
-_BESIDE = ("LICENSE.md", _TASKS)  # what else of the top folder is pushed
+_BESIDE = (LICENSES, _TASKS, EXAMPLES)  # what else of the top folder is pushed
+_TAG = re.compile(r"(?!main$|refs/)[A-Za-z0-9][\w.+-]*")
+_UNREAD = "the earlier rows could not be read"
+_NO_VERSION = "0.0.0"  # of data whose author says none
 
 
 def push_repository(
@@ -93,9 +102,11 @@ def push_repository(
             _build_config, split_name(source)[0], data_dir=data_dir, options=options or {}, num_proc=num_proc, out=out
         )
         folders = list(dict.fromkeys(build(name) for name in names))
-    with _stage_files(folders, names, without_images) as (staged, cards, records):
+    framework = None if without_images else evaluation_framework
+    with _stage_files(folders, names, without_images, framework) as (staged, cards, records):
         only = {name for card in cards for name in card.files}
-        return upload(
+        merged = _Merged(staged, cards, records, left_out, evaluation_framework)
+        pushed = upload(
             staged,
             to,
             repo_type="dataset",
@@ -104,10 +115,29 @@ def push_repository(
             revision=revision,
             delete=sorted({pattern for card in cards for folder in card.folders.values() for pattern in folder}),
             dry_run=dry_run,
-            fitted=partial(_merge_with_remote, cards, records, left_out, evaluation_framework),
+            fitted=merged.fit,
             known_by=RECORDS,
             overwrite=overwrite,
+            tag=_choose_tag(records) if revision in (None, "main") else None,
         )
+        return replace(pushed, changes=tuple(merged.changes))
+
+
+def _choose_tag(records: Mapping[str, Any]) -> str | None:
+    """The version of the pushed rows, by which they are loaded again; None where they have none, or several."""
+    versions = {str(record.get("version", _NO_VERSION)) for record in records.values()} - {_NO_VERSION}
+    if len(versions) != 1:
+        return None
+    version = versions.pop()
+    if not _TAG.fullmatch(version):
+        warnings.warn(
+            f"The version {version!r} cannot be a tag of the Hub, so the commit gets none. Use digits, dots and "
+            "letters, as 1.0.0.",
+            OochubWarning,
+            stacklevel=3,
+        )
+        return None
+    return version
 
 
 def _check_configs(source: str, configs: Sequence[str]) -> list[str]:
@@ -174,7 +204,7 @@ def _is_whole(folder: Path, config: str) -> bool:
 
 @contextmanager
 def _stage_files(
-    folders: Sequence[Path], names: Sequence[str], without_images: bool
+    folders: Sequence[Path], names: Sequence[str], without_images: bool, framework: str | None
 ) -> Iterator[tuple[Path, list[RepositoryCard], dict[str, Any]]]:
     """A folder of links to the files that are pushed; the cards and the records of the pushed configs."""
     cards: list[RepositoryCard] = []
@@ -192,13 +222,23 @@ def _stage_files(
                 folder = remove_images(source_folder, scratch / f"bare-{number}", configs=names)
                 card = _read_card(folder)
                 paths = _list_paths(folder, card)
+            own = scratch / f"inspect-{number}"
+            for splits in card.files.values() if framework == FRAMEWORK else ():
+                if made := write_inspect_files(folder, splits, own):
+                    size = sum((own / path).stat().st_size for files in made.values() for path in files)
+                    card = card.with_files(CONFIG, made, note=f"the images as text, for Inspect: {size / 1e6:,.1f} MB")
+                    _link(staged, own, [path for files in made.values() for path in files])
             cards.append(card)
             records |= {name: each for name, each in BuildFile.read(folder).content.items() if name in card.files}
-            for path in paths:
-                link = staged / path
-                link.parent.mkdir(parents=True, exist_ok=True)
-                link.symlink_to((folder / path).resolve())
+            _link(staged, folder, paths)
         yield staged, cards, records
+
+
+def _link(staged: Path, folder: Path, paths: Sequence[str]) -> None:
+    for path in paths:
+        link = staged / path
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to((folder / path).resolve())
 
 
 def _read_card(folder: Path) -> RepositoryCard:
@@ -222,36 +262,82 @@ def _list_paths(folder: Path, card: RepositoryCard) -> list[str]:
     return paths
 
 
-def _merge_with_remote(
-    cards: Sequence[RepositoryCard],
-    records: Mapping[str, Any],
-    left_out: Mapping[str, str],
-    framework: str | None,
-    remote: RemoteRepository,
-) -> dict[str, bytes]:
-    """The card, the records and the tasks, with those of other configs that are there already."""
-    there = remote.text(RECORDS)
-    text = remote.text(_CARD) if there is not None else None
-    card = cards[0]
-    if text is not None:
-        card = card.over(RepositoryCard.read(text, place=f"{_CARD} of {remote.name}"))
-    for other in cards[1:]:
-        card = other.over(card)
-    card = card.without(left_out)
-    try:
-        kept = json.loads(there or "{}")
-        merged = dict(sorted({**kept, **records}.items()))
-    except (ValueError, TypeError):
-        raise OochubError(f"{RECORDS} of {remote.name} was not written by oochub. Correct or remove it.") from None
-    texts = {_CARD: str(card), RECORDS: json.dumps(merged, indent=1, ensure_ascii=False) + "\n"}
-    benchmarks = {str(record.get("benchmark")) for record in merged.values() if isinstance(record, dict)}
-    if len(benchmarks) == 1 and (name := benchmarks.pop()) in catalog.names("benchmark"):
-        declared = catalog.get("benchmark", name)
-        texts[_TASKS] = _format_eval_yaml(declared, sorted(card.files), framework=framework) or ""
-    return {path: text.encode() for path, text in texts.items() if text}
+@dataclass
+class _Merged:
+    """The card, the records, the tasks and Croissant, with those of other configs that are there already.
+
+    Attributes:
+        staged: Folder of the files that are pushed.
+        cards: Cards of the repositories that they are of.
+        records: Entries of build.json, by config.
+        left_out: Configs that are not pushed, with the reasons.
+        framework: Value of `evaluation_framework` in the tasks.
+        changes: What differs from the rows that are there; filled by `fit`.
+    """
+
+    staged: Path
+    cards: Sequence[RepositoryCard]
+    records: Mapping[str, Any]
+    left_out: Mapping[str, str]
+    framework: str | None
+    changes: list[str] = field(default_factory=list)
+
+    def fit(self, remote: RemoteRepository) -> dict[str, bytes]:
+        """The files whose content follows from what is there, by path."""
+        there = remote.text(RECORDS)
+        text = remote.text(_CARD) if there is not None else None
+        card = self.cards[0]
+        if text is not None:
+            card = card.over(RepositoryCard.read(text, place=f"{_CARD} of {remote.name}"))
+        for other in self.cards[1:]:
+            card = other.over(card)
+        card = card.without(self.left_out)
+        try:
+            kept = json.loads(there or "{}")
+            merged = dict(sorted({**kept, **self.records}.items()))
+        except (ValueError, TypeError):
+            raise OochubError(f"{RECORDS} of {remote.name} was not written by oochub. Correct or remove it.") from None
+        self.changes = list(self._list_changes(remote, kept))
+        card = card.with_changes(self.changes).at(remote.name)
+        texts = {_CARD: str(card), RECORDS: json.dumps(merged, indent=1, ensure_ascii=False) + "\n"}
+        texts[CROISSANT] = format_croissant(BuildFile(Path(RECORDS), merged)) or ""
+        benchmarks = {str(record.get("benchmark")) for record in merged.values() if isinstance(record, dict)}
+        if len(benchmarks) == 1 and (name := benchmarks.pop()) in catalog.names("benchmark"):
+            declared = catalog.get("benchmark", name)
+            configs = sorted({*card.files} - {CONFIG})
+            asked = CONFIG in card.files and self.framework == FRAMEWORK
+            texts[_TASKS] = _format_eval_yaml(declared, configs, framework=self.framework, is_asked=asked) or ""
+        return {path: text.encode() for path, text in texts.items() if text}
+
+    def _list_changes(self, remote: RemoteRepository, kept: Mapping[str, Any]) -> Iterator[str]:
+        """A line for each pushed config whose files there are others."""
+        before, after = BuildFile(Path(RECORDS), kept), BuildFile(Path(RECORDS), self.records)
+        for config in after.configs:
+            if config not in before.configs:
+                continue
+            new, version = after.files(config), after.record(config).version
+            try:
+                old, earlier = before.files(config), before.record(config).version
+                old.check(what=f"the digests of {config} in {remote.name}")
+                if old.digest == new.digest:
+                    continue
+                with explain_refusals(remote.name, token=None):
+                    said = describe_row_changes(
+                        old, new, open_before=remote.open, open_after=lambda path: (self.staged / path).open("rb")
+                    )
+            except Refusal as error:
+                if error.is_passing:
+                    raise
+                earlier, said = version, _UNREAD
+            except OochubError:  # what somebody wrote there; it is replaced
+                earlier, said = version, _UNREAD
+            place = f"from {earlier}" if earlier != version else "without a new version"
+            yield f"- `{config}` {version}, {place}: {said}"
 
 
-def _format_eval_yaml(benchmark: Benchmark, configs: Sequence[str], *, framework: str | None = None) -> str | None:
+def _format_eval_yaml(
+    benchmark: Benchmark, configs: Sequence[str], *, framework: str | None = None, is_asked: bool = False
+) -> str | None:
     """The text of `eval.yaml`: a task for each config, split and number that a leaderboard can rank.
 
     A leaderboard of the Hub ranks by higher is better, so error rates, NLL, ECE and their like are no tasks; they
@@ -266,6 +352,8 @@ def _format_eval_yaml(benchmark: Benchmark, configs: Sequence[str], *, framework
         configs: Configs that the repository holds.
         framework: Value of `evaluation_framework`; None leaves the key out. The Hub has a closed list of frameworks
             and marks the file as invalid if the name is not on it.
+        is_asked: Whether Inspect asks the questions of the configuration that is written for it; it refuses a file with
+            other tasks.
 
     Returns:
         YAML; None where no config has a task.
@@ -287,7 +375,10 @@ def _format_eval_yaml(benchmark: Benchmark, configs: Sequence[str], *, framework
       split: test
     <BLANKLINE>
     """
+    tasks: list[dict[str, Any]]
     tasks = [task for config in configs for task in _list_tasks(benchmark.of(config), config)]
+    if is_asked:
+        tasks = [make_inspect_task(benchmark.evaluation_split)]
     if not tasks:
         return None
     content = {

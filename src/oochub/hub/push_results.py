@@ -15,10 +15,12 @@ from typing import Any
 import yaml
 
 from oochub.errors import OochubError, OochubWarning, choose_wording
+from oochub.exchange.bridge import get_bridge
 from oochub.hub.upload import Pushed, open_client, upload
 from oochub.records.build_record import OWN
 from oochub.records.report_records import Role
 from oochub.remote.guard import hide_token
+from oochub.remote.hub_errors import ODD_ANSWERS
 from oochub.remote.remote_repository import RemoteRepository
 from oochub.report.report import Report
 from oochub.report.report_record import check_all_rows
@@ -29,6 +31,9 @@ _FOLDER = ".eval_results"
 _SHOWN = 6  # task ids
 _SIDES = {"in": "in context", "out": "out of context"}
 _PROGRAM = "oochub"
+_LISTED = "benchmark:"
+"""How the tag begins by which the Hub marks the data sets on its list of benchmarks."""
+_PATIENCE = 60.0  # seconds for one answer
 _DIGITS = 12  # of a digest
 Entry = dict[str, Any]
 
@@ -75,6 +80,9 @@ def push_results(
 ) -> Pushed:
     """Writes `.eval_results/<benchmark>.yaml`, an entry for each task and metric; see `_make_result_entries`.
 
+    Beside it lies the evidence, `.eval_results/<benchmark>-<config>.json`: every number of the report with its
+    interval, as a record of Every Eval Ever. It holds no images.
+
     The file is merged with what is there: an entry of the same data set, task and source is replaced, every other
     one stays, and so does every other file. The same report again changes nothing.
 
@@ -84,7 +92,7 @@ def push_results(
         dataset: The data set's id on the Hub, user/nooch; None where the predictions were made of one that was loaded
             from the Hub, which the report then says.
         evidence: The address of a page that says where the numbers come from, such as that of the report or its
-            predictions; None is the page of the data set.
+            predictions; None is the record beside the entries.
         revision: A branch; None is main.
         pull_request: Open a pull request, as for a model of somebody else.
         dry_run: Only say what would change; needs no token where the model is public.
@@ -104,13 +112,19 @@ def push_results(
     for path, report in zip(files, reports, strict=True):
         check_all_rows(report, str(path), why="Numbers on the Hub are of a whole split")
     entries_of_file: dict[str, list[_ResultEntries]] = {}
+    records: dict[str, Report] = {}
+    hub = hide_token(client.endpoint)
     for report in reports:
         place, commit = _find_data_set(report, dataset)
-        page = evidence or f"{hide_token(client.endpoint)}/datasets/{place}"
         name = place.partition("/")[2] if report.benchmark.name == OWN else report.benchmark.name
+        record = f"{_FOLDER}/{name}-{name_task(report.benchmark.config, '')}.json"
+        if evidence is None:
+            records[record] = report
+        page = evidence or f"{hub}/{to}/blob/{revision or 'main'}/{record}"
         entries_of_file.setdefault(f"{_FOLDER}/{name}.yaml", []).append(
             _make_result_entries(report, dataset=place, revision=commit, source=page)
         )
+    _note_unlisted(client, sorted({_find_data_set(report, dataset)[0] for report in reports}))
     _note_left_out([part for parts in entries_of_file.values() for part in parts], source)
     entries = {path: [entry for part in parts for entry in part.entries] for path, parts in entries_of_file.items()}
     texts: dict[str, str] = {}
@@ -123,13 +137,16 @@ def push_results(
             )
         for report in reports:
             _check_model(report, remote)
-        texts.update({path: _merge_entries(remote, path, own) for path, own in entries.items()})
+        texts.update({path: _merge_entries(remote, path, own, hub=hub) for path, own in entries.items()})
         return {path: text.encode() for path, text in texts.items()}
 
     message = f"Results on {', '.join(sorted({report.benchmark.title for report in reports}))}"
-    with make_scratch_folder() as empty:
+    with make_scratch_folder() as folder:
+        for record, report in records.items():
+            (folder / record).parent.mkdir(exist_ok=True)
+            get_bridge("every_eval_ever").write_report(report, folder / record)
         pushed = upload(
-            empty,
+            folder,
             to,
             repo_type="model",
             message=message,
@@ -182,6 +199,25 @@ def _find_data_set(report: Report, dataset: str | None) -> tuple[str, str | None
     return dataset, None
 
 
+def _note_unlisted(client: Any, names: Sequence[str]) -> None:
+    """Says which data sets are not on the Hub's list of benchmarks: their numbers are stored, and not ranked."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
+    for name in names:
+        try:
+            tags = client.dataset_info(name, timeout=_PATIENCE).tags or ()
+        except (unreached, OSError, *ODD_ANSWERS):  # whoever pushes hears of a Hub that does not answer
+            continue
+        if not any(str(tag).startswith(_LISTED) for tag in tags):
+            warnings.warn(
+                f"{name} is not on the Hub's list of benchmarks, so the Hub may not show these numbers beside the "
+                "model. Its staff keeps the list: see docs/hub.md.",
+                OochubWarning,
+                stacklevel=3,
+            )
+
+
 def _note_left_out(parts: Sequence[_ResultEntries], source: str | Path) -> None:
     by_reason: dict[str, list[str]] = {}
     for part in parts:
@@ -202,14 +238,18 @@ def _list_names(tasks: Sequence[str]) -> str:
     return ", ".join(tasks[:_SHOWN]) + more
 
 
-def _merge_entries(remote: RemoteRepository, path: str, own: Iterable[Any]) -> str:
-    """The file with our entries in it: each takes the place of one of the same task and source."""
+def _merge_entries(remote: RemoteRepository, path: str, own: Iterable[Any], *, hub: str) -> str:
+    """The file with our entries in it: each takes the place of one of the same task and source.
+
+    The page of the data set, which earlier versions named as the source, counts as the record beside the entries.
+    """
     from huggingface_hub import eval_result_entries_to_yaml
 
     text = remote.text(path)
     there = _read(text, f"{path} of {remote.name}")
-    ours = {_make_entry_key(entry): entry for entry in eval_result_entries_to_yaml(list(own))}
-    keys = [_make_entry_key(entry) for entry in there]
+    evidence = f"{hub}/{remote.name}/blob/"
+    ours = {_make_entry_key(entry, hub, evidence): entry for entry in eval_result_entries_to_yaml(list(own))}
+    keys = [_make_entry_key(entry, hub, evidence) for entry in there]
     old = {key for key in keys if key in ours}  # what stands twice is one number of ours, and stale
     kept = [ours.pop(key, entry) for key, entry in zip(keys, there, strict=True) if key in ours or key not in old]
     if text is not None and kept == there and not ours:
@@ -229,9 +269,13 @@ def _read(text: str | None, what: str) -> list[Entry]:
     return entries
 
 
-def _make_entry_key(entry: Entry) -> str:
+def _make_entry_key(entry: Entry, hub: str, evidence: str) -> str:
     """What tells an entry from others: all of it but the number, its date and notes, and the commit of the data."""
     of = {name: part for name, part in entry.items() if name not in ("value", "date", "notes")}
+    source = of.get("source")
+    if isinstance(source, dict) and source.get("name") == _PROGRAM:
+        is_default = str(source.get("url")).startswith((evidence, f"{hub}/datasets/"))
+        of["source"] = {**source, "url": ""} if is_default else source
     if isinstance(of.get("dataset"), dict):
         of["dataset"] = {name: part for name, part in of["dataset"].items() if name != "revision"}
     return str(yaml.safe_dump(of))

@@ -6,6 +6,7 @@ after a look at the name, the token and the connection's switch.
 
 import re
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from oochub.errors import OochubError, choose_wording
+from oochub.errors import OochubError, OochubWarning, choose_wording
 from oochub.remote.guard import hide_token
 from oochub.remote.hub_errors import Refusal, explain_refusals
 from oochub.remote.remote_repository import RemoteRepository, RepoType
@@ -39,6 +40,8 @@ class Pushed:
         changed: Files that it had with another content.
         deleted: Files that it had and that are gone.
         texts: For a push of results, what its files hold.
+        tag: Tag that now names this commit: the version of the rows. None if it did already, or for what has none.
+        changes: What differs from the version that was there, in words, by configuration and version.
 
     >>> Pushed(url="https://huggingface.co/datasets/user/nooch", added={"README.md": 10}).is_change
     True
@@ -51,10 +54,17 @@ class Pushed:
     changed: Mapping[str, int] = field(default_factory=dict)
     deleted: Mapping[str, int] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
+    tag: str | None = None
+    changes: tuple[str, ...] = ()
 
     @property
     def is_change(self) -> bool:
-        """Whether anything is added, changed or deleted."""
+        """Whether anything is added, changed, deleted or tagged."""
+        return self.has_files or self.tag is not None
+
+    @property
+    def has_files(self) -> bool:
+        """Whether a file is added, changed or deleted."""
         return bool(self.added or self.changed or self.deleted)
 
 
@@ -73,6 +83,7 @@ def upload(
     fitted: Callable[[RemoteRepository], Mapping[str, bytes]] | None = None,
     known_by: str | None = None,
     overwrite: bool = False,
+    tag: str | None = None,
 ) -> Pushed:
     """Makes a repository hold the files of a folder: one commit for all of them, none where it holds them already.
 
@@ -95,6 +106,8 @@ def upload(
             again where the branch moved.
         known_by: A file that tells a repository of this kind; where it is missing, nothing that is there is replaced.
         overwrite: Replace it all the same.
+        tag: Tag for the commit, the version of what `delete` names. A tag that is there moves as long as it loses none
+            of these files; else it stays, with a warning.
 
     Raises:
         OochubError: No token, a name that is none, an empty folder, a repository of something else, a public one where
@@ -121,19 +134,68 @@ def upload(
                     known_by=known_by,
                     overwrite=overwrite,
                 )
+                tags = _read_tags(client, remote) if tag else {}
+                if tag and _is_movable(client, remote, planned, tag, tags, delete):
+                    planned = replace(planned, tag=tag)
                 if dry_run:
                     return planned
                 if not planned.is_change:
                     return replace(sent or planned, commit=remote.commit)
                 with explain_refusals(to, token=client.token):
                     _prepare(client, remote, private=private, revision=revision, space_sdk=space_sdk)
-                    sent = planned
-                    return _commit_contents(client, remote, contents, planned, message, revision, pull_request)
+                    done = replace(sent or planned, commit=remote.commit, tag=planned.tag)
+                    if planned.has_files:
+                        sent = planned
+                        done = _commit_contents(client, remote, contents, planned, message, revision, pull_request)
+                        sent = done
+                    if planned.tag is not None:
+                        _set_tag(client, remote, planned.tag, done.commit, is_there=planned.tag in tags)
+                    return done
         except Refusal as error:
             if not error.is_passing or number == _TRIES or (pull_request and sent is not None):
                 raise
             time.sleep(_WAIT * 2 ** (number - 1))
     raise AssertionError("every try returns or raises")
+
+
+def _read_tags(client: Any, remote: RemoteRepository) -> dict[str, str]:
+    """The commit of each tag."""
+    if not remote.is_there:
+        return {}
+    with explain_refusals(remote.name, token=client.token):
+        refs = client.list_repo_refs(remote.name, repo_type=remote.repo_type)
+    return {str(each.name): str(each.target_commit) for each in refs.tags}
+
+
+def _is_movable(
+    client: Any,
+    remote: RemoteRepository,
+    planned: Pushed,
+    tag: str,
+    tags: Mapping[str, str],
+    data: Sequence[str],
+) -> bool:
+    """Whether a tag shall name the commit of this push: it is new, or loses none of the data files that it names."""
+    if tag not in tags or (tags[tag] == remote.commit and not planned.has_files):
+        return tag not in tags
+    tagged = RemoteRepository.read(client, remote.name, repo_type=remote.repo_type, revision=tags[tag])
+    gone = {*planned.deleted, *planned.changed}
+    for path, file in tagged.files.items():
+        if any(fnmatchcase(path, pattern) for pattern in data) and (path in gone or remote.files.get(path) != file):
+            warnings.warn(
+                f"The files of version {tag} differ from those that the tag {tag} of {remote.name} names, so the tag "
+                "stays where it is. Give the new rows a version of their own, build and push again.",
+                OochubWarning,
+                stacklevel=4,
+            )
+            return False
+    return True
+
+
+def _set_tag(client: Any, remote: RemoteRepository, tag: str, commit: str | None, *, is_there: bool) -> None:
+    if is_there:
+        client.delete_tag(remote.name, tag=tag, repo_type=remote.repo_type)
+    client.create_tag(remote.name, tag=tag, repo_type=remote.repo_type, revision=commit, exist_ok=True)
 
 
 def _list_files(folder: Path) -> dict[str, Content]:

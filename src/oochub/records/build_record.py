@@ -12,6 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,20 +34,28 @@ OWN = "custom"
 """What a record, predictions and a report call the benchmark of a user's own data."""
 
 BUILD_COLUMN = "build"
-"""The last column of a built repository: which build each row is of. See `BuildRecord.text`."""
+"""The last column of shards, and of the Parquet files of earlier versions: which build each row is of."""
 
 _MARKER = "Build record: "
 _LOST = "the facts of its build are not known; they are in build.json of the built repository"
 _TEXT = {"benchmark", "config", "version", "notes", "facts"}
+_TAKEN = (
+    f"The data have their own column {BUILD_COLUMN!r}, in which a built repository may say which build a row belongs "
+    "to. Rename yours."
+)
 
 
 CONTEXTS_COLUMN = "contexts"
 """The column of the contexts that a row has, a list of class numbers; null for an image that cannot be read."""
 
+ANNOTATED = "annotations"
+"""The way of contexts that people annotated, which are usual or unusual for no class: each is compared with none."""
+
 CHOSEN_ON = "chosen_on"
 """The column that says whether something was chosen on a row: thresholds, clusters, what is usual for which class."""
 
 
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _JSON = "json"
 _IMAGE = "image"
 
@@ -97,6 +106,8 @@ class OwnDeclaration:
         title: Name of the benchmark in print.
         summary: One sentence on what is out of context in it.
         version: Version of the rows.
+        name: Its short name, which takes the place of the folder's; letters, digits, dots, - and _. None keeps it.
+        authors: Names of the authors.
         homepage: Where it is published.
         citation: BibTeX.
         license: License of the images.
@@ -114,12 +125,14 @@ class OwnDeclaration:
         imagenet_classes: Class to the numbers of ImageNet-1K's classes that are of it, see `Benchmark`.
 
     Raises:
-        OochubError: One side without the other, an empty title, or a border below 0.
+        OochubError: One side without the other, an empty title, another name than that, or a border below 0.
     """
 
     title: str
     summary: str = optional("")
     version: str = optional("1.0.0")
+    name: str | None = optional()
+    authors: tuple[str, ...] = optional(())
     homepage: str = optional("")
     citation: str = optional("")
     license: str = optional("")
@@ -139,6 +152,10 @@ class OwnDeclaration:
     def __post_init__(self) -> None:
         if not self.title.strip():
             raise OochubError('title must have a text, such as title = "Cows on sand".')
+        if self.name is not None and not _NAME.fullmatch(self.name):
+            raise OochubError(
+                f'name must consist of letters, digits, dots, - and _, as in name = "cows-on-sand", got {self.name!r}.'
+            )
         if (self.in_context is None) != (self.out_of_context is None):
             one, other = ("in_context", "out_of_context")
             one, other = (one, other) if self.in_context is not None else (other, one)
@@ -187,7 +204,7 @@ class FoundContexts:
     """The contexts that a way found; they stand in the facts of a build record.
 
     Attributes:
-        way: The name of the way, one of `oochub list context`.
+        way: The name of the way, one of `oochub list context`, or `ANNOTATED`.
         names: Names of the contexts, those of the column `contexts`.
         words: Meaning of each context ("mean brightness below 0.31").
         chosen_rows: Number of rows on which something was chosen.
@@ -330,7 +347,9 @@ class BuildFacts:
 class BuildRecord:
     """What a build found in the raw data; it travels in the `description` of the dataset's info.
 
-    A built repository holds it as the column `build`, which survives whatever reads it, and in `build.json`.
+    A built repository holds it in `build.json`, and each of its Parquet files in its metadata, as the `id` of a feature
+    (`mark`), which survives whatever reads it. In shards, and in files of earlier versions, each row has it in the
+    column `build`.
 
     Attributes:
         benchmark: Name of the benchmark.
@@ -353,24 +372,50 @@ class BuildRecord:
 
     @property
     def text(self) -> str:
-        """What the column `build` holds in each row: JSON of all but the facts, and a digest of these."""
+        """What a column `build` holds in each row: JSON of all but the facts, and a digest of these."""
         content = to_json(self)
         facts = json.dumps(content["facts"], sort_keys=True)
         return json.dumps(content | {"facts": hashlib.sha256(facts.encode()).hexdigest()[:16]}, sort_keys=True)
 
     @property
     def feature(self) -> Any:
-        """The `datasets.Value` of the column `build`: its `id` is the whole record as JSON.
+        """The `datasets.Value` of a column `build`: its `id` is the whole record as JSON."""
+        import datasets
 
-        Readers of Parquet and of a card's YAML keep the `id`, and map, filter, save_to_disk and streaming do; of a
-        description they keep nothing.
+        return datasets.Value("string", id=self._json)
+
+    @property
+    def _json(self) -> str:
+        return json.dumps(to_json(self), sort_keys=True)
+
+    def mark(self, features: Any) -> Any:
+        """Features of rows (`datasets.Features`), the `id` of the first plain one the whole record as JSON.
+
+        Readers of Parquet keep an `id`, and map, filter, save_to_disk and streaming do; of a description they keep
+        nothing. No row holds it, so rows that a new version leaves alone stay the same bytes.
+
+        Raises:
+            OochubError: They have a column `build`, in which files of earlier versions say it.
+
+        >>> import datasets
+        >>> record = BuildRecord(benchmark="nooch", config="ce_car", version="1.0.0")
+        >>> marked = record.mark(datasets.Features({"label": datasets.Value("int64")}))
+        >>> BuildRecord.of(datasets.DatasetInfo(features=marked)) == record
+        True
         """
         import datasets
 
-        return datasets.Value("string", id=json.dumps(to_json(self), sort_keys=True))
+        if BUILD_COLUMN in features:
+            raise OochubError(_TAKEN)
+        bare, before = dict(features), _find_marked(features)
+        if before is not None:
+            bare[before] = _replace_id(bare[before], None)
+        kinds = (datasets.Value, datasets.ClassLabel)
+        name = next(name for kind in kinds for name, feature in bare.items() if isinstance(feature, kind))
+        return datasets.Features(bare | {name: _replace_id(bare[name], self._json)})
 
     def beside(self, features: Any) -> Any:
-        """Features of rows (`datasets.Features`) with the column `build` last.
+        """Features of the rows of shards (`datasets.Features`) with the column `build` last.
 
         Raises:
             OochubError: They have a column of that name, which would be lost.
@@ -378,15 +423,12 @@ class BuildRecord:
         import datasets
 
         if BUILD_COLUMN in features:
-            raise OochubError(
-                f"The data have their own column {BUILD_COLUMN!r}, in which a built repository says which build a "
-                "row belongs to. Rename yours."
-            )
+            raise OochubError(_TAKEN)
         return datasets.Features({**features, BUILD_COLUMN: self.feature})
 
     @classmethod
     def of(cls, info: Any) -> "BuildRecord | None":
-        """The record in a `DatasetInfo`: in its description, else in the feature of the column `build`.
+        """The record in a `DatasetInfo`: in its description, else in the `id` of a feature.
 
         Raises:
             OochubError: A field that is missing or of another type; it is named.
@@ -403,15 +445,29 @@ class BuildRecord:
         line = (info.description or "").rpartition("\n")[2]
         if line.startswith(_MARKER):
             return from_json(cls, json.loads(line.removeprefix(_MARKER)), what="the build record of this dataset")
-        feature = (info.features or {}).get(BUILD_COLUMN)
-        content = _parse_content(getattr(feature, "id", None))
-        return (
-            None if content is None else from_json(cls, content, what=f"the build record in the column {BUILD_COLUMN}")
-        )
+        column = _find_marked(info.features)
+        if column is None:
+            return None
+        content = _parse_content(info.features[column].id)
+        return from_json(cls, content, what=f"the build record in the column {column}")
+
+
+def _find_marked(features: Any) -> str | None:
+    """The column whose feature holds the record; None for data of somebody else."""
+    marked = (name for name, each in (features or {}).items() if _parse_content(getattr(each, "id", None)) is not None)
+    return next(marked, None)
+
+
+def _replace_id(feature: Any, text: str | None) -> Any:
+    new = copy(feature)
+    new.id = text
+    return new
 
 
 def drop_build_column(data: Any) -> Any:
-    """A data set without the column `build`; its description says what that said. Another data set is given back.
+    """A data set without what a repository adds to its rows; its description says that. Others are given back.
+
+    That is the mark of a feature (`BuildRecord.mark`), or the column `build`.
 
     Args:
         data: A Dataset or IterableDataset, or a DatasetDict of them.
@@ -430,8 +486,10 @@ def drop_build_column(data: Any) -> Any:
     if isinstance(data, Mapping):
         parts = {name: drop_build_column(part) for name, part in data.items()}
         return type(data)(parts)  # type: ignore[call-arg]
-    if BUILD_COLUMN not in (getattr(data, "column_names", None) or ()):
-        return data
+    columns = getattr(data, "column_names", None) or ()
+    marked = _find_marked(data.features) if columns else None
+    if BUILD_COLUMN not in columns:
+        return data if marked is None else _drop_mark(data, marked)
     record, texts = BuildRecord.of(data.info), []
     if hasattr(data, "select_columns") and hasattr(data, "num_rows"):  # streams are not read before they are used
         texts = data.select_columns(BUILD_COLUMN).with_format("arrow")[:].column(BUILD_COLUMN).unique().to_pylist()
@@ -446,6 +504,15 @@ def drop_build_column(data: Any) -> Any:
         return data
     bare = data.remove_columns(BUILD_COLUMN)
     bare.info.description = record.describe((data.info.description or "").partition("\n")[0])
+    return bare
+
+
+def _drop_mark(data: Any, column: str) -> Any:
+    record = BuildRecord.of(data.info)
+    bare = data.select_columns(data.column_names)
+    bare.info.features[column] = _replace_id(bare.info.features[column], None)
+    if record is not None:
+        bare.info.description = record.describe((data.info.description or "").partition("\n")[0])
     return bare
 
 

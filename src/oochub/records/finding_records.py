@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from oochub.records.build_record import ContextCheck
+from oochub.records.build_record import ANNOTATED, ContextCheck
 from oochub.records.report_records import SHOWN
 from oochub.records.schema import ShareEstimate, optional
 from oochub.records.sides import Reading
@@ -82,7 +82,8 @@ class ContextFinding:
     """Whether one context matters.
 
     Rows are as usual if they have a context that is usual for their class or lack one that is unusual, and otherwise
-    against it; rows of a class for which the context is neither are left out.
+    against it; rows of a class for which the context is neither are left out. A context that people annotated has no
+    such role: rows with it stand for those against, the others of their class for those as usual.
 
     Attributes:
         name: Name of the context.
@@ -114,6 +115,7 @@ class ContextFinding:
         shrinkage: Share of that gap that then shows, 1 where no label is wrong; None without a check.
         worst_case: The gap; its interval holds those that are possible if wrong labels depend on the answers; None
             without a check.
+        error_ratio: Error of the rows with the context over that of all rows; for contexts that people annotated.
         rows_usual: A few of the rows as usual, of each class as many as it counts in the gap.
         rows_against: A few of the rows against.
     """
@@ -137,6 +139,7 @@ class ContextFinding:
     bounds: Estimate | None = optional()
     shrinkage: Estimate | None = optional()
     worst_case: Estimate | None = optional()
+    error_ratio: Estimate | None = optional()
     rows_usual: Annotated[tuple[ContextRow, ...], SHOWN] = optional(())
     rows_against: Annotated[tuple[ContextRow, ...], SHOWN] = optional(())
 
@@ -169,6 +172,11 @@ class ContextFindings:
     level: Share
     n_tests: Count
     contexts: Annotated[tuple[ContextFinding, ...], SHOWN]
+
+    @property
+    def is_annotated(self) -> bool:
+        """Whether people annotated the contexts, so that none is usual or unusual for a class."""
+        return self.way == ANNOTATED
 
 
 Variant = Literal["original", "mixed_same", "mixed_rand", "object_alone", "background_alone", "pasted_back"]

@@ -76,6 +76,7 @@ class EvaluatedBenchmark:
         summary: One sentence on what is out of context in it.
         homepage: Where the authors publish it.
         citation: BibTeX.
+        authors: Names of the authors, of own data that say them.
         licenses: Licenses of images and labels.
         primary_metric: The metric of the gap.
         metric_direction: "higher" or "lower" is better.
@@ -114,6 +115,7 @@ class EvaluatedBenchmark:
     trial_seed: int | None = optional()
     thresholds: Mapping[str, float] | None = optional()
     data_set: HubDataSet | None = optional()
+    authors: tuple[str, ...] = optional(())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ from oochub.remote.hub_errors import ODD_ANSWERS, explain_connection_fault, expl
 
 RepoType = Literal["dataset", "model", "space"]
 _PATIENCE = 60.0  # seconds for one answer
+_BLOCK = 2**18  # bytes that are fetched at once of a file that is read in parts
 
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -125,6 +126,19 @@ class RemoteRepository:
             return Path(place).read_text("utf-8")
         except UnicodeDecodeError:
             raise OochubError(f"{path} of {self.name} on the Hub is not UTF-8 text. Correct or remove it.") from None
+
+    def open(self, path: str) -> Any:
+        """A large file at this commit, of which only what is read is fetched: a file object of bytes.
+
+        Raises:
+            Refusal: The Hub cannot be reached.
+        """
+        from huggingface_hub import HfFileSystem
+
+        kind = "" if self.repo_type == "model" else f"{self.repo_type}s/"
+        with explain_refusals(self.name, token=self._client.token or None):
+            files = HfFileSystem(endpoint=self._client.endpoint, token=self._client.token)
+            return files.open(f"{kind}{self.name}@{self.commit}/{path}", "rb", block_size=_BLOCK)
 
 
 def _digest_content(content: bytes | Path, is_large: bool) -> str:

@@ -106,8 +106,8 @@ def _write_commands(report: "ReportRecord") -> dict[str, Any]:
     versions = {"oochub": origin.oochub, **origin.packages, "Python": origin.python}
     places = (origin.when.get("created"), origin.where.get("platform"), origin.where.get("device"))
     facts: list[tuple[str, str]] = [
-        ("Data", f"{wording.name(benchmark.name)}/{wording.name(benchmark.config)}, "
-                 f"version {wording.name(benchmark.version)}"),
+        ("Data", f"{wording.name_benchmark(benchmark)}, version {wording.name(benchmark.version)}"),
+        ("Authors", ", ".join(map(wording.name, benchmark.authors))),
         ("Summary", wording.name(benchmark.summary, 400)),
         ("Thresholds", ", ".join(f"{wording.name(name)} {value:g}" for name, value in limits.items())),
         ("About the data", "; ".join(wording.list_caveats(report))),

@@ -249,7 +249,7 @@ def _build_paper_table(report: "Report") -> PaperTable | None:
         add(f"Gap at equal {match_title(report)}", report.matched_gap.estimate, signed=True)
     unit = format_numbers.unit_of(metric, described.unit)
     title = describe_metric(wording.name(described.title, 40), unit, described.direction)
-    data = "/".join(wording.name(part, 40) for part in (benchmark.name, benchmark.config))
+    data = wording.name_benchmark(benchmark, 40)
     what = "Brackets hold 95% intervals"
     if has_gap:
         outside, inside = (wording.title_side(benchmark, side) for side in ("out", "in"))
@@ -284,7 +284,7 @@ def _write_full_latex(report: "Report") -> str:
     said = [sentence for _, passage in found if not passage.title for sentence in passage.said]
     said = [verdict(report).sentence, *said, "Below each value its 95% interval."]
     said += [f"{wording.capitalize_sentence(note)}." for note in wording.list_caveats(report)]
-    task = f"{wording.name_model(report.model)} on {wording.name(benchmark.name)}/{wording.name(benchmark.config)}"
+    task = f"{wording.name_model(report.model)} on {wording.name_benchmark(benchmark)}"
     blocks = [Block(table=passage.table, caption=task, sentences=tuple(said))
               for name, passage in found if name == _SLICES and passage.table]  # fmt: skip
     for name, passage in found:

@@ -46,6 +46,18 @@ def name(text: str, limit: int = _LONGEST_NAME) -> str:
     return f"{line[: middle if first < 0 else first + 1]}…{line[end if last < 0 else last :]}"
 
 
+def name_benchmark(benchmark: EvaluatedBenchmark, limit: int = _LONGEST_NAME) -> str:
+    """Benchmark and config, as "nooch/ce_car"; own data whose author gave them a title are called by it.
+
+    Args:
+        benchmark: What a report says of its benchmark.
+        limit: Maximum number of characters of each name.
+    """
+    if benchmark.name == OWN and benchmark.title not in (OWN, benchmark.config):
+        return name(benchmark.title, limit)
+    return "/".join(name(part, limit) for part in (benchmark.name, benchmark.config))
+
+
 def can_be_typed(text: str) -> bool:
     r"""Whether a name of a report, which may be anyone's, can stand in a command: one clean line that is no option.
 

@@ -82,12 +82,23 @@ def write_croissant(folder: Path) -> None:
     Raises:
         OochubError: `build.json` is broken, or the file cannot be written.
     """
-    builds = BuildFile.read(folder)
+    text = format_croissant(BuildFile.read(folder))
+    if text is not None:
+        with write_whole(folder / CROISSANT) as draft:
+            draft.write_text(text, "utf-8")
+
+
+def format_croissant(builds: BuildFile) -> str | None:
+    """The text of `croissant.json`; None if no configuration has digests of its files.
+
+    Args:
+        builds: What `build.json` says.
+
+    Raises:
+        OochubError: A field that is missing or of another type.
+    """
     described = {config: (builds.record(config), builds.files(config)) for config in builds.configs}
-    if not described:
-        return
-    with write_whole(folder / CROISSANT) as draft:
-        draft.write_text(json.dumps(_describe(described), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    return json.dumps(_describe(described), indent=1, ensure_ascii=False) + "\n" if described else None
 
 
 def _describe(described: Mapping[str, tuple[BuildRecord, ConfigFiles]]) -> _Document:
@@ -152,7 +163,12 @@ def _describe_own(record: BuildRecord) -> _Document:
         **({"url": declared.homepage} if declared.homepage else {}),
         **({"license": licenses} if licenses else {}),
         **_read_citation(declared.citation),
+        **({"creator": [_name_person(name) for name in declared.authors]} if declared.authors else {}),
     }
+
+
+def _name_person(name: str) -> _Document:
+    return {"@type": "sc:Person", "name": name}
 
 
 def _read_citation(bibtex: str) -> _Document:
@@ -167,7 +183,7 @@ def _read_citation(bibtex: str) -> _Document:
     authors = re.search(r'author\s*=\s*[{"](.+?)[}"]\s*,?\s*(?:\n|\w+\s*=|\}\s*$)', bibtex, flags=re.I | re.S)
     if authors:
         names = (_read_tex(name) for name in re.split(r"\s+and\s+", authors[1]))
-        citation["creator"] = [{"@type": "sc:Person", "name": name} for name in names if name]
+        citation["creator"] = [_name_person(name) for name in names if name]
     year = re.search(r'year\s*=\s*[{"]?(\d{4})', bibtex, flags=re.I)
     return citation | ({"datePublished": year[1]} if year else {})
 

@@ -6,6 +6,7 @@ Without them it holds ids, labels and context columns, and a digest in the place
 import dataclasses
 import hashlib
 import re
+import shutil
 from collections.abc import Callable, Collection, Mapping
 from os import PathLike
 from pathlib import Path
@@ -19,7 +20,7 @@ from datasets.arrow_writer import ParquetWriter
 from oochub.data.build_file import ConfigFiles, read_record, store_record
 from oochub.errors import OochubError
 from oochub.records.build_record import BUILD_COLUMN, BuildRecord, drop_build_column
-from oochub.repository.repository_card import RepositoryCard
+from oochub.repository.repository_card import LICENSES, RepositoryCard
 from oochub.storage.parquet_file import seal
 from oochub.storage.reading import read_bytes, read_text
 
@@ -206,18 +207,24 @@ def remove_images(source: Path, out: Path, *, configs: Collection[str] = ()) -> 
             raise OochubError(
                 f"Images can be left out of Parquet only, but {source} contains {other}. Build it as Parquet."
             )
-        features = infos[config].features if config in infos else None
-        if features is None or not list_image_columns(features):
+        first = next(path for paths in splits.values() for path in paths)
+        info = infos.get(config)
+        features = info.features if info else datasets.Features.from_arrow_schema(pq.read_schema(source / first))
+        if not list_image_columns(features):
             raise OochubError(f"{config} of {source} has no images to leave out. Push it as it is.")
         record = read_record(source, config)
         if record is not None:
             record = dataclasses.replace(record, notes=(*record.notes, NOTE))
-        infos[config].features = bare = _drop_features(features, record)
+        bare = _drop_features(features, record)
+        if info:
+            info.features = bare
         for path in (path for paths in splits.values() for path in paths):
             renamed[path] = _rewrite_file(source / path, out / path, features, bare, record)
         if record is not None:
             written = {split: [renamed[path] for path in paths] for split, paths in splits.items()}
             store_record(out, config, record, ConfigFiles.of(out, written, bare))
+    if (source / LICENSES).is_file():
+        shutil.copyfile(source / LICENSES, out / LICENSES)
     (out / "README.md").write_text(str(card.renamed(renamed, infos, note=NOTE)), "utf-8")
     return out
 
@@ -233,9 +240,11 @@ def _drop_features(features: datasets.Features, record: BuildRecord | None) -> d
         f"{name}{DIGEST}" if name in pictures else name: datasets.Value("string") if name in pictures else feature
         for name, feature in features.items()
     }
-    if record is not None and BUILD_COLUMN in bare:
-        bare[BUILD_COLUMN] = record.feature
-    return datasets.Features(bare)
+    if record is None:
+        return datasets.Features(bare)
+    if BUILD_COLUMN in bare:  # of an earlier version
+        return datasets.Features(bare | {BUILD_COLUMN: record.feature})
+    return record.mark(bare)
 
 
 def _rewrite_file(

@@ -1,20 +1,30 @@
 """The card of a Parquet repository: which files its configurations have, and one card of two."""
 
-from collections.abc import Collection, Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from datasets import DatasetInfo, Features
 from datasets.info import DatasetInfosDict
 from datasets.utils.metadata import MetadataConfigs
-from huggingface_hub import DatasetCard
+from huggingface_hub import DatasetCard, DatasetCardData
 from yaml import YAMLError, safe_load
 
 from oochub.errors import OochubError
 
 _LONGEST = 4 * 10**6  # characters of a card: YAML is read slowly
 _BUILD = "\n## This build\n"
+_CHANGES = "\n## Changes\n"
+_EXAMPLES = "\n## Examples\n"
+LICENSES = "LICENSE.md"
+"""The name of the file with the licenses of images and labels."""
+PLACE = "<folder or repository>"
+"""What a card calls its own place; a push writes the name of the repository instead."""
+EXAMPLES = "examples.webp"
+"""The name of the sheet of a few images that a card shows."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +119,8 @@ class RepositoryCard:
             there: The card that is there already.
         """
         kept = {name: config for name, config in there._configs.items() if name not in self._configs}
-        text, _, notes = self.card.text.partition(_BUILD)
+        changes = _parse_notes(there.card.text.partition(_BUILD)[0].partition(_CHANGES)[2])
+        text, _, notes = self.with_changes(changes).card.text.partition(_BUILD)
         others = _parse_notes(there.card.text.partition(_BUILD)[2])
         return self._replace_fields(
             {**self._configs, **kept},
@@ -140,6 +151,7 @@ class RepositoryCard:
             for name, splits in self.files.items()
         }
         text, _, notes = self.card.text.partition(_BUILD)
+        text = re.sub(rf"{_EXAMPLES}.*?(?=\n## |\Z)", "", text, flags=re.S)  # the sheet of images does not come along
         return self._replace_fields(
             configs,
             infos,
@@ -147,6 +159,20 @@ class RepositoryCard:
             [*_parse_notes(notes), *(f"- `{name}`: {note}" for name in configs)],
             sizes=self._sizes,
         )
+
+    def with_files(self, config: str, splits: Mapping[str, Sequence[str]], *, note: str) -> "RepositoryCard":
+        """The card with one more configuration, whose files say their columns themselves.
+
+        Args:
+            config: Its name.
+            splits: Paths of the files of each split.
+            note: What is said of it.
+        """
+        text, _, notes = self.card.text.partition(_BUILD)
+        files = [{"split": split, "path": list(paths)} for split, paths in splits.items()]
+        configs = {**self._configs, config: {"data_files": files}}
+        lines = [*_parse_notes(notes), f"- `{config}`: {note}"]
+        return self._replace_fields(configs, self.infos, text, lines, sizes=self._sizes)
 
     def without(self, left_out: Mapping[str, str]) -> "RepositoryCard":
         """The card that says which configurations it lacks, of a benchmark that was pushed whole.
@@ -161,6 +187,31 @@ class RepositoryCard:
         text, _, notes = self.card.text.partition(_BUILD)
         line = f"- `{names[0]}`{others}: left out. {left_out[names[0]]}"
         return self._replace_fields(self._configs, self.infos, text, [*_parse_notes(notes), line], sizes=self._sizes)
+
+    def at(self, place: str) -> "RepositoryCard":
+        """The card that calls its own place by name.
+
+        Args:
+            place: user/name.
+        """
+        card = copy(self.card)
+        card.text = self.card.text.replace(PLACE, place)
+        return RepositoryCard(card)
+
+    def with_changes(self, lines: Sequence[str]) -> "RepositoryCard":
+        """The card that says what differs from earlier versions, the latest first.
+
+        Args:
+            lines: What this version changes; what the card says already stays.
+        """
+        text, heading, notes = self.card.text.partition(_BUILD)
+        text, _, before = text.partition(_CHANGES)
+        every = [*lines, *(line for line in _parse_notes(before) if line not in lines)]
+        if not every:
+            return self
+        card = copy(self.card)
+        card.text = f"{text.rstrip()}\n{_CHANGES}\n" + "\n".join(every) + f"\n{heading}{notes}"
+        return RepositoryCard(card)
 
     def __str__(self) -> str:
         """The whole README.md."""
@@ -230,6 +281,58 @@ def _check_aliases(header: str) -> None:
 
     if "&" in header and size(content := safe_load(header)) > _LONGEST:
         raise ValueError(f"its aliases stand for {size(content):,} values")
+
+
+def describe_columns(data: DatasetCardData, config: str, features: Features | None) -> None:
+    """Says in a card's metadata what the columns of a configuration are; those of others stay.
+
+    Args:
+        data: The metadata, which are changed.
+        config: The configuration.
+        features: The columns of shards; None leaves them out, as Parquet files say it themselves.
+
+    >>> data = DatasetCardData()
+    >>> describe_columns(data, "default", Features.from_dict({"label": {"dtype": "int64", "_type": "Value"}}))
+    >>> data["dataset_info"]
+    {'features': [{'name': 'label', 'dtype': 'int64'}]}
+    """
+    infos = DatasetInfosDict.from_dataset_card_data(data)
+    infos.pop(config, None)
+    if features is not None:
+        infos[config] = DatasetInfo(features=features)
+    data.pop("dataset_info")
+    infos.to_dataset_card_data(data)
+
+
+def show_examples(split: str, words: str) -> str:
+    """The section of a card that shows the sheet of examples.
+
+    Args:
+        split: The split that they are of.
+        words: What is on them.
+    """
+    return f"{_EXAMPLES}\n![Examples of {split}]({EXAMPLES})\n\n{words}\n"
+
+
+_LICENSES = frozenset(
+    "apache-2.0 mit openrail bigscience-openrail-m creativeml-openrail-m afl-3.0 artistic-2.0 bsl-1.0 bsd bsd-2-clause "
+    "bsd-3-clause bsd-3-clause-clear c-uda cc cc0-1.0 cc-by-2.0 cc-by-2.5 cc-by-3.0 cc-by-4.0 cc-by-sa-3.0 "
+    "cc-by-sa-4.0 cc-by-nc-2.0 cc-by-nc-3.0 cc-by-nc-4.0 cc-by-nd-4.0 cc-by-nc-nd-3.0 cc-by-nc-nd-4.0 cc-by-nc-sa-2.0 "
+    "cc-by-nc-sa-3.0 cc-by-nc-sa-4.0 cdla-sharing-1.0 cdla-permissive-1.0 cdla-permissive-2.0 wtfpl ecl-2.0 epl-1.0 "
+    "epl-2.0 etalab-2.0 eupl-1.1 eupl-1.2 agpl-3.0 gfdl gpl gpl-2.0 gpl-3.0 lgpl lgpl-2.1 lgpl-3.0 isc lppl-1.3c "
+    "ms-pl apple-ascl mpl-2.0 odc-by odbl openrail++ osl-3.0 postgresql ofl-1.1 ncsa unlicense zlib pddl "
+    "lgpl-lr".split()
+)
+
+
+def find_license(name: str) -> str | None:
+    """The Hub's identifier of a license; None for one that it does not know.
+
+    >>> find_license("CC BY 4.0"), find_license("CC0 1.0"), find_license("MIT License"), find_license("ask us")
+    ('cc-by-4.0', 'cc0-1.0', 'mit', None)
+    """
+    words = re.sub(r"[\s_-]+", "-", re.sub(r"\blicen[cs]e\b", "", name.casefold()).strip())
+    return words if words in _LICENSES else None
 
 
 _NAMES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B", "n>1B")

@@ -8,6 +8,7 @@ What is seen of images while a repository is written: copies in two splits, and 
 
 import dataclasses
 import hashlib
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -45,7 +46,8 @@ from oochub.prediction.predictions import Predictions
 from oochub.process.follow import follow
 from oochub.records.build_record import BUILD_COLUMN, OWN, BuildRecord, OwnDeclaration
 from oochub.repository.croissant import write_croissant
-from oochub.repository.repository_card import name_size
+from oochub.repository.example_images import write_examples
+from oochub.repository.repository_card import LICENSES, PLACE, describe_columns, find_license, name_size
 from oochub.repository.write_webdataset import ABOUT_SHARDS, SplitRows, check_shard_size, write_webdataset
 from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import REPOSITORY
@@ -170,7 +172,7 @@ def write_repository(
     """
     with write_whole_folder(target, kind=REPOSITORY) as draft:
         (draft / "data").mkdir()
-        features = record.beside(next(iter(dataset.values())).features)
+        features = record.mark(next(iter(dataset.values())).features)
         images = EmbeddedImages(skip_broken=skip_broken)
         if shard_size is None:
             files = {name: _write(part, draft / "data", name, record, images) for name, part in dataset.items()}
@@ -180,7 +182,11 @@ def write_repository(
                 for name, part in dataset.items()
             }
             files, features = write_webdataset(
-                splits, draft / "data", name="default", features=features, shard_size=shard_size
+                splits,
+                draft / "data",
+                name="default",
+                features=record.beside(next(iter(dataset.values())).features),
+                shard_size=shard_size,
             )
             text += ABOUT_SHARDS
         for note in (*images.describe_left_out(), *images.describe_copies()):
@@ -188,16 +194,20 @@ def write_repository(
             text += f"\n- {note}\n"
         first = next(iter(dataset.values())).features
         is_classified = "image" in first and isinstance(first.get("label"), datasets.ClassLabel)
+        declared = record.facts.declared
         data = DatasetCardData(
             tags=["out-of-context", tag],
             size_categories=[name_size(sum(map(len, dataset.values())))],
             task_categories=["image-classification"] if is_classified else None,
+            **(_describe_license(declared) if declared else {}),
         )
+        if declared and (declared.license or declared.labels_license):
+            (draft / LICENSES).write_text(_write_licenses(declared), "utf-8")
+        text += _describe_use(record) + write_examples(draft, dataset)
         written = {split: [f"data/{name}" for name in names] for split, names in files.items()}
         paths = [{"split": split, "path": names} for split, names in written.items()]
         MetadataConfigs({"default": {"data_files": paths}}).to_dataset_card_data(data)
-        info = datasets.DatasetInfo(features=features)
-        datasets.info.DatasetInfosDict({"default": info}).to_dataset_card_data(data)
+        describe_columns(data, "default", None if shard_size is None else features)
         store_record(draft, "default", record, ConfigFiles.of(draft, written, features))
         (draft / "README.md").write_text(f"---\n{data.to_yaml()}\n---\n\n{text}", "utf-8")
         write_croissant(draft)
@@ -264,13 +274,11 @@ def _write(part: datasets.Dataset, folder: Path, split: str, record: BuildRecord
     start = 0
     while start < len(part) or not names:
         draft = folder / "draft"
-        writer = ParquetWriter(path=str(draft), features=record.beside(part.features), embed_local_files=True)
+        writer = ParquetWriter(path=str(draft), features=record.mark(part.features), embed_local_files=True)
         while start < len(part) and draft.stat().st_size < _FILE:
             end = min(start + writer.writer_batch_size, len(part))  # 100 rows with images, else 1,000
-            text = pa.repeat(pa.scalar(record.text), end - start)
             block = rows[start:end]
-            table = images.take(split, start, embed_table_storage(block), block, part.features)
-            writer.write_table(table.append_column(BUILD_COLUMN, text))
+            writer.write_table(images.take(split, start, embed_table_storage(block), block, part.features))
             bar.update(end - start)
             start = end
         writer.finalize()
@@ -280,6 +288,47 @@ def _write(part: datasets.Dataset, folder: Path, split: str, record: BuildRecord
         names.append(draft.rename(folder / f"{split}-{len(names):05d}-{digest}.parquet").name)
     bar.close()
     return names
+
+
+def _describe_license(declared: OwnDeclaration) -> dict[str, str]:
+    """The name and the license in the form of the Hub: its identifier, or "other" with a name and a link."""
+    about = {"pretty_name": declared.title}
+    licenses = dict.fromkeys(filter(None, (declared.license, declared.labels_license)))
+    if not licenses:
+        return about
+    if (identifier := find_license(next(iter(licenses)))) and len(licenses) == 1:
+        return about | {"license": identifier}
+    name = re.sub(r"[^a-z0-9.]+", "-", " and ".join(licenses).casefold()).strip("-")
+    return about | {"license": "other", "license_name": name or "other", "license_link": LICENSES}
+
+
+def _write_licenses(declared: OwnDeclaration) -> str:
+    """The text of LICENSE.md."""
+    said = {"Images": declared.license, "Labels": declared.labels_license}
+    lines = [f"- {what}: {license}" for what, license in said.items() if license]
+    return "\n".join([f"# Licenses of {declared.title}", "", *lines, ""])
+
+
+def _describe_use(record: BuildRecord) -> str:
+    """How the rows are loaded and a model is audited on them, for the card."""
+    declared = record.facts.declared
+    tag = f"@{declared.version}" if declared else ""
+    exact = f"\n`{PLACE}{tag}` names this version on the Hub, also after a later one is pushed.\n" if tag else ""
+    return f"""
+## Use
+
+```python
+from datasets import load_dataset
+
+data = load_dataset("{PLACE}")
+```
+
+To measure how much a model relies on context: `pip install 'oochub[models]'`, then
+
+```bash
+oochub audit MODEL {PLACE}
+```
+{exact}"""
 
 
 _OWN_TITLE = "in the form of oochub"
@@ -313,7 +362,7 @@ def write_user_repository(
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "birds.csv").write_text("label,context\n" + "gull,sea\n" * 9 + "wren,land\n" * 9)
     >>> out = write_user_repository(str(folder / "birds.csv"), folder / "out")
-    >>> datasets.load_dataset(str(out))["train"].remove_columns("build")[9]
+    >>> datasets.load_dataset(str(out))["train"][9]
     {'example_id': '9', 'label': 1, 'context': 0, 'group': 1, 'challenge': 0}
     """
     if shard_size is not None:
@@ -364,6 +413,7 @@ def _describe_declared(declared: OwnDeclaration) -> list[str]:
         ("headline", declared.headline),
         ("license of the images", declared.license),
         ("license of the labels", declared.labels_license),
+        ("authors", ", ".join(declared.authors)),
         ("homepage", declared.homepage),
     ]
     rows = [f"| {name} | {value} |" for name, value in facts if value]
@@ -416,7 +466,7 @@ def write_challenge_repository(
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "birds.csv").write_text("id,label,background\na,1,1\nb,1,0\n")
     >>> _ = write_challenge_repository(str(folder / "birds.csv"), folder / "out", "mismatch", {"context": "background"})
-    >>> datasets.load_dataset(str(folder / "out"))["train"].remove_columns("build")[1]
+    >>> datasets.load_dataset(str(folder / "out"))["train"][1]
     {'id': 'b', 'label': 1, 'background': 0, 'challenge': 1}
     """
     settings = settings or DataSettings()

@@ -33,6 +33,10 @@ _FIRST = {"rows": 3, "checks": 1, "strips": 2}
 """What is to be seen of each before a reader unfolds all: so much fits a screen of 1,280 x 800 pixels."""
 
 
+def _choose_title(found: ContextFindings | None) -> str:
+    return "Annotated contexts" if found is not None and found.is_annotated else _TITLE
+
+
 class _Chart(NamedTuple):
     """The contexts that go with a class, each with the classes in words, and what is said of all."""
 
@@ -59,12 +63,20 @@ class ContextsThatMatter(Section["ReportRecord"]):
     def passages(self, report: "ReportRecord") -> Iterable[Passage]:
         """The finding, on what it stands, each context that goes with a class, and what people checked of it."""
         if said := _write_sentences(report):
-            yield Passage(title=_TITLE, sentences=said, table=_build_table(report), below=_check_sentences(report))
+            yield Passage(
+                title=_choose_title(report.contexts),
+                sentences=said,
+                table=_build_table(report),
+                below=_check_sentences(report),
+            )
 
     def numbers(self, report: "ReportRecord") -> Iterable[NamedNumber]:
         """The gap of each context."""
         for each in report.contexts.contexts if report.contexts else ():
             yield NamedNumber(f"context {each.name}", "gap", each.gap, f"context/{each.name}")
+            if each.error_ratio is not None:
+                key = f"context/{each.name}/error_ratio"
+                yield NamedNumber(f"context {each.name}", "error ratio", each.error_ratio, key)
 
     def chart(self, report: "ReportRecord") -> _Chart | None:
         """The gap of each context that goes with a class; None for a report without found contexts."""
@@ -223,6 +235,8 @@ def _write_headline(found: ContextFindings) -> str:
     if shown:
         return "This model does better when the context is not the usual one."
     alike = [each for each in found.contexts if each.is_alike]
+    if alike and found.is_annotated:
+        return _write_annotated_headline(alike)
     if alike:
         kind = alike[0].status.partition(" ")[0]
         names = [wording.words(each.name) for each in alike if each.status == alike[0].status]
@@ -234,6 +248,15 @@ def _write_headline(found: ContextFindings) -> str:
     if found.contexts[0].status == "no direction":
         return f"No direction is claimed: {found.contexts[0].reason or ''}."
     return "None of the found contexts is shown to matter." if found.n_tests else "No context could be tested."
+
+
+def _write_annotated_headline(alike: list[ContextFinding]) -> str:
+    harder = [wording.words(each.name) for each in alike if each.gap < 0]
+    if not harder:
+        return "No annotated factor is shown to make an image of its class harder; some make it easier."
+    more = [f"{len(harder) - _NAMED} more"] if len(harder) > _NAMED else []
+    names = wording.join_names([*harder[:_NAMED], *more])
+    return f"This model is wrong more often, class by class, on images annotated with {names}."
 
 
 def _write_sentences(report: "ReportRecord") -> tuple[str, ...]:
@@ -250,12 +273,14 @@ def _write_sentences(report: "ReportRecord") -> tuple[str, ...]:
 
 def _describe_tests(found: ContextFindings) -> str:
     """How many contexts are shown of those tested, on which rows, and for what they are corrected."""
-    shown = [each for each in found.contexts if each.status == "shown"]
+    shown = [each for each in found.contexts if each.status == "shown" or (found.is_annotated and each.is_alike)]
     better = sum(each.gap > 0 for each in shown)
     others = f", {better} of them in the opposite direction" if 0 < better < len(shown) else ""
-    alike = sum(each.is_alike for each in found.contexts)
+    alike = 0 if found.is_annotated else sum(each.is_alike for each in found.contexts)
     others += f"; {alike} {'is' if alike == 1 else 'are'} harder or easier for every class alike" if alike else ""
-    rows = f"{format_numbers.count(found.n_tested)} rows that were not used for any selection"
+    rows = f"{format_numbers.count(found.n_tested)} rows"
+    if not found.is_annotated:
+        rows += " that were not used for any selection"
     chosen = f"what counts as usual was chosen on {format_numbers.count(found.n_chosen)} other rows"
     if not found.n_tests:
         return f"There are {rows}; {chosen}."
@@ -267,9 +292,8 @@ def _describe_tests(found: ContextFindings) -> str:
         verb = "is" if len(shown) == 1 else "are"
         matter = f"{len(shown)} of the {found.n_tests} contexts tested {verb} shown to matter"
     level = _LEVELS[found.correction].format(100 * found.level)
-    return (
-        f"{matter}{others}. The tests use {rows}; {level} "
-        f"({_name_correction(found)}). {wording.capitalize_sentence(chosen)}."
+    return (f"{matter}{others}. The tests use {rows}; {level} ({_name_correction(found)}).") + (
+        "" if found.is_annotated else f" {wording.capitalize_sentence(chosen)}."
     )
 
 
@@ -281,6 +305,8 @@ def _name_correction(found: ContextFindings) -> str:
 def _describe_check(found: ContextFindings) -> str:
     """What found the contexts, and whether people checked them."""
     checked = sum(each.check is not None for each in found.contexts)
+    if found.is_annotated:
+        return "People annotated the contexts."
     by = f"with {wording.name(found.way)}" + (f", using {wording.name(found.model)}" if found.model else "")
     if not checked:
         return f"Contexts found {by}; not reviewed by people."
@@ -318,7 +344,9 @@ def _check_sentences(report: "ReportRecord") -> tuple[str, ...]:
 
 
 def _select_listed(found: ContextFindings) -> tuple[ContextFinding, ...]:
-    """Those that go with a class, in their order, twelve at most."""
+    """Those that go with a class, in their order, twelve at most; all that people annotated."""
+    if found.is_annotated:
+        return found.contexts
     return tuple(each for each in found.contexts if _has_role(each))[:_LISTED]
 
 
@@ -327,6 +355,8 @@ def _build_table(report: "ReportRecord") -> Table:
     found = report.contexts
     if found is None:
         return Table(heads=(), rows=())
+    if found.is_annotated:
+        return _build_annotated_table(found)
     below = Footnotes()
     rows = [
         (
@@ -344,6 +374,36 @@ def _build_table(report: "ReportRecord") -> Table:
     p = f"p ({_name_correction(found)})"
     heads = ("Context", "Matters", "Usual for", "Usual %", "Unusual %", "Gap in points", p, "n usual + unusual")
     return Table(heads=heads, rows=tuple(rows), left=frozenset({0, 1, 2}), footnotes=below.lines, beside=True)
+
+
+def _build_annotated_table(found: ContextFindings) -> Table:
+    """Each context: whether it matters, the rows with it and the others of their classes, the error ratio."""
+    below = Footnotes()
+    rows = [
+        (
+            wording.words(each.name),
+            each.status.removesuffix(" for all"),
+            format_numbers.fraction(each.accuracy_against),
+            format_numbers.fraction(each.accuracy_usual),
+            _describe_gap(each, below),
+            format_numbers.p_value(each.adjusted_p_value).removeprefix("p = ").removeprefix("p "),
+            _describe_ratio(each),
+            f"{format_numbers.count(each.n)}",
+        )
+        for each in found.contexts
+    ]
+    p = f"p ({_name_correction(found)})"
+    heads = ("Context", "Matters", "With %", "Without %", "Gap in points", p, "Error ratio", "n with")
+    return Table(heads=heads, rows=tuple(rows), left=frozenset({0, 1}), footnotes=below.lines, beside=True)
+
+
+def _describe_ratio(finding: ContextFinding) -> str:
+    """The error ratio with its interval; "" where there is none."""
+    ratio = finding.error_ratio
+    if ratio is None or format_numbers.is_undefined(ratio):
+        return format_numbers.ABSENT
+    ends = f" [{ratio.low:.2f}, {ratio.high:.2f}]" if format_numbers.has_interval(ratio) else ""
+    return f"{ratio.value:.2f}{ends}"
 
 
 def _describe_role(finding: ContextFinding) -> str:
@@ -385,8 +445,8 @@ def _has_role(finding: ContextFinding) -> bool:
 
 def _describe_left_out(found: ContextFindings) -> str:
     """What is not in the table, or in it without a test."""
-    loose = sum(not _has_role(each) for each in found.contexts)
-    few = sum(each.status == "too few" and _has_role(each) for each in found.contexts)
+    loose = 0 if found.is_annotated else sum(not _has_role(each) for each in found.contexts)
+    few = sum(each.status == "too few" and (found.is_annotated or _has_role(each)) for each in found.contexts)
     parts = [f"{few} {'has' if few == 1 else 'have'} too few rows"] if few else []
     if loose:
         parts.append(f"{loose} {'is' if loose == 1 else 'are'} left out: neither usual nor unusual for any class")
@@ -409,15 +469,16 @@ def _make_page_content(report: "ReportRecord", *, images: bool = True) -> dict[s
     listed = _select_listed(found)
     checks, shown = _check_sentences(report), _choose_pictures(listed[:PICTURED] if images else ())
     return {
-        "title": _TITLE,
+        "title": _choose_title(found),
         "finding": said,
+        "is_annotated": found.is_annotated,
         "rows": [_make_row(each) for each in listed],
         "checks": checks,
         **shown,
         "first": _FIRST,
         "folded": _describe_folded(rows=len(listed), checks=len(checks), strips=len(shown["strips"])),
         "axis": svg.tick_labels(_SCALE, lambda tick: f"{100 * tick:.4g}".replace("-", "\u2212"), most=_TICKS),
-        "left_out": max(sum(map(_has_role, found.contexts)) - _LISTED, 0),
+        "left_out": 0 if found.is_annotated else max(sum(map(_has_role, found.contexts)) - _LISTED, 0),
     }
 
 
@@ -433,8 +494,8 @@ def _make_row(finding: ContextFinding) -> dict[str, Any]:
     return {
         "name": wording.words(finding.name),
         "words": wording.name(finding.words, 60),
-        "usual": _describe_role(finding),
-        "status": finding.status,
+        "usual": _describe_role(finding) if finding.error_ratio is None else _describe_ratio(finding),
+        "status": finding.status if finding.error_ratio is None else finding.status.removesuffix(" for all"),
         "gap": finding.gap,
         "n": f"{format_numbers.count(finding.n_usual)} + {format_numbers.count(finding.n_against)}",
         "reason": finding.reason or "",

@@ -753,7 +753,8 @@ class _Push(Protocol):
             evaluation_framework: Benchmarks only: evaluation framework to set in eval.yaml (default: none). The Hub marks
                 eval.yaml as invalid if it does not know the name, and it does not know oochub yet.
             dataset: Results only: dataset on the Hub, if the report does not name one.
-            evidence: Results only: URL of the source of the results. By default the dataset's page.
+            evidence: Results only: URL of the source of the results. By default a record of the report's numbers, which is
+                pushed beside the results.
             pull_request: Results only: open a pull request, for a model of another owner.
             data_dir: Raw data folder (default: $OOCHUB_DATA/<benchmark>).
             options: Option of the benchmark. By name, as `load_dataset` takes them.

@@ -111,7 +111,7 @@ class HubSettings(Settings):
     evidence: str | None = option(
         None,
         help="Results only: URL of the source of the results.",
-        more="By default the dataset's page.",
+        more="By default a record of the report's numbers, which is pushed beside the results.",
         panel=_PANEL,
         metavar="URL",
     )

@@ -103,6 +103,34 @@ def _divide(of: Estimate, other: Estimate) -> Estimate:
     return Estimate(p / q, low=low, high=high, n=n, method=method, reason=why)
 
 
+def lift_over_all(has: Any, is_class: Any, sampling: Sampling = Sampling()) -> Estimate:  # noqa: B008 frozen
+    """P(context | class) / P(context): of wrong answers and a factor, the error ratio of ImageNet-X.
+
+    With w the share of the class and r the lift over the other rows, this is r / (w r + 1 - w), which grows with r, so
+    the ends of the interval of r give those of this one, for as many rows of the class as there are.
+
+    Args:
+        has: Whether each row has the context (n,), bool.
+        is_class: Whether each row is of the class (n,), bool.
+        sampling: Clusters and level.
+
+    Returns:
+        In [0, 1 / w]; nan with a reason where `lift` is.
+
+    Raises:
+        OochubError: Different lengths.
+
+    Source: Idrissi et al. 2023 (ImageNet-X), `error_ratio` of the package imagenet-x.
+
+    >>> lift_over_all([True] * 30 + [False] * 10 + [True] * 10 + [False] * 30, [True] * 40 + [False] * 40)
+    1.500 [1.277, 1.685] n=80
+    """
+    over = lift(has, is_class, sampling)
+    share = float(np.mean(is_class)) if len(is_class) else 0.0
+    value, low, high = (each / (share * each + 1 - share) for each in (over.value, over.low, over.high))
+    return Estimate(value, low=low, high=high, n=over.n, method=over.method, reason=over.reason)
+
+
 def _multiply(end: float, share: float) -> float:
     return end * (2 * share - end)
 

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import io
 import json
-import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -15,8 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError, unknown_name
-from oochub.exchange.bridge import Bridge, BridgedAnswers, RowImage
-from oochub.records.metadata import RESERVED
+from oochub.exchange.bridge import Bridge, BridgedAnswers, RowImage, list_plain_columns, make_plain
 from oochub.storage.artifacts import FileKind
 from oochub.storage.reading import NUMPY_FAULTS, read_json
 
@@ -94,7 +92,7 @@ class FiftyOne(Bridge):
     def write(self, predictions: "Predictions", draft: Path, images: Iterator[RowImage | None]) -> None:
         """See `Bridge.write`: `data/`, `samples.json`, `metadata.json`; the ids of documents follow from the rows."""
         (draft / "data").mkdir()
-        columns = _list_columns(predictions)
+        columns = list_plain_columns(predictions, without=_OWN)
         with (draft / "samples.json").open("w", encoding="utf-8") as file:
             file.write('{"samples": [')
             for number, (sample, image) in enumerate(zip(_iterate_samples(predictions, columns), images, strict=True)):
@@ -208,31 +206,6 @@ def _make_object_id(*parts: object) -> dict[str, str]:
     return {"$oid": hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:24]}
 
 
-def _list_columns(predictions: "Predictions") -> dict[str, str]:
-    """The columns that become fields of samples, with what they hold: plain values, or lists of text."""
-    light = predictions.rows.light.schema
-    skipped = {*RESERVED, *_OWN, predictions.output.label_column, *predictions.output.columns}
-    kinds: dict[str, str] = {"example_id": "text", "split": "text"}
-    for field in light:
-        kind = _find_kind(field.type)
-        if field.name not in {*skipped, *kinds} and kind is not None and not field.name.startswith(("_", "$")):
-            kinds[field.name] = kind
-    return kinds
-
-
-def _find_kind(given: pa.DataType) -> str | None:
-    held = given.value_type if pa.types.is_dictionary(given) else given
-    if pa.types.is_list(held):
-        return "texts" if _find_kind(held.value_type) == "text" else None
-    tests = {
-        "text": pa.types.is_string(held) or pa.types.is_large_string(held),
-        "truth": pa.types.is_boolean(held),
-        "whole": pa.types.is_integer(held),
-        "fraction": pa.types.is_floating(held),
-    }
-    return next((kind for kind, holds in tests.items() if holds), None)
-
-
 def _iterate_samples(predictions: "Predictions", columns: Mapping[str, str]) -> Iterator[dict[str, object]]:
     """The document of each row."""
     names, label, answer = predictions.class_names, predictions.label, predictions.prediction
@@ -259,7 +232,7 @@ def _iterate_samples(predictions: "Predictions", columns: Mapping[str, str]) -> 
                 "metadata": None,
                 "_media_type": "image",
                 "_rand": int(_make_object_id("order", *key)["$oid"][:12], 16) / 16**12,
-                **{name: _convert_value(values[name][row]) for name in columns},
+                **{name: make_plain(values[name][row]) for name in columns},
                 _TRUTH: {"_id": _make_object_id("truth", *key), "_cls": "Classification", "tags": [], **truth},
                 _ANSWER[0]: {
                     "_id": _make_object_id("answer", *key),
@@ -268,13 +241,9 @@ def _iterate_samples(predictions: "Predictions", columns: Mapping[str, str]) -> 
                     **answer_fields,
                 },
                 "correct": bool(label[row] >= 0 and label[row] == answer[row]),
-                **({} if losses is None else {"loss": _convert_value(float(losses[row]))}),
+                **({} if losses is None else {"loss": make_plain(float(losses[row]))}),
             }
         start += count
-
-
-def _convert_value(value: object) -> object:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _describe(predictions: "Predictions", columns: Mapping[str, str]) -> dict[str, object]:

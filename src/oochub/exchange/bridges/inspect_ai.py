@@ -143,7 +143,9 @@ class _Sample:
     def __init__(self, content: object, place: str) -> None:
         if not isinstance(content, dict):
             raise OochubError(f"{place} is not a sample of a log of inspect_ai. Write the log again.")
-        name, epoch = content.get("id"), content.get("epoch")
+        name, epoch, told = content.get("id"), content.get("epoch"), content.get("metadata")
+        if isinstance(told, dict) and isinstance(told.get("example_id"), str):
+            name = told["example_id"]  # of a log that oochub wrote, whose ids are numbers
         if not isinstance(name, str | int) or isinstance(name, bool) or not isinstance(epoch, int):
             raise OochubError(f"{place} has no id and epoch. Write the log again.")
         choices, target = content.get("choices"), content.get("target")
