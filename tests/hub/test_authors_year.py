@@ -147,6 +147,7 @@ def test_an_authors_year(hub, tmp_path, run, monkeypatch):
     winter, known = site("5 winter")
     assert "under the labels, sides and groups of built1" in winter and "its labels differ from the benchmark" in known
     assert (sites / "4 truth" / "boards" / "custom-shapes-2.0.0.html").read_text("utf-8") == known
+    assert all("Shapes on grass and sand" in page and "custom/shapes" not in page for page in (spring, winter, known))
     ranks = [page.count('class="rk"') for page in (spring, winter)]
     assert ranks == [3, 3] and outsider in (sites / "5 winter" / "said.txt").read_text()
 

@@ -484,7 +484,7 @@ def _keep_own_words(row: BoardRow) -> BoardRow:
         metric = about.primary_metric.partition(".")[0]
         facts = read_facts(catalog.get("metric", metric)) if metric in catalog.names("metric") else None
         about = replace(
-            about, title=about.name, summary="", homepage="", citation="", licenses=(), words=Vocabulary(),
+            about, title=about.name, summary="", homepage="", citation="", authors=(), licenses=(), words=Vocabulary(),
             metric_direction=facts.direction if facts else "higher",
         )  # fmt: skip
     metrics = describe_metrics(sorted(known))

@@ -61,7 +61,7 @@ def make_board_page(board: Board, *, source: str) -> str:
         own="leaderboard",
         most=_LIMIT,
         advice=f"It has {len(rows):,} entries: keep the newest in the folder.",
-        place=wording.name(f"{benchmark.name}/{benchmark.config}"),
+        place=wording.name_benchmark(benchmark),
         lead=(
             f"{_count(len(rows), 'entry', 'entries')}, {format_numbers.count(len(verified))} verified from their "
             f"predictions when this page was made{_describe_truth(board)}. Sorted by the result out of context."
@@ -294,7 +294,7 @@ def make_entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> 
         "check": row.check,
         "facts": [(title, text) for title, text in facts if text],
         "board": board.key.page,
-        "place": wording.name(str(board.key)),
+        "place": _name_board(board),
     }
     render = partial(
         render_page,
@@ -376,13 +376,19 @@ def make_index_page(
     )
 
 
+def _name_board(board: Board) -> str:
+    """The benchmark, by its author's title where there is one, and the version of its rows."""
+    version = "" if board.key.version == UNSAID else wording.name(board.key.version, 40)
+    return f"{wording.name_benchmark(board.benchmark)} {version}".rstrip()
+
+
 def _make_board_row(board: Board) -> dict[str, Any]:
     benchmark, rows = board.benchmark, board.rows
     described = board.described
     unit = format_numbers.unit_of(benchmark.primary_metric, described.unit)
     return {
         "benchmark": benchmark.name,
-        "place": wording.name(str(board.key)),
+        "place": _name_board(board),
         "page": board.key.page,
         "sets": len(board.sets),
         "withdrawal": board.withdrawal,
