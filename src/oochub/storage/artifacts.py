@@ -166,25 +166,6 @@ def _has_footer(path: Path, words: bytes) -> bool:
         return begin == b"PAR1" and words in file.read()
 
 
-def _has_keys(path: Path, *keys: str) -> bool:
-    """Whether it is a file of JSON, an object with these keys."""
-    if path.is_symlink() or not path.is_file():
-        return False
-    try:
-        content = read_json(path)
-    except OochubError:
-        return False
-    return isinstance(content, dict) and set(keys) <= set(content)
-
-
-def _is_report(path: Path) -> bool:
-    return _has_keys(path, "schema_version", "benchmark", "slices")
-
-
-def _is_repair(path: Path) -> bool:
-    return _has_keys(path, "schema_version", "outcome", "reason", "command")
-
-
 def _is_page(path: Path) -> bool:
     content = path.read_bytes()
     if (is_intact := read_mark(path)) is not None:
@@ -204,25 +185,17 @@ def _is_table(path: Path) -> bool:
     return first.startswith(_CSV_HEADS) or is_chosen
 
 
-def _is_junit(path: Path) -> bool:
-    head = _head(path)
-    return _is_marked(path) or (read_mark(path) is None and b'<testsuites name="oochub check"' in head)
-
-
-def _is_badge(path: Path) -> bool:
-    head = _head(path)
-    return _is_marked(path) or (
-        read_mark(path) is None and head.startswith(b"<svg") and b'aria-label="oochub check: ' in head
-    )
-
-
-def _is_head(path: Path) -> bool:
-    head = _head(path)
-    return b'"__metadata__":{"oochub"' in head
-
-
 def _is_never_replaced(path: Path) -> bool:
     return False
+
+
+def _is_marked_or(is_older: Callable[[Path], bool]) -> Callable[[Path], bool]:
+    """Whether a file has our mark and is as it was, or has none and was written before there were marks."""
+    return lambda path: _is_marked(path) or (read_mark(path) is None and is_older(path))
+
+
+def _is_older_badge(path: Path) -> bool:
+    return _head(path).startswith(b"<svg") and holds('aria-label="oochub check: ')(path)
 
 
 def when(sign: str, is_ours: Callable[[Path], bool | tuple[str, ...]]) -> Callable[[Path], bool]:
@@ -236,12 +209,26 @@ def when(sign: str, is_ours: Callable[[Path], bool | tuple[str, ...]]) -> Callab
 
 def has_keys(*keys: str) -> Callable[[Path], bool]:
     """Whether a file is a JSON object with these keys."""
-    return lambda path: _has_keys(path, *keys)
+
+    def recognizes(path: Path) -> bool:
+        if path.is_symlink() or not path.is_file():
+            return False
+        try:
+            content = read_json(path)
+        except OochubError:
+            return False
+        return isinstance(content, dict) and set(keys) <= set(content)
+
+    return recognizes
 
 
 def holds(*words: str) -> Callable[[Path], bool]:
     """Whether a text holds all of these words in its first 4,096 bytes."""
     return lambda path: all(word.encode() in _head(path) for word in words)
+
+
+_is_report = has_keys("schema_version", "benchmark", "slices")
+_is_repair = has_keys("schema_version", "outcome", "reason", "command")
 
 
 def _is_repair_folder(folder: Path) -> bool | tuple[str, ...]:
@@ -257,14 +244,14 @@ _BESIDE = ("README.md", "LICENSE.md", "build.json", "croissant.json")
 def find_configs(folder: Path) -> tuple[str, ...]:
     """Patterns of the files of a repository that an earlier version built, as its build.json says; () for another."""
     record = folder / "build.json"
-    content = read_json(record) if _has_keys(record) else {}
+    content = read_json(record) if has_keys()(record) else {}
     configs = [name for name, each in content.items() if isinstance(each, dict) and "benchmark" in each]
     places = {"data" if name == "default" else name for name in configs if "/" not in name}
     ends = ("*-[0-9a-f]*.parquet", "*-[0-9a-f]*.tar", "index.json")
     return (*_BESIDE, *(f"{place}/{end}" for place in sorted(places) for end in ends)) if places else ()
 
 
-HEAD = FileKind("a head", (".safetensors",), _is_head)
+HEAD = FileKind("a head", (".safetensors",), holds('"__metadata__":{"oochub"'))
 """The last layer of a model, beside its predictions."""
 PREDICTIONS = FileKind(
     "predictions",
@@ -289,9 +276,9 @@ LATEX = FileKind("LaTeX", (".tex", ".latex"), _is_marked, is_marked=True)
 """Tables."""
 CSV = FileKind("a table", (".csv",), _is_table)
 """Numbers, rankings, decisions."""
-JUNIT = FileKind("JUnit XML", (".xml",), _is_junit, is_marked=True)
+JUNIT = FileKind("JUnit XML", (".xml",), _is_marked_or(holds('<testsuites name="oochub check"')), is_marked=True)
 """What came of the rules of a check, for a CI server."""
-BADGE = FileKind("a badge", (".svg",), _is_badge, is_marked=True)
+BADGE = FileKind("a badge", (".svg",), _is_marked_or(_is_older_badge), is_marked=True)
 """The state of a check as a small SVG."""
 RULES = FileKind("a new file of rules", (".toml",), _is_never_replaced)
 """What `oochub check --suggest` writes; people change it, so it takes the place of another only if asked to."""

@@ -50,7 +50,11 @@ def write_whole(target: Path | str, *, kind: FileKind | None = None) -> Iterator
     if str(target) in STREAMS:
         with tempfile.TemporaryDirectory() as folder:
             yield Path(folder, "draft")
-            _copy_to_stream(Path(folder, "draft"), str(target))
+            if str(target) != STREAMS[0]:  # standard output goes on where it is, also in a file or a pipe
+                stream = sys.stdout if str(target) == STREAMS[1] else sys.stderr
+                stream.flush()
+                stream.buffer.write(Path(folder, "draft").read_bytes())
+                stream.flush()
         return
     path = _prepare_target(target, kind)
     draft: Path | None = None
@@ -335,19 +339,11 @@ def _prepare_target(target: Path | str, kind: FileKind | None) -> Path:
     return path
 
 
-def _copy_to_stream(draft: Path, name: str) -> None:
-    """Writes the draft to the device; standard output goes on where it is, also in a file or a pipe."""
-    if name == STREAMS[0]:
-        return
-    stream = sys.stdout if name == STREAMS[1] else sys.stderr
-    stream.flush()
-    stream.buffer.write(draft.read_bytes())
-    stream.flush()
-
-
 def _choose_mode(path: Path, *, default: int) -> int:
     is_same = path.is_dir() if default & 0o111 else path.is_file()  # a file may come where a folder was
-    return stat.S_IMODE(path.stat().st_mode) if is_same else default & ~_read_umask()
+    umask = os.umask(0)
+    os.umask(umask)
+    return stat.S_IMODE(path.stat().st_mode) if is_same else default & ~umask
 
 
 def _shorten_name(name: str) -> str:
@@ -385,9 +381,3 @@ def _is_alive(process: int) -> bool:
         return False
     except OSError:  # of another user, or a system without /proc
         return True
-
-
-def _read_umask() -> int:
-    value = os.umask(0)
-    os.umask(value)
-    return value

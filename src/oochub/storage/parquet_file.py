@@ -130,8 +130,7 @@ def read_parquet(
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             schema = file.schema_arrow
             wanted = [name for name in schema.names if name not in without]
-            groups = _iterate_groups(file, wanted if len(wanted) < len(schema.names) else None)
-            table = joined(_limit_groups(groups, path))
+            table = joined(_iterate_groups(file, wanted if len(wanted) < len(schema.names) else None, path))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         why = str(error).partition("\n")[0]
         raise OochubError(
@@ -140,19 +139,16 @@ def read_parquet(
     return StoredTable(table, integrity, schema)
 
 
-def _iterate_groups(file: pq.ParquetFile, columns: list[str] | None) -> Iterator[pa.Table]:
-    """The groups of rows of a file, offsets and texts looked at; of a file without rows an empty one."""
+def _iterate_groups(file: pq.ParquetFile, columns: list[str] | None, path: Path) -> Iterator[pa.Table]:
+    """The groups of rows of a file, offsets and texts looked at; of a file without rows an empty one.
+
+    They come as long as they are not far larger than their file, as a few bytes that stand for gigabytes are.
+    """
+    size, largest = 0, max(_LIGHT, _TIMES * path.stat().st_size)
     readers = [partial(file.read_row_group, number) for number in range(file.num_row_groups)] or [file.read]
     for read in readers:
         table = read(columns=columns, use_threads=False)  # each thread would hold memory of its own
         table.validate(full=True)  # sealed or not: anybody can seal
-        yield table
-
-
-def _limit_groups(groups: Iterator[pa.Table], path: Path) -> Iterator[pa.Table]:
-    """The groups as long as they are not far larger than their file, as a few bytes that stand for gigabytes are."""
-    size, largest = 0, max(_LIGHT, _TIMES * path.stat().st_size)
-    for table in groups:
         size += table.nbytes
         if size > largest:
             raise OochubError(
