@@ -35,7 +35,6 @@ class BoxRowsState:
 
     def update(
         self,
-        *,
         boxes: RaggedRows,
         scores: RaggedRows,
         true_boxes: RaggedRows,

@@ -1,4 +1,4 @@
-"""What the metrics of out-of-distribution detection share: their state, and intervals that sort once."""
+"""What the metrics of rankings share: their state, and intervals of out-of-distribution detection that sort once."""
 
 import math
 from collections.abc import Callable, Mapping

@@ -96,7 +96,7 @@ def test_a_mean_of_batches_is_not_the_auc() -> None:
     """What nooch's run_model.py does; the state gives the AUC of all rows."""
     from oochub.eval_modules.metrics.auc import auc as file
 
-    state = file._AucState()
+    state = file._State()
     state.update(label=[0, 1], score=[0.1, 0.2])
     state.update(label=[0, 1], score=np.array([0.3, 0.4], np.float32))
     assert state.compute() == by_pairs(np.array([0, 1, 0, 1]), np.array([0.1, 0.2, 0.3, 0.4])) == 0.75

@@ -12,8 +12,8 @@ from sklearn.metrics import average_precision_score
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.mean_average_precision.mean_average_precision import (
     _compute_influence,
-    _MeanAveragePrecisionState,
     _rank_labels,
+    _State,
     mean_average_precision,
 )
 from oochub.stats.estimation import estimate
@@ -211,7 +211,7 @@ def test_messages(label: object, score: object, message: str) -> None:
 
 def test_batches_of_other_labels_do_not_mix() -> None:
     """Nothing of the refused batch stays. Planted fault: rows appended before the check."""
-    state, other = _MeanAveragePrecisionState(), _MeanAveragePrecisionState()
+    state, other = _State(), _State()
     state.update(label=[[1, 0], [0, 1]], score=[[2, 1], [1, 2]])
     other.update(label=[[1, 0, 0]], score=[[2, 1, 0]])
     for refused in (lambda: state.update(label=[[1]], score=[[1]]), lambda: state.merge(other)):

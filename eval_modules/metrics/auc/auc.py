@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from oochub.eval_modules.metrics._ranking import ScoreState
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_label, check_same_length, check_score
 from oochub.stats.delong import delong
@@ -101,22 +102,12 @@ def _count_wins_packed(positive: Array, score: Array) -> int:
     return 2 * not_above - tied_pairs
 
 
-class _AucState:
-    """All scores seen: an exact AUC needs their order."""
-
-    def __init__(self) -> None:
-        self._batches: list[tuple[Array, Array]] = []
+class _State(ScoreState):
+    metric = staticmethod(auc)
 
     def update(self, *, label: Any, score: Any) -> None:
         label, score = _check_inputs(label, score)
         self._batches.append((label.astype(bool), score.copy()))
-
-    def merge(self, other: "_AucState") -> None:
-        self._batches += other._batches
-
-    def compute(self) -> float:
-        labels, scores = zip(*self._batches, strict=True) if self._batches else ([np.empty(0, bool)],) * 2
-        return auc(np.concatenate(labels), np.concatenate(scores))
 
 
 def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
@@ -138,4 +129,4 @@ class Auc(MetricShell):
     {'auc': 0.75}
     """
 
-    state = _AucState
+    state = _State

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from oochub.errors import OochubError
+from oochub.eval_modules.metrics._ranking import ScoreState
 from oochub.eval_modules.metrics.auc.auc import auc
 from oochub.metric import MetricFacts, MetricShell
+from oochub.records.sides import CHALLENGES
 from oochub.stats.array_checks import Array, check_label, check_same_length, check_score, check_vector, describe_array
 from oochub.stats.delong import delong
 from oochub.stats.estimate import Estimate, Sampling
-
-_CHALLENGES = ("easy", "hard_positive", "hard_negative", "hard")
 
 
 def auc_hard(label: Any, score: Any, challenge: Any) -> float:
@@ -52,7 +52,7 @@ def auc_hard(label: Any, score: Any, challenge: Any) -> float:
     0.75
     """
     label, score, hard = _check_inputs(label, score, challenge)
-    return auc(label[hard], score[hard]) if hard.any() else float("nan")
+    return _auc_of_hard(label[hard], score[hard])
 
 
 def _check_inputs(label: Any, score: Any, challenge: Any) -> tuple[Array, Array, Array]:
@@ -63,29 +63,18 @@ def _check_inputs(label: Any, score: Any, challenge: Any) -> tuple[Array, Array,
 
 
 def _is_hard(challenge: Any, label: Array) -> Array:
-    """Which rows (n,) are out of context, from the names of the `challenge` column.
-
-    Args:
-        challenge: "easy", "hard_positive", "hard_negative" or "hard" (n,).
-        label: 0 or 1 (n,), as `check_label` gives it.
-
-    Returns:
-        bool (n,), True where the row is hard.
-
-    Raises:
-        OochubError: Numbers instead of names, another name, another length, or a sign that the label denies.
-    """
+    """Which rows (n,) are out of context, from the names of the `challenge` column and checked labels."""
     array = challenge if hasattr(challenge, "codes") else check_vector(challenge, "challenge")  # or a Categorical
     if array.dtype.kind not in "OUT":
         raise OochubError(
-            f"challenge must hold names ({', '.join(_CHALLENGES)}), got {describe_array(array)}. For a ClassLabel "
+            f"challenge must hold names ({', '.join(CHALLENGES)}), got {describe_array(array)}. For a ClassLabel "
             "column, features['challenge'].int2str(numbers) gives the names."
         )
-    is_named = {name: array == name for name in _CHALLENGES}
+    is_named = {name: array == name for name in CHALLENGES}
     unknown = ~np.logical_or.reduce(list(is_named.values()))
     if unknown.any():
         raise OochubError(
-            f"challenge must be one of {', '.join(_CHALLENGES)}, got {array[unknown].tolist()[0]!r} at row "
+            f"challenge must be one of {', '.join(CHALLENGES)}, got {array[unknown].tolist()[0]!r} at row "
             f"{int(np.argmax(unknown))} ({int(unknown.sum())} such rows)."
         )
     check_same_length(label=label, challenge=array)
@@ -99,25 +88,16 @@ def _is_hard(challenge: Any, label: Array) -> Array:
     return ~np.asarray(is_named["easy"])
 
 
-class _AucHardState:
-    """All hard scores seen: an exact AUC needs their order."""
+def _auc_of_hard(label: Array, score: Array) -> float:
+    return auc(label, score) if len(label) else float("nan")
 
-    def __init__(self) -> None:
-        self._batches: list[tuple[Array, Array]] = []
+
+class _State(ScoreState):
+    metric = staticmethod(_auc_of_hard)
 
     def update(self, *, label: Any, score: Any, challenge: Any) -> None:
         label, score, hard = _check_inputs(label, score, challenge)
         self._batches.append((label[hard].astype(bool), score[hard]))
-
-    def merge(self, other: "_AucHardState") -> None:
-        self._batches += other._batches
-
-    def compute(self) -> float:
-        if not self._batches:
-            check_label([])  # the same error as for empty arrays
-        labels, scores = zip(*self._batches, strict=True)
-        label = np.concatenate(labels)
-        return auc(label, np.concatenate(scores)) if len(label) else float("nan")
 
 
 def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
@@ -141,4 +121,4 @@ class AucHard(MetricShell):
     {'auc_hard': 0.0}
     """
 
-    state = _AucHardState
+    state = _State

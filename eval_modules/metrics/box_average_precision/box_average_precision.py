@@ -58,16 +58,7 @@ def box_average_precision(
     0.4767
     """
     state = _State(object_size=object_size)
-    state.update(
-        boxes=boxes,
-        scores=scores,
-        true_boxes=true_boxes,
-        box_categories=box_categories,
-        true_categories=true_categories,
-        true_crowd=true_crowd,
-        true_areas=true_areas,
-        image_id=image_id,
-    )
+    state.update(boxes, scores, true_boxes, box_categories, true_categories, true_crowd, true_areas, image_id)
     precision: float = state.compute()
     return precision
 

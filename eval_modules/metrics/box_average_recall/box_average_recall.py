@@ -62,16 +62,7 @@ def box_average_recall(
     {'ar1': 0.3, 'ar10': 1.0, 'ar100': 1.0}
     """
     state = _State(object_size=object_size)
-    state.update(
-        boxes=boxes,
-        scores=scores,
-        true_boxes=true_boxes,
-        box_categories=box_categories,
-        true_categories=true_categories,
-        true_crowd=true_crowd,
-        true_areas=true_areas,
-        image_id=image_id,
-    )
+    state.update(boxes, scores, true_boxes, box_categories, true_categories, true_crowd, true_areas, image_id)
     recalls: dict[str, float] = state.compute()
     return recalls
 
@@ -102,11 +93,7 @@ FACTS = MetricFacts(
     title="AR",
     direction="higher",
     outputs=("boxes",),
-    keys={
-        "ar1": MetricFacts(title="AR@1", direction="higher", outputs=("boxes",)),
-        "ar10": MetricFacts(title="AR@10", direction="higher", outputs=("boxes",)),
-        "ar100": MetricFacts(title="AR@100", direction="higher", outputs=("boxes",)),
-    },
+    keys={key: MetricFacts(title=f"AR@{most}", direction="higher", outputs=("boxes",)) for key, most in _MOST.items()},
     interval=_State.estimate_columns,
     of_counts=_State.count_columns,
 )

@@ -59,16 +59,7 @@ def box_precision_at_iou(
     {'ap50': 1.0, 'ap75': 0.0}
     """
     state = _State(object_size=object_size)
-    state.update(
-        boxes=boxes,
-        scores=scores,
-        true_boxes=true_boxes,
-        box_categories=box_categories,
-        true_categories=true_categories,
-        true_crowd=true_crowd,
-        true_areas=true_areas,
-        image_id=image_id,
-    )
+    state.update(boxes, scores, true_boxes, box_categories, true_categories, true_crowd, true_areas, image_id)
     precisions: dict[str, float] = state.compute()
     return precisions
 
@@ -86,10 +77,7 @@ FACTS = MetricFacts(
     title="AP at one overlap",
     direction="higher",
     outputs=("boxes",),
-    keys={
-        "ap50": MetricFacts(title="AP50", direction="higher", outputs=("boxes",)),
-        "ap75": MetricFacts(title="AP75", direction="higher", outputs=("boxes",)),
-    },
+    keys={key: MetricFacts(title=key.upper(), direction="higher", outputs=("boxes",)) for key in _PLACES},
     interval=_State.estimate_columns,
     of_counts=_State.count_columns,
 )

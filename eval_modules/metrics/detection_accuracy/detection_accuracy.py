@@ -77,16 +77,17 @@ class _DetectionAccuracyState:
         detection_accuracies([], [], [], **self._options)  # options that are wrong are said before the rows come
 
     def update(self, *, boxes: Any, scores: Any, true_boxes: Any, group: Any = None) -> None:
-        for name, (total, count) in _sum_by_group(self.values(boxes, scores, true_boxes), group).items():
-            before, rows = self._groups.get(name, (0.0, 0))
-            self._groups[name] = (before + total, rows + count)
+        self._add(_sum_by_group(self.values(boxes, scores, true_boxes), group))
 
     def values(self, boxes: Any, scores: Any, true_boxes: Any) -> Array:
         """The accuracy of the detections in each image."""
         return detection_accuracies(boxes, scores, true_boxes, **self._options)
 
     def merge(self, other: "_DetectionAccuracyState") -> None:
-        for name, (total, count) in other._groups.items():
+        self._add(other._groups)
+
+    def _add(self, groups: Mapping[Any, tuple[float, int]]) -> None:
+        for name, (total, count) in groups.items():
             before, rows = self._groups.get(name, (0.0, 0))
             self._groups[name] = (before + total, rows + count)
 

@@ -28,6 +28,7 @@ import numpy as np
 from scipy import special
 
 from oochub.errors import OochubError
+from oochub.eval_modules.metrics._ranking import ScoreState
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_labels
 from oochub.stats.bootstrap import bootstrap, note_few_rows
@@ -114,26 +115,17 @@ def _mean(rankings: list[_Ranking], times: Array) -> float:
     return math.fsum(areas) / len(areas) if areas else math.nan
 
 
-class _MeanAveragePrecisionState:
-    """All rows seen: a ranking needs their order."""
-
-    def __init__(self) -> None:
-        self._batches: list[tuple[Array, Array]] = []
+class _State(ScoreState):
+    metric = staticmethod(mean_average_precision)
 
     def update(self, *, label: Any, score: Any) -> None:
         label, score = check_labels(label, score)
-        self._take([(label.copy(), score.copy())])
+        self._add([(label.copy(), score.copy())])
 
-    def merge(self, other: "_MeanAveragePrecisionState") -> None:
-        self._take(other._batches)
+    def merge(self, other: ScoreState) -> None:
+        self._add(other._batches)
 
-    def compute(self) -> float:
-        if not self._batches:
-            raise OochubError("No rows yet, so the metric is undefined. Call update first.")
-        label, score = (np.concatenate(parts) for parts in zip(*self._batches, strict=True))
-        return mean_average_precision(label, score)
-
-    def _take(self, batches: list[tuple[Array, Array]]) -> None:
+    def _add(self, batches: list[tuple[Array, ...]]) -> None:
         widths = sorted({label.shape[1] for label, _ in [*self._batches, *batches]})
         if len(widths) > 1:
             raise OochubError(
@@ -234,4 +226,4 @@ class MeanAveragePrecision(MetricShell):
     {'mean_average_precision': 0.75}
     """
 
-    state = _MeanAveragePrecisionState
+    state = _State

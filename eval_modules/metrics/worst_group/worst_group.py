@@ -80,13 +80,6 @@ def _check_inputs(label: Any, prediction: Any, group: Any) -> tuple[Array, Array
     return label, prediction, groups
 
 
-def _choose_class(probability: Any) -> Array:
-    if probability is None:
-        raise OochubError("worst_group also needs prediction or probability, got neither.")
-    array = check_probability(probability)
-    return array.argmax(1) if array.ndim == 2 else (array > 0.5).astype(np.int64)
-
-
 def _count_by_group(label: Array, prediction: Array, groups: GroupCodes) -> tuple[Array, Array]:
     """Wrong and correct rows by code, from one count of 2 code + correct."""
     counts = np.zeros(2 * len(groups.names), np.int64)
@@ -116,7 +109,11 @@ class _WorstGroupState:
         self._has_losses: bool | None = None
 
     def update(self, *, label: Any, group: Any, prediction: Any = None, probability: Any = None) -> None:
-        prediction = _choose_class(probability) if prediction is None else prediction
+        if prediction is None and probability is None:
+            raise OochubError("worst_group also needs prediction or probability, got neither.")
+        if prediction is None:
+            array = check_probability(probability)
+            prediction = array.argmax(1) if array.ndim == 2 else (array > 0.5).astype(np.int64)
         label, prediction, groups = _check_inputs(label, prediction, group)
         losses = None if probability is None else _compute_losses(label, probability)
         wrong, right = _count_by_group(label, prediction, groups)
