@@ -13,7 +13,7 @@ from test_evaluation import nooch_predictions
 
 import oochub
 from oochub.evaluation import matching
-from oochub.evaluation.group_statistics import list_weighted_names, make_weighted_form
+from oochub.evaluation.group_statistics import WEIGHTED, make_weighted_form
 from oochub.evaluation.matching import estimate_matched_gap
 from oochub.prediction.predictions import Predictions
 from oochub.records.schema import to_json
@@ -63,7 +63,7 @@ def by_hand(metric, inside, outside):
     return values[1] - values[0]
 
 
-@pytest.mark.parametrize("metric", list_weighted_names())
+@pytest.mark.parametrize("metric", WEIGHTED)
 def test_weighted_metrics_against_scikit_learn(metric):
     """Planted faults seen: ties counted as won, weights of the negatives left out."""
     rows = sides(context=0.5, size=0.5)[0]
@@ -83,7 +83,7 @@ def test_weighted_auc_of_one_class_is_undefined():
         make_weighted_form("ece", rows)
 
 
-@pytest.mark.parametrize("metric", list_weighted_names())
+@pytest.mark.parametrize("metric", WEIGHTED)
 def test_value_and_raw_gap_against_scikit_learn(metric):
     """Planted faults seen: weights over all labels at once; the share in context on top."""
     inside, outside = sides(context=0.5, size=0.7)

@@ -66,7 +66,7 @@ def test_a_metric_of_groups_is_that_metric_of_each(name):
     probability = rng.dirichlet([1, 1, 1], n)
     columns = {"label": rng.integers(0, 3, n)}
     columns |= {"probability": probability} if name == "nll" else {"prediction": probability.argmax(axis=1)}
-    found = estimate_groups(metric, columns, SIZES, seed=4)
+    found = estimate_groups(metric, columns, SIZES, Sampling(seed=4))
     ends = np.cumsum(SIZES)
     parts = [slice(end - size, end) for end, size in zip(ends, SIZES, strict=True)]
     wanted = [estimate(metric, {key: column[part] for key, column in columns.items()}, seed=4) for part in parts]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from oochub.evaluation.evaluation_rows import EvaluationRows
 from oochub.evaluation.mistakes import make_mistake
 from oochub.prediction.context_roles import RowsWithContexts
-from oochub.records.build_record import ANNOTATED, COARSER, FEW_OF_CLASS, ContextCheck
+from oochub.records.build_record import ANNOTATED, COARSER, FEW_OF_CLASS
 from oochub.records.finding_records import (
     PICTURED,
     ClassInContext,
@@ -76,7 +76,16 @@ def find_context_effects(evaluated: EvaluationRows, correction: Correction = "ho
     tests = [measure_context(tested, number, right, sampling) for number in range(len(facts.names))]
     untold = _explain_untold(tested, answered)
     if untold is not None:
-        tests = [_report_untold(each, untold) for each in tests]
+        nan, nothing = math.nan, Estimate(math.nan, n=0, method="none", reason=untold)
+        tests = [
+            ContextTests(
+                replace(each.gap, estimate=nothing, p_value=nan, mean_with=nan, mean_against=nan, reason=untold),
+                replace(each.effect, alike=nan, p_value=nan),
+                each.having,
+                nan,
+            )
+            for each in tests
+        ]
     p_values = [each.p_value for each in tests]
     adjusted = adjusted_p_values(p_values, correction=correction)
     alike = adjusted_p_values([each.effect.alike for each in tests], correction=correction)
@@ -206,18 +215,6 @@ def _explain_untold(tested: RowsWithContexts, answered: NDArray[Any]) -> str | N
     return f"{whose}, so rows against the usual context may be its mistakes: look at the rim, or use another encoder"
 
 
-def _report_untold(tests: ContextTests, reason: str) -> ContextTests:
-    nothing = replace(
-        tests.gap,
-        estimate=Estimate(math.nan, n=0, method="none", reason=reason),
-        p_value=math.nan,
-        mean_with=math.nan,
-        mean_against=math.nan,
-        reason=reason,
-    )
-    return ContextTests(nothing, replace(tests.effect, alike=math.nan, p_value=math.nan), tests.having, math.nan)
-
-
 def _make_finding(
     tested: RowsWithContexts,
     number: int,
@@ -257,31 +254,19 @@ def _make_finding(
             _test_class(tested, number, k, right, sampling) for k in range(len(tested.predictions.class_names))
         ),
     )
-    return (
-        finding if check is None else _bound_by_check(finding, check, gap, tested.has[:, number], tested.sides(number))
-    )
-
-
-def _bound_by_check(
-    finding: ContextFinding,
-    check: ContextCheck,
-    gap: StratifiedGap,
-    has: NDArray[np.bool_],
-    sides: NDArray[np.int8],
-) -> ContextFinding:
-    """With what the gap may be, where labels are as often wrong as people found."""
+    if check is None:
+        return finding
+    # what the gap may be, where labels are as often wrong as people found
+    sides, has = tested.sides(number), tested.has[:, number]
+    of_with, of_against = (float(has[rows].mean()) if rows.any() else 0.0 for rows in (sides < 0, sides > 0))
     found = gap_under_wrong_contexts(
         gap,
         wrong_having=(check.wrong_with, check.checked_with),
         wrong_lacking=(check.wrong_without, check.checked_without),
-        having_of_with=_share(has[sides < 0]),
-        having_of_against=_share(has[sides > 0]),
+        having_of_with=of_with,
+        having_of_against=of_against,
     )
     return replace(finding, check=check, bounds=found.corrected, shrinkage=found.shrinkage, worst_case=found.worst_case)
-
-
-def _share(has: NDArray[np.bool_]) -> float:
-    return float(has.mean()) if len(has) else 0.0
 
 
 def _test_class(
@@ -308,16 +293,8 @@ def _rank_gap(gap: Estimate) -> float:
 
 
 def _make_shown_rows(evaluated: EvaluationRows, rows: Iterable[int]) -> tuple[ContextRow, ...]:
-    """The rows as a reader sees them, with a small image where the predictions have one.
-
-    Args:
-        evaluated: All rows.
-        rows: Numbers of the rows.
-
-    Raises:
-        OochubError: An image that cannot be read.
-    """
-    said = [make_mistake(int(row), evaluated, is_out=False) for row in rows]
+    """The rows of these numbers as a reader sees them, with a small image where the predictions have one."""
+    shown = (make_mistake(int(row), evaluated, is_out=False) for row in rows)
     return tuple(
         ContextRow(
             example_id=each.example_id,
@@ -327,7 +304,7 @@ def _make_shown_rows(evaluated: EvaluationRows, rows: Iterable[int]) -> tuple[Co
             image=None if each.image is None else _shrink_image(each.image, f"the small image of {each.example_id}"),
             attribution=each.attribution,
         )
-        for each in said
+        for each in shown
     )
 
 

@@ -31,7 +31,6 @@ from oochub.prediction.image_copies import describe_copies
 from oochub.prediction.predictions import Predictions, concatenate_predictions, join_integrity
 from oochub.prediction.present_classes import find_allowed
 from oochub.records.build_record import OWN
-from oochub.records.finding_records import ChosenRows
 from oochub.records.origin_records import PredictionsSource, Provenance, provenance
 from oochub.report.report import Report
 from oochub.report.wording import join_names
@@ -97,10 +96,12 @@ def make_report(parts: Sequence[_Given], evaluation: Evaluation) -> Report:
         parts: Predictions, or paths, as they were given.
         evaluation: What `make_evaluation` made of them.
     """
+    rows, sets = evaluation.rows, evaluation.sets
+    counted = (describe_no_class(sets, rows), describe_boxes(sets, rows), describe_partners(evaluation.gap, rows))
     return Report(
         benchmark=describe_benchmark(evaluation.predictions.metadata, evaluation.rows.benchmark),
         model=describe_model(evaluation.predictions),
-        notes=(*_describe_rows(evaluation), *evaluation.notes),
+        notes=(*filter(None, counted), *evaluation.notes),
         **measure_sections(evaluation),
         provenance=_describe_origin(parts, evaluation),
     )
@@ -131,7 +132,16 @@ def make_evaluation(
     first = [part for part in opened if not settings.detectors or part.metadata.config == opened[0].metadata.config]
     predictions, chosen_rows = concatenate_predictions(first), None
     if file is not None:
-        predictions, chosen_rows = _choose_rows(predictions, file, settings.unseen, intervals)
+        predictions, chosen_rows = (
+            select_by_rule(
+                predictions,
+                file,
+                find_declaration(predictions),
+                Sampling(resamples=intervals.resamples, seed=intervals.seed),
+            )
+            if settings.unseen
+            else select_rows(predictions, file)
+        )
     declared = find_declaration(predictions)
     one = choose_wording("oochub.evaluate(oochub.task(predictions, 'ce_car'))", "--task ce_car; or --task every")
     check_one_task(predictions, declared, instead=f"Evaluate one: {one}.")
@@ -204,28 +214,28 @@ def _read_rows(settings: EvaluationSettings) -> RowsFile | None:
     return file
 
 
-def _choose_rows(
-    predictions: Predictions, file: RowsFile, unseen: bool, intervals: IntervalSettings
-) -> tuple[Predictions, ChosenRows]:
-    """The rows that a file names, or those that its rule holds for, and what the report says of the choice."""
-    if not unseen:
-        return select_rows(predictions, file)
-    sampling = Sampling(resamples=intervals.resamples, seed=intervals.seed)
-    return select_by_rule(predictions, file, find_declaration(predictions), sampling)
-
-
-def _describe_rows(evaluation: Evaluation) -> Iterable[str]:
-    """How many answers fit no class, how many boxes there are, and what has no partner on the other side."""
-    rows, sets = evaluation.rows, evaluation.sets
-    said = (describe_no_class(sets, rows), describe_boxes(sets, rows), describe_partners(evaluation.gap, rows))
-    return filter(None, said)
-
-
 def _describe_origin(parts: Sequence[Predictions | str | Path], evaluation: Evaluation) -> Provenance:
     """What the report was made of, and the command that makes it again."""
     settings, intervals, metadata = evaluation.settings, evaluation.intervals, evaluation.predictions.metadata
     files = [Path(part).name for part in parts if not isinstance(part, Predictions)]
-    reference, detectors = settings.reference, settings.detectors
+    reference, detectors, benchmark, source = settings.reference, settings.detectors, settings.benchmark, []
+    if isinstance(benchmark, str | Path):  # a path without its folders
+        source = [Path(benchmark).name if Path(benchmark).exists() else str(benchmark)]
+    options: dict[str, Sequence[str]] = {
+        "benchmark": source,
+        "metric": [_open_metric(metric)[0] for metric in settings.metrics or ()],
+        "match": [settings.match] if settings.match else [],
+        "correction": [intervals.correction] if intervals.correction != "holm" else [],
+        "classes": [settings.classes] if settings.classes != "all" else [],
+        "detector": [each if isinstance(each, str) else make_detector_key(each) for each in detectors],
+        "reference": [Path(reference).name] if isinstance(reference, str | Path) else [],
+        "pair": [":".join(pair) for pair in settings.pairs or ()],
+        "probe": list(settings.probes),
+        "rows": [Path(settings.rows).name] if settings.rows is not None else [],
+        "unseen": [""] if settings.unseen else [],
+    }
+    given = [f"--{name} {shlex.quote(value) if value else ''}".rstrip() for name, of in options.items() for value in of]
+    command = " ".join(["oochub evaluate", *map(shlex.quote, files), "--out report.json", *given])
     return Provenance(
         **provenance(),
         seed=intervals.seed,
@@ -237,37 +247,10 @@ def _describe_origin(parts: Sequence[Predictions | str | Path], evaluation: Eval
             sha256=evaluation.predictions.digest,
             integrity=join_integrity(evaluation.parts),
         ),
-        command=_write_command(
-            files,
-            benchmark=_name_source(settings.benchmark),
-            metric=[_open_metric(metric)[0] for metric in settings.metrics or ()],
-            match=[settings.match] if settings.match else [],
-            correction=[intervals.correction] if intervals.correction != "holm" else [],
-            classes=[settings.classes] if settings.classes != "all" else [],
-            detector=[each if isinstance(each, str) else make_detector_key(each) for each in detectors],
-            reference=[Path(reference).name] if isinstance(reference, str | Path) else [],
-            pair=[":".join(pair) for pair in settings.pairs or ()],
-            probe=list(settings.probes),
-            rows=[Path(settings.rows).name] if settings.rows is not None else [],
-            unseen=[""] if settings.unseen else [],
-        ),
+        command=command if files else "oochub.evaluate(predictions)",
         training=metadata.training,
         prediction=dict(metadata.provenance),
     )
-
-
-def _name_source(benchmark: Any) -> list[str]:
-    """What was named as the data of answers: a benchmark, or a path without its folders."""
-    if not isinstance(benchmark, str | Path):
-        return []
-    return [Path(benchmark).name if Path(benchmark).exists() else str(benchmark)]
-
-
-def _write_command(files: Sequence[str], **options: Sequence[str]) -> str:
-    if not files:
-        return "oochub.evaluate(predictions)"
-    given = [f"--{name} {shlex.quote(value) if value else ''}".rstrip() for name, of in options.items() for value in of]
-    return " ".join(["oochub evaluate", *map(shlex.quote, files), "--out report.json", *given])
 
 
 def _write_notes(evaluated: EvaluationRows, allowed: NDArray[np.int64] | None, chose: EpochRows) -> tuple[str, ...]:

@@ -272,7 +272,8 @@ dataset with benchmark=.
             raise OochubError(f"{words} requires {choose_wording('benchmark=')}. Pass both, or remove both.")
         beside = [path for path in paths if is_beside(path)]
         parts = [part for part in parts if isinstance(part, Predictions) or Path(part) not in beside]
-        if answers := [path for path in paths if path not in beside and _holds_answers(path)]:
+        others = [path for path in paths if path not in beside and path.suffix.lower() != ".parquet"]
+        if answers := [path for path in others if path.suffix.lower() in _ANSWERS or find_bridge(path) is not None]:
             name = choose_wording("benchmark=")
             raise OochubError(
                 f"{answers[0]} contains answers but not the dataset that they belong to. Pass the dataset with {name}."
@@ -291,11 +292,6 @@ dataset with benchmark=.
     files = [read_answers(path, model_name=model_name) for path in paths]  # before the data, which may take minutes
     data = benchmark if isinstance(benchmark, Mapping) else load(benchmark, **loading)
     return [join_answers(file, data, model_name=model_name, probabilities=probabilities) for file in files]
-
-
-def _holds_answers(path: Path) -> bool:
-    """Whether a path is that of answers by its name, or a file or folder of a program that has a bridge."""
-    return path.suffix.lower() in _ANSWERS or (path.suffix.lower() != ".parquet" and find_bridge(path) is not None)
 
 
 def read_kept_report(file: Path, predictions: Predictions, intervals: IntervalSettings) -> Report | None:

@@ -28,7 +28,7 @@ from oochub.prediction.predictions import Predictions
 from oochub.records.metadata import IMAGE_DIGEST, HeldOut, count_rows
 from oochub.records.output_columns import ALSO_RIGHT
 from oochub.records.sides import GroupsOfRows, WorstOfGroups
-from oochub.stats.estimate import Estimate
+from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import estimate, estimate_groups
 from oochub.stats.logits import ClassProbability
 from oochub.stats.row_blocks import row_blocks
@@ -44,7 +44,7 @@ _LINES_TOGETHER = 1 << 13  # examples written out at once
 _ON_VALIDATION = "on the validation split"
 MOST_SPLITS = 200
 MOST_GROUPS = 50_000
-"""Groups in one split, such as users or sites, whose numbers are means of independent rows; see `count_allowed`."""
+"""Groups in one split, such as users or sites, whose numbers are means of independent rows."""
 MOST_COMPARED = 2_000
 """Groups in one split that two models are compared on; WILDS-Amazon, the largest that is published, has 1,334."""
 
@@ -106,7 +106,7 @@ class EvaluationRows:
         if groups and self.benchmark.cluster is None and "group" not in read_metric(metric).arrays:
             rows, sizes = np.concatenate(groups), [len(each) for each in groups]
             columns, options = self.arrays(metric, rows), self.options(metric)
-            found = estimate_groups(metric, columns, sizes, options=options, **self.sampling)
+            found = estimate_groups(metric, columns, sizes, Sampling(**self.sampling), options=options)
             if found is not None:
                 return found
         return [self.of(metric, rows) for rows in groups]
@@ -293,13 +293,6 @@ def check_metric(name: str, metric: Callable[..., Any], evaluated: EvaluationRow
     evaluated.options(metric)
 
 
-def count_allowed(evaluated: EvaluationRows) -> int:
-    """Number of groups that a report can have: many if their numbers are means of independent rows, else fewer."""
-    metrics = [catalog.get("metric", name) for name in evaluated.predictions.output.group_metrics]
-    are_means = all(facts is not None and facts.row_numbers is not None for facts in map(read_facts, metrics))
-    return MOST_GROUPS if are_means and evaluated.benchmark.cluster is None else MOST_COMPARED
-
-
 def make_evaluation_rows(
     predictions: Predictions,
     declared: Benchmark,
@@ -325,7 +318,9 @@ def make_evaluation_rows(
         known=kind.known(predictions.label) & ~chose.left_out,
         sampling=dict(sampling or {}),
     )
-    check_limits(evaluated, most_groups=count_allowed(evaluated))
+    metrics = [catalog.get("metric", name) for name in kind.group_metrics]
+    are_means = all(facts is not None and facts.row_numbers is not None for facts in map(read_facts, metrics))
+    check_limits(evaluated, most_groups=MOST_GROUPS if are_means and declared.cluster is None else MOST_COMPARED)
     return evaluated, chose
 
 

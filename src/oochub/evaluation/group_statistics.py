@@ -17,6 +17,9 @@ from oochub.stats.array_checks import Array, check_group, check_same_length
 from oochub.stats.estimate import Estimate
 from oochub.stats.group_intervals import quantile_interval, worst_group_interval
 
+WEIGHTED = ("auc", "accuracy", "error_rate", "nll")
+"""The metrics that have a weighted form."""
+
 
 def make_weighted_form(metric: str, columns: Mapping[str, Array]) -> Callable[[Array], Array]:
     """A metric of weighted rows as a function of the weights; scores are sorted once.
@@ -25,7 +28,7 @@ def make_weighted_form(metric: str, columns: Mapping[str, Array]) -> Callable[[A
         accuracy, error_rate, nll: sum_i w_i v_i / sum_i w_i
 
     Args:
-        metric: Name of the metric, one of `list_weighted_names()`.
+        metric: Name of the metric, one of `WEIGHTED`.
         columns: `label` and `score`; `label` and `prediction`; or `loss` in nats; each (n,).
 
     Returns:
@@ -39,18 +42,9 @@ def make_weighted_form(metric: str, columns: Mapping[str, Array]) -> Callable[[A
     >>> form(np.array([[1.0, 1.0], [0.0, 2.0]]))
     array([1.5, 2. ])
     """
-    if metric not in _FORMS:
-        raise unknown_name("metric with a weighted form", metric, _FORMS)
-    return _FORMS[metric](columns)
-
-
-def list_weighted_names() -> list[str]:
-    """The metrics that have a weighted form.
-
-    >>> list_weighted_names()
-    ['auc', 'accuracy', 'error_rate', 'nll']
-    """
-    return list(_FORMS)
+    if metric not in WEIGHTED:
+        raise unknown_name("metric with a weighted form", metric, WEIGHTED)
+    return _make_auc(columns) if metric == "auc" else _mean(_ROW_VALUES[metric](columns))
 
 
 def read_row_values(metric: Callable[..., object] | str, columns: Mapping[str, Array]) -> Array | None:
@@ -100,12 +94,6 @@ _ROW_VALUES: Mapping[str, Callable[[Mapping[str, Array]], Array]] = {
     "mean_squared_error": lambda columns: np.asarray(columns["label"] - columns["prediction"], dtype=np.float64) ** 2,
     "mean_absolute_error": lambda columns: np.abs(columns["label"] - columns["prediction"]).astype(np.float64),
 }
-_FORMS: Mapping[str, Callable[[Mapping[str, Array]], Callable[[Array], Array]]] = {
-    "auc": _make_auc,
-    "accuracy": lambda columns: _mean(_ROW_VALUES["accuracy"](columns)),
-    "error_rate": lambda columns: _mean(_ROW_VALUES["error_rate"](columns)),
-    "nll": lambda columns: _mean(_ROW_VALUES["nll"](columns)),
-}
 
 
 def estimate_group_side(
@@ -148,14 +136,7 @@ def compute_group_side(
 def find_worst_group_rows(
     side: WorstOfGroups, metric: Callable[..., Any], mask: NDArray[np.bool_], evaluated: EvaluationRows
 ) -> NDArray[np.bool_]:
-    """The rows (n,) of the group where a metric is worst, the first of equal ones; none where no group has a number.
-
-    Args:
-        side: See `estimate_group_side`.
-        metric: See `estimate_group_side`.
-        mask: See `estimate_group_side`.
-        evaluated: See `estimate_group_side`.
-    """
+    """The rows (n,) of the group where a metric is worst, the first of equal ones; none where no group has a number."""
     groups = list(_list_groups(side, mask, evaluated).values())
     values = np.array([float(evaluated.value(metric, rows)) for rows in groups])
     of_worst = np.zeros(len(mask), dtype=bool)
@@ -172,13 +153,7 @@ def measure_worst_group_apart(
     The group that is worst on one half of the rows is measured on the other half, each in turn, so there are one or two
     groups, and about as many rows as a group has. Chosen and measured by the same rows, a group is worse than it is: of
     a model whose confidence is right, that of 30 groups of 20 rows seems 18 points too sure of itself, and of 400 such
-    models 23% clearly so; by halves 0 points, and 3%.
-
-    Args:
-        side: See `estimate_group_side`.
-        metric: See `estimate_group_side`.
-        mask: See `estimate_group_side`.
-        evaluated: See `estimate_group_side`; its sampling gives the seed of the halves.
+    models 23% clearly so; by halves 0 points, and 3%. The sampling of `evaluated` gives the seed of the halves.
 
     Returns:
         Row numbers; nothing where no half has a group with rows in the other.

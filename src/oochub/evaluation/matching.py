@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from oochub.errors import OochubError, choose_wording, unknown_name
-from oochub.evaluation.group_statistics import list_weighted_names, make_weighted_form, read_row_values
+from oochub.evaluation.group_statistics import WEIGHTED, make_weighted_form, read_row_values
 from oochub.records.report_records import MatchedGap, Stratum
 from oochub.report import wording
 from oochub.stats import RESAMPLES
@@ -151,12 +151,7 @@ def estimate_matched_gap(
 
 
 def _explain_missing_values(column: str, sides: Sequence[tuple[str, int, int]]) -> str:
-    """Which side has no rows, or none with a value in the column; "" if both have some.
-
-    Args:
-        column: What is matched on.
-        sides: The title of each side, its rows, and those of them with a value.
-    """
+    """Which side, of title, rows, and rows with a value, has none in the column; "" if both have some."""
     empty = [title for title, rows, _ in sides if not rows]
     lines = [f"there are no rows {' and none '.join(empty)}"] if empty else []
     lines += [f"no row {title} has a value in {column}" for title, rows, kept in sides if rows and not kept]
@@ -203,8 +198,8 @@ def _estimate_gap(
 ) -> Estimate:
     n, sampling = sum(len(rows) for rows in codes), samplings[0]
     method = f"t interval, bootstrap of {sampling.unit}, {sampling.resamples} resamples, reweighted by stratum"
-    if metric not in list_weighted_names():
-        able = wording.join_names(list_weighted_names())
+    if metric not in WEIGHTED:
+        able = wording.join_names(WEIGHTED)
         return Estimate(np.nan, n=n, method="none", reason=f"{metric} has no weighted form; {able} have one")
     if missing:
         return Estimate(np.nan, n=n, method=method, reason=missing)
@@ -261,12 +256,16 @@ def _resample_gap(
     units_of_both: list[Array] | None,
 ) -> Array:
     """The gap of each resample (k,): of rows, or of cells of many rows."""
-    units = [
-        _make_row_cells(*_prepare_side(metric, side, code))
-        if sampling.cluster is None and len(code) >= _MANY
-        else RowCells(side, code, np.ones(len(code), np.int64))
-        for side, code, sampling in zip(sides, codes, samplings, strict=True)
-    ]
+    units = []
+    for side, code, sampling in zip(sides, codes, samplings, strict=True):
+        if sampling.cluster is not None or len(code) < _MANY:
+            units.append(RowCells(side, code, np.ones(len(code), np.int64)))
+        elif metric == "auc":
+            units.append(_make_row_cells(side, code, "score"))
+        else:
+            values = read_row_values(metric, side)
+            assert values is not None  # noqa: S101 every metric with a weighted form is the AUC or a mean
+            units.append(_make_row_cells({"loss": values}, code, "loss"))
     # The value of a cell is any number, so that its weighted form is that of a loss.
     forms = [make_weighted_form("nll" if set(each.columns) == {"loss"} else metric, each.columns) for each in units]
     strata = [each.stratum for each in units]
@@ -274,24 +273,19 @@ def _resample_gap(
         forms, _compute_weights(strata, within, [each.rows[None].astype(np.float64) for each in units])
     )[0]
     together = max(1, _BLOCK // max(len(code) for code in strata))
-    own_blocks = (_draw_counts(each.rows, s, together) for each, s in zip(units, samplings, strict=True))
-    blocks: Iterable[Sequence[Array]] = zip(*own_blocks, strict=True)
-    if units_of_both is not None:
-        blocks = _draw_counts_of_both(units_of_both, samplings[0], together)
+    blocks: Iterable[Sequence[Array]]
+    if units_of_both is None:
+        own_blocks = (_draw_counts(each.rows, s, together) for each, s in zip(units, samplings, strict=True))
+        blocks = zip(*own_blocks, strict=True)
+    else:  # each unit is drawn with its rows of both sides
+        every = np.arange(max(int(each.max()) for each in units_of_both) + 1)
+        drawn_units = _draw_counts(np.ones(len(every)), replace(samplings[0], cluster=every), together)
+        blocks = ([counts[:, each] for each in units_of_both] for counts in drawn_units)
     drawn: Array = np.concatenate(
         [_compute_differences(forms, _compute_weights(strata, within, counts)) for counts in blocks]
     )
     drawn += value - own  # scores of one cell are ties, which moves the AUC of the cells a little
     return drawn
-
-
-def _prepare_side(metric: str, side: dict[str, Array], code: Array) -> tuple[dict[str, Array], Array, str]:
-    """What `_make_row_cells` takes: scores with their labels, or the values of which the metric is the mean."""
-    if metric == "auc":
-        return side, code, "score"
-    values = read_row_values(metric, side)
-    assert values is not None  # noqa: S101 every metric with a weighted form is the AUC or a mean
-    return {"loss": values}, code, "loss"
 
 
 def _compute_weights(codes: Sequence[Array], within: Array, counts: Sequence[Array]) -> list[Array]:
@@ -306,7 +300,11 @@ def _compute_weights(codes: Sequence[Array], within: Array, counts: Sequence[Arr
         spread: Array = np.add.reduceat(totals, first, axis=1)[:, place]
         return spread
 
-    totals = [_sum_by_stratum(code, count, len(within)) for code, count in zip(codes, counts, strict=True)]
+    totals, strata = [], len(within)
+    for code, count in zip(codes, counts, strict=True):
+        places = code + strata * np.arange(len(count))[:, None]
+        sums = np.bincount(places.ravel(), count.ravel(), strata * len(count))
+        totals.append(sums.reshape(len(count), strata))
     inside, outside = totals
     matched = np.where((inside > 0) & (outside > 0), outside, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -328,11 +326,6 @@ def _count_effective(weights: Array, label: Array, cluster: Array | None) -> flo
     return min(effective_clusters(units[part], weights[part]) for part in parts if weights[part].any())
 
 
-def _sum_by_stratum(code: Array, count: Array, strata: int) -> Array:
-    place = code + strata * np.arange(len(count))[:, None]
-    return np.bincount(place.ravel(), count.ravel(), strata * len(count)).reshape(len(count), strata)
-
-
 def _draw_counts(rows: Array, sampling: Sampling, together: int) -> Iterator[Array]:
     """Blocks (k, n), k at most `together`, of how often each row is drawn, or the rows of each cell."""
     cells = rows if len(rows) < int(rows.sum()) else None
@@ -347,13 +340,6 @@ def _number_units(clusters: Sequence[Array | None]) -> list[Array] | None:
         return None
     codes = np.unique(np.concatenate([np.asarray(inside), np.asarray(outside)]), return_inverse=True)[1]
     return np.split(codes, [len(inside)])
-
-
-def _draw_counts_of_both(units: Sequence[Array], sampling: Sampling, together: int) -> Iterator[list[Array]]:
-    """Blocks of how often each row of both sides is drawn, each unit with its rows of both sides."""
-    every = np.arange(max(int(each.max()) for each in units) + 1)
-    for counts in _draw_counts(np.ones(len(every)), replace(sampling, cluster=every), together):
-        yield [counts[:, each] for each in units]
 
 
 class RowCells(NamedTuple):

@@ -19,7 +19,7 @@ def make_mistake(row: int, evaluated: EvaluationRows, *, is_out: bool | None) ->
     """
     predictions, columns = evaluated.predictions, evaluated.columns
     record = predictions.rows.row(row)
-    answer = predictions.output.answer(columns, row, predictions.class_names)
+    answer, thumbnail = predictions.output.answer(columns, row, predictions.class_names), record.get("thumbnail")
     return Mistake(
         example_id=record["example_id"],
         split=record["split"],
@@ -32,7 +32,7 @@ def make_mistake(row: int, evaluated: EvaluationRows, *, is_out: bool | None) ->
         context=evaluated.benchmark.describe_context(record, predictions.metadata.facts),
         group=_convert_to_text(record.get("group")),
         challenge=_convert_to_text(record.get("challenge")),
-        image=_encode_base64(record.get("thumbnail")),
+        image=None if thumbnail is None else base64.b64encode(thumbnail).decode("ascii"),
         attribution=find_attribution(record),
         text=_convert_to_text(
             record.get("text") or record.get("thumbnail_text") or predictions.output.line(columns, row, ())
@@ -53,10 +53,6 @@ def _convert_boxes(boxes: RowBoxes | None, record: Mapping[str, Any]) -> BoxesIn
         return None
     true, answered = (tuple((x1, y1, x2, y2) for x1, y1, x2, y2 in each) for each in boxes)
     return BoxesInPicture(width=width, height=height, true=true, answered=answered)
-
-
-def _encode_base64(data: bytes | None) -> str | None:
-    return None if data is None else base64.b64encode(data).decode("ascii")
 
 
 def find_attribution(record: Mapping[str, Any]) -> str | None:

@@ -13,7 +13,7 @@ or one half of them; "data" names the benchmark and its config. Such files are w
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -205,7 +205,12 @@ def select_rows(predictions: Predictions, file: RowsFile) -> SelectedRows:
     >>> some.predictions.column("example_id").tolist(), some.chosen.n, some.chosen.among
     (['a', 'c'], 2, 3)
     """
-    _check_data(predictions, file)
+    here = describe_data(predictions)
+    if file.data and file.data != here:
+        raise OochubError(
+            f"{file.name} names rows of {file.data[:_SHOWN]}, but these predictions are of {here}. Name rows of these "
+            "predictions, or evaluate those that the file was made of."
+        )
     file = file.of_rows(predictions)
     numbers, unknown = _find_numbers(predictions, file)
     if unknown:
@@ -239,7 +244,11 @@ def select_by_rule(predictions: Predictions, file: RowsFile, declared: Benchmark
     evaluated, _ = make_evaluation_rows(
         unseen, declared, None, {"resamples": sampling.resamples, "seed": sampling.seed}
     )
-    scope = _find_scope(evaluated, rule)
+    # the test is on the rows of the splits that the rule names, else of those that a report compares
+    if (named := rule.conditions.get("split")) is not None:
+        scope = evaluated.known & RowRule({"split": named}).find_rows(evaluated)
+    else:
+        scope = np.logical_or.reduce([rows.mask for rows in make_row_sets(evaluated) if rows.role in _SCORED])
     fits = rule.without_outcome().find_rows(evaluated) & scope
     said = f"The rule of {file.name} ({rule.without_outcome().words}) holds for"
     if not fits.any():
@@ -257,15 +266,6 @@ def select_by_rule(predictions: Predictions, file: RowsFile, declared: Benchmark
     return _take(
         unseen, np.flatnonzero(fits), applied, tested=tested, note=f"by a rule, {where}", among=int(scope.sum())
     )
-
-
-def _check_data(predictions: Predictions, file: RowsFile) -> None:
-    here = describe_data(predictions)
-    if file.data and file.data != here:
-        raise OochubError(
-            f"{file.name} names rows of {file.data[:_SHOWN]}, but these predictions are of {here}. Name rows of these "
-            "predictions, or evaluate those that the file was made of."
-        )
 
 
 def _find_numbers(predictions: Predictions, file: RowsFile) -> tuple[NDArray[np.int64], list[_Line]]:
@@ -346,16 +346,6 @@ def _leave_out_seen(predictions: Predictions, file: RowsFile, declared: Benchmar
     return predictions.select(~shown), _name_unit(predictions, declared)
 
 
-def _find_scope(evaluated: EvaluationRows, rule: RowRule) -> NDArray[np.bool_]:
-    """The rows that a test is on: of the splits that the rule names, else of those that a report compares."""
-    named = rule.conditions.get("split")
-    if named is not None:
-        return evaluated.known & RowRule({"split": named}).find_rows(evaluated)
-    masks = [rows.mask for rows in make_row_sets(evaluated) if rows.role in _SCORED]
-    scope: NDArray[np.bool_] = np.logical_or.reduce(masks)
-    return scope
-
-
 def _test_rule(
     evaluated: EvaluationRows, fits: NDArray[np.bool_], scope: NDArray[np.bool_], rule: RowRule, by: str
 ) -> TestedRule:
@@ -391,7 +381,8 @@ def _take(
     light = predictions.rows.light
     pairs = (light.column(name).cast(pa.string()).to_pylist() for name in ("split", "example_id"))
     named = list(zip(*pairs, strict=True))
-    digest = digest_lines("\t".join(named[number]) for number in numbers)
+    lines = sorted("\t".join(named[number]) for number in numbers)
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
     chosen = ChosenRows(
         file=file.name,
         rule=_describe_rule(file.rule),
@@ -416,12 +407,3 @@ def _describe_rule(text: str) -> str:
         return RowRule.parse(text).words if text else ""
     except OochubError:
         return text
-
-
-def digest_lines(lines: Iterable[str]) -> str:
-    r"""The first 16 digits of the SHA-256 of sorted lines.
-
-    >>> digest_lines(["test\tb", "test\ta"]) == hashlib.sha256(b"test\ta\ntest\tb").hexdigest()[:16]
-    True
-    """
-    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]

@@ -67,7 +67,11 @@ class Scenes:
         if isinstance(data, str | Path):
             data = Predictions.load(data)
         if isinstance(data, Predictions):
-            chosen = data.select(_list_rows(data.split, split))
+            rows = data.split == split
+            if not rows.any():
+                there = ", ".join(dict.fromkeys(data.split.tolist()))
+                raise OochubError(f"The predictions have no split {split!r}, only {there}.")
+            chosen = data.select(rows)
             columns = {name: chosen.column(name) for name in _list_scene_columns(chosen.column_names)}
             return cls._make_scenes(columns, data.metadata.facts, data.class_names, np.asarray(chosen.logits))
         part = data[split] if isinstance(data, Mapping) else data
@@ -127,13 +131,6 @@ def _list_scene_columns(names: Any) -> list[str]:
             f"These rows are not from nooch/all, which has labels and areas; they have {', '.join(names)}."
         )
     return columns
-
-
-def _list_rows(splits: NDArray[Any], split: str) -> NDArray[np.bool_]:
-    rows: NDArray[np.bool_] = splits == split
-    if not rows.any():
-        raise OochubError(f"The predictions have no split {split!r}, only {', '.join(dict.fromkeys(splits.tolist()))}.")
-    return rows
 
 
 def measure_task_losses(data: Any, *, split: str = "test") -> pd.DataFrame:

@@ -204,8 +204,11 @@ def measure_slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evalu
             value = evaluated.of(metric, rows.mask)
             if name == "worst_group":
                 group = evaluated.columns["group"][evaluated.rows_for(metric, rows.mask)]
-                chosen = evaluated.value(metric, rows.mask)
-                worst_groups |= _find_worst_groups(chosen, group)
+                among = len(np.unique(check_group(group).codes))
+                for key, chosen in evaluated.value(metric, rows.mask).items():
+                    if key.endswith("_group"):
+                        number = f"worst_group.{key.removesuffix('_group')}"
+                        worst_groups[number] = ChosenGroup(name=str(chosen), among=among)
             named = value if isinstance(value, dict) else {"": value}
             estimates |= {f"{name}.{key}" if key else name: each for key, each in named.items()}
         is_lacking = rows.role in _SIDES and primary not in metrics
@@ -268,13 +271,6 @@ def describe_boxes(sets: Sequence[RowSet], evaluated: EvaluationRows) -> str:
             found = " and ".join(f"{int(each[rows.mask].sum()):,} {kind}" for kind, each in counts.items())
             parts.append(f"{title} {found} in {n:,} {example}{'' if n == 1 else 's'}")
     return f"number of boxes: {'; '.join(parts)}" if parts else ""
-
-
-def _find_worst_groups(values: Mapping[str, Any], group: Any) -> dict[str, ChosenGroup]:
-    """The groups that the numbers of worst_group are of, by the names of these numbers; `group` is that of each row."""
-    among = len(np.unique(check_group(group).codes))
-    named = {key.removesuffix("_group"): str(name) for key, name in values.items() if key.endswith("_group")}
-    return {f"worst_group.{key}": ChosenGroup(name=name, among=among) for key, name in named.items()}
 
 
 def estimate_side(rows: RowSet, metric: Callable[..., Any], evaluated: EvaluationRows) -> Estimate:
@@ -344,8 +340,8 @@ def measure_gap_at_equal(column: str, sets: Mapping[Role, RowSet], evaluated: Ev
 
     Args:
         column: A numeric auxiliary column.
-        sets: See `measure_gap`.
-        evaluated: See `measure_gap`.
+        sets: The rows of the slices by role.
+        evaluated: What they are rows of.
 
     Returns:
         The MatchedGap; undefined where a side is the worst of groups, or a percentile of them: it is chosen among the

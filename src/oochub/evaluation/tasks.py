@@ -76,7 +76,10 @@ def _select_from_dataset(data: datasets.Dataset, name: str) -> datasets.Dataset:
             'load_dataset("nooch", "all", data_dir=...).'
         )
     _check(record.benchmark, record.config, data.column_names)
-    spec, columns, facts = _make(record.benchmark, _read_arrays(data), data.column_names, record.facts, name)
+    needed = [each for each in _NEEDED if each in data.column_names]
+    # not by the numpy format, which rounds float64 to float32 and reads images
+    table = data.select_columns(needed).with_format("arrow")[:]
+    spec, columns, facts = _make(record.benchmark, table, record.facts, name)
     features = spec.features(gist="challenge_gist" in columns)
     # not by `from_dict`, which encodes value by value
     own = datasets.Dataset(pa.Table.from_pydict(_number_classes(columns, features), schema=features.arrow_schema))
@@ -90,13 +93,6 @@ def _select_from_dataset(data: datasets.Dataset, name: str) -> datasets.Dataset:
     )
     joined.info.description = config.describe(catalog.get("benchmark", record.benchmark).of(name).summary)
     return joined
-
-
-def _read_arrays(data: datasets.Dataset) -> dict[str, Any]:
-    """The columns that make a task; not by the numpy format, which rounds float64 to float32 and reads images."""
-    columns = [each for each in _NEEDED if each in data.column_names]
-    table = data.select_columns(columns).with_format("arrow")[:]
-    return {each: _read_rows(table.column(each)) for each in columns}
 
 
 def _read_rows(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
@@ -115,8 +111,7 @@ def _select_from_predictions(data: Predictions, name: str) -> Predictions:
     names: list[str] = []
     for part in dict.fromkeys(split.tolist()):
         rows = data.table.filter(pa.array(split == part))
-        arrays = {each: _read_rows(rows.column(each)) for each in _NEEDED if each in rows.column_names}
-        spec, columns, facts = _make(str(meta.benchmark), arrays, rows.column_names, meta.facts, name)
+        spec, columns, facts = _make(str(meta.benchmark), rows, meta.facts, name)
         names = spec.features(gist=False)["label"].names
         number = data.class_names.index(spec.name) if spec.name in data.class_names else -1
         if number < 0:
@@ -150,11 +145,10 @@ def _replace_columns(
     return rows
 
 
-def _make(
-    benchmark: str, columns: Mapping[str, Any], present: Any, facts: BuildFacts, name: str
-) -> tuple[Any, dict[str, Any], BuildFacts]:
+def _make(benchmark: str, rows: pa.Table, facts: BuildFacts, name: str) -> tuple[Any, dict[str, Any], BuildFacts]:
+    """What the benchmark says of the task, its columns and facts."""
     maker = catalog.get("benchmark", benchmark).task
-    arrays = {each: columns[each] for each in _NEEDED if each in present}
+    arrays = {each: _read_rows(rows.column(each)) for each in _NEEDED if each in rows.column_names}
     parts: tuple[Any, dict[str, Any], BuildFacts] = maker(arrays, facts, name)
     return parts
 

@@ -59,12 +59,8 @@ NO_CLASS = -1
 """The answer that is none of the classes: wrong, whatever the label."""
 
 
-def check_answer(prediction: object, *, name: str = "prediction") -> Array:
+def check_answer(prediction: object) -> Array:
     """The class that was answered in each row (n,), int, at least one row; `NO_CLASS`, -1, is none of the classes.
-
-    Args:
-        prediction: Integers or booleans (n,).
-        name: What the array is called in an error.
 
     Raises:
         OochubError: Another shape or type, no rows, or a number below -1.
@@ -72,10 +68,10 @@ def check_answer(prediction: object, *, name: str = "prediction") -> Array:
     >>> check_answer([1, -1]).tolist()
     [1, -1]
     """
-    array = check_whole(prediction, name=name)
+    array = check_whole(prediction, name="prediction")
     if array.item(array.argmin()) < NO_CLASS:
         raise OochubError(
-            f"{name} must be a class number, or -1 for none of the classes, got {int(array.min())} at row "
+            f"prediction must be a class number, or -1 for none of the classes, got {int(array.min())} at row "
             f"{int(np.argmax(array < NO_CLASS))} ({int((array < NO_CLASS).sum())} such rows). Give each row its class."
         )
     return array

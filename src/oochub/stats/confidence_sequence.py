@@ -11,7 +11,7 @@ Rows, or clusters, must be drawn alike and independently, and each look must kee
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from scipy import optimize, special
@@ -29,32 +29,6 @@ _STAKES, _SMALLEST_STAKE, _LARGEST_STAKE = 40, 0.02, 0.99
 _KEPT = 0.1  # of the wealth, which is not staked
 _STEPS = 50  # halvings of an end's place
 _GRID = 25  # places of the nuisance mean at which a minimum is looked for
-
-
-class Evidence(Protocol):
-    """What rows say of their mean."""
-
-    @property
-    def value(self) -> float:
-        """The mean of the rows."""
-
-    @property
-    def n(self) -> int:
-        """How many rows, or clusters, there are."""
-
-    @property
-    def least(self) -> float:
-        """The smallest mean that is possible."""
-
-    @property
-    def most(self) -> float:
-        """The largest mean that is possible."""
-
-    def log_above(self, mean: float) -> float:
-        """The log of the wealth that was won against a true mean of at most `mean`."""
-
-    def log_below(self, mean: float) -> float:
-        """The log of the wealth that was won against a true mean of at least `mean`."""
 
 
 class ShareEvidence(NamedTuple):
@@ -82,7 +56,7 @@ class ShareEvidence(NamedTuple):
         return self.ones / self.n
 
     def log_above(self, mean: float) -> float:
-        """See `Evidence`."""
+        """The log of the wealth that was won against a true mean of at most `mean`."""
         if mean >= 1:
             return 0.0
         if mean <= 0:
@@ -96,7 +70,7 @@ class ShareEvidence(NamedTuple):
         return _hedge(wealth)
 
     def log_below(self, mean: float) -> float:
-        """See `Evidence`."""
+        """The log of the wealth that was won against a true mean of at least `mean`."""
         return ShareEvidence(self.n - self.ones, self.n).log_above(1 - mean)
 
 
@@ -123,11 +97,11 @@ class MeanEvidence:
         self._values, self._counts = np.unique(scaled, return_counts=True)
 
     def log_above(self, mean: float) -> float:
-        """See `Evidence`."""
+        """The log of the wealth that was won against a true mean of at most `mean`."""
         return self._bet(self._values, (mean - self.least) / (self.most - self.least))
 
     def log_below(self, mean: float) -> float:
-        """See `Evidence`."""
+        """The log of the wealth that was won against a true mean of at least `mean`."""
         return self._bet(1 - self._values, (self.most - mean) / (self.most - self.least))
 
     def _bet(self, values: Array, mean: float) -> float:
@@ -139,6 +113,10 @@ class MeanEvidence:
         stakes = np.geomspace(min(_SMALLEST_STAKE, _LARGEST_STAKE / mean), _LARGEST_STAKE / mean, _STAKES)
         wealth = np.log1p(stakes[:, None] * (values - mean)) @ self._counts
         return _hedge(float(special.logsumexp(wealth)) - math.log(_STAKES))
+
+
+Evidence = ShareEvidence | MeanEvidence
+"""What rows say of their mean, which lies between `least` and `most`; `n` counts the rows, or clusters."""
 
 
 def _hedge(wealth: float) -> float:

@@ -91,7 +91,10 @@ def effect_by_role(right: Any, has: Any, label: Any, role: Any, *, cluster: Any 
     check_same_length(right=is_right, has=having, label=codes, role=roles, cluster=shared)
     kept = (np.minimum(np.bincount(codes, having), np.bincount(codes, ~having)) > 0)[codes]
     is_usual = roles > (0 if (roles[kept] > 0).any() and (roles[kept] <= 0).any() else -1)
-    groups = [_estimate_effect(is_right, having, codes, shared, kept & side) for side in (is_usual, ~is_usual)]
+    groups = []
+    for rows in (kept & is_usual, kept & ~is_usual):
+        own = None if shared is None else shared[rows]
+        groups.append(stratified_gap(is_right[rows] * 1.0, having[rows], codes[rows], cluster=own))
     same = groups[0].estimate * groups[1].estimate > 0
     alike = (
         max(group.p_value for group in groups)
@@ -109,11 +112,6 @@ def effect_by_role(right: Any, has: Any, label: Any, role: Any, *, cluster: Any 
     stratum = np.unique(codes[kept], return_inverse=True)[1]
     p_value, trend = _test_trend(is_right[kept], having[kept], stratum, roles[kept], own)
     return EffectByRole(p_value=p_value, trend=trend, **both)
-
-
-def _estimate_effect(right: Array, has: Array, label: Array, cluster: Array | None, rows: Array) -> StratifiedGap:
-    shared = None if cluster is None else cluster[rows]
-    return stratified_gap(right[rows] * 1.0, has[rows], label[rows], cluster=shared)
 
 
 class _Counts:

@@ -187,16 +187,21 @@ def paired_delong(
     if not variance > _ROUNDING:
         reason = _explain_no_variance(m, n, clusters)
         return PairedDifference(Estimate(value, n=m + n, method=method, reason=reason), math.nan)
+    freedom = None if clusters is None else count_equal_clusters(label, clusters) - 1  # of Student's t
+    return _test_difference(value, variance, m + n, method, (1 - confidence) / 2, freedom)
+
+
+def _test_difference(
+    value: float, variance: float, n: int, method: str, level: float, freedom: float | None
+) -> PairedDifference:
     error = math.sqrt(variance)
-    level, distance = (1 - confidence) / 2, -abs(value) / error
-    if clusters is None:
+    distance = -abs(value) / error
+    if freedom is None:
         quantile, tail = special.ndtri(level), special.ndtr(distance)
     else:
-        freedom = count_equal_clusters(label, clusters) - 1  # of Student's t
         quantile, tail = special.stdtrit(freedom, level), special.stdtr(freedom, distance)
     half = -float(quantile) * error
-    low, high = max(-1.0, value - half), min(1.0, value + half)
-    estimate = Estimate(value, low=low, high=high, n=m + n, method=method)
+    estimate = Estimate(value, low=max(-1.0, value - half), high=min(1.0, value + half), n=n, method=method)
     return PairedDifference(estimate, float(2 * tail))
 
 
@@ -238,12 +243,7 @@ def compare_aucs(covariance: Covariance, first: int, second: int, n: int) -> Pai
     of = covariance.covariance
     value = float(covariance.auc[first] - covariance.auc[second])
     variance = float(of[first, first] + of[second, second] - 2 * of[first, second])
-    if not variance > _ROUNDING:
-        return None
-    error = math.sqrt(variance)
-    half = -float(special.ndtri(0.025)) * error
-    estimate = Estimate(value, low=max(-1.0, value - half), high=min(1.0, value + half), n=n, method="paired delong")
-    return PairedDifference(estimate, float(2 * special.ndtr(-abs(value) / error)))
+    return _test_difference(value, variance, n, "paired delong", 0.025, None) if variance > _ROUNDING else None
 
 
 def compute_auc_influence(label: ArrayLike, score: ArrayLike) -> Array:

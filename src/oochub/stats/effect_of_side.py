@@ -1,7 +1,6 @@
 """Is an answer right more often where the context is usual for the class, once class and context are accounted for?"""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -222,13 +221,16 @@ class _Scores:
 
     def _find(self, wanted: float) -> float:
         """The b whose score is as wanted; at an end where the falling score stays on one side of that."""
+        from scipy.optimize import brentq
 
         def score(b: float) -> float:
             return self._compute(b)[0] - wanted
 
         if score(-_MOST_LOG_ODDS) < _NOTHING:
             return -_MOST_LOG_ODDS
-        return _MOST_LOG_ODDS if score(_MOST_LOG_ODDS) > -_NOTHING else _find_root(score)
+        if score(_MOST_LOG_ODDS) > -_NOTHING:
+            return _MOST_LOG_ODDS
+        return float(brentq(score, -_MOST_LOG_ODDS, _MOST_LOG_ODDS, xtol=1e-6))
 
     def _fit(self, b: float) -> Array:
         """The chance of a right answer of each class and context (c, k), by Newton's steps, at this b."""
@@ -286,12 +288,6 @@ class _Scores:
         logit = self._first[:, None] + self._second[None, :]
         differs = special.expit(logit - b / 2) - special.expit(logit + b / 2)
         return float((self._table.sided * differs).sum()) / float(self._whole.sided.sum())
-
-
-def _find_root(function: Callable[[float], float]) -> float:
-    from scipy.optimize import brentq
-
-    return float(brentq(function, -_MOST_LOG_ODDS, _MOST_LOG_ODDS, xtol=1e-6))
 
 
 def _straighten(z: float, skewness: float) -> float:

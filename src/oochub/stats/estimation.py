@@ -128,10 +128,8 @@ def estimate_groups(
     metric: Callable[..., Any],
     columns: Mapping[str, Any],
     sizes: Sequence[int],
+    sampling: Sampling = Sampling(),  # noqa: B008 frozen
     *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    confidence: float = 0.95,
     options: Mapping[str, Any] = _NO_OPTIONS,
 ) -> list[Estimate] | None:
     """What `estimate` gives of each of many groups of independent rows, at once.
@@ -140,9 +138,7 @@ def estimate_groups(
         metric: A metric that is the mean of one number per row; see `MetricFacts.row_numbers`.
         columns: The arrays: rows of the first group, then of the second, and so on.
         sizes: Number of rows of each group (g,), 1 or more.
-        resamples: See `estimate`; so are the others.
-        seed: Seed of the bootstrap.
-        confidence: Level of the interval.
+        sampling: Number of resamples, seed and level.
         options: Options of the metric.
 
     Returns:
@@ -159,7 +155,6 @@ def estimate_groups(
     if facts is None or facts.row_numbers is None:
         return None
     numbers = facts.row_numbers({name: column for name, column in columns.items() if column is not None}, **options)
-    sampling = Sampling(resamples=resamples, seed=seed, confidence=confidence)
     return [clip_to_range(each, facts) for each in estimate_means(numbers, np.asarray(sizes), sampling)]
 
 

@@ -205,20 +205,18 @@ def detection_accuracies(
     images = check_image_boxes(boxes, scores, true_boxes)
     accuracies = np.empty(len(images))
     for row, image in enumerate(images):
-        accuracies[row] = _compute_accuracy(image.boxes[image.scores > threshold], image.true_boxes, iou)
+        found, true = image.boxes[image.scores > threshold], image.true_boxes
+        if not len(true) or not len(found):
+            accuracies[row] = len(true) == len(found)
+            continue
+        overlap = measure_overlap(found, true)
+        matched = len(np.unique(overlap.argmax(axis=1)[overlap.max(axis=1) >= iou]))
+        accuracies[row] = matched / (len(found) + len(true) - matched)  # TP + FP + FN: every box, the pairs once
     return accuracies
 
 
 def _is_share(number: Any) -> bool:
     return isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= 1
-
-
-def _compute_accuracy(found: Array, true: Array, iou: float) -> float:
-    if not len(true) or not len(found):
-        return float(len(true) == len(found))
-    overlap = measure_overlap(found, true)
-    matched = len(np.unique(overlap.argmax(axis=1)[overlap.max(axis=1) >= iou]))
-    return matched / (len(found) + len(true) - matched)  # TP + FP + FN: every box and every true box, the pairs once
 
 
 class BoxRanking:

@@ -95,11 +95,13 @@ def _divide(of: Estimate, other: Estimate) -> Estimate:
     if p == q == 0:
         return Estimate(math.nan, n=n, method=method, reason="no row has the context")
     over = _multiply(of.low, p)
-    low = over / (p * q + _take_root(p * q, over * _multiply(other.high, q))) if over > 0 else 0.0
+    root = math.sqrt(max(0.0, (p * q) ** 2 - over * _multiply(other.high, q)))
+    low = over / (p * q + root) if over > 0 else 0.0
     if q == 0:
         return Estimate(math.nan, low=low, n=n, method=method, reason="no row of another class has it")
     under = _multiply(other.low, q)
-    high = (p * q + _take_root(p * q, _multiply(of.high, p) * under)) / under if under > 0 else math.nan
+    root = math.sqrt(max(0.0, (p * q) ** 2 - _multiply(of.high, p) * under))
+    high = (p * q + root) / under if under > 0 else math.nan
     return Estimate(p / q, low=low, high=high, n=n, method=method, reason=why)
 
 
@@ -133,10 +135,6 @@ def lift_over_all(has: Any, is_class: Any, sampling: Sampling = Sampling()) -> E
 
 def _multiply(end: float, share: float) -> float:
     return end * (2 * share - end)
-
-
-def _take_root(product: float, subtracted: float) -> float:
-    return math.sqrt(max(0.0, product**2 - subtracted))
 
 
 def context_signs(having: Any, rows: Any, *, confidence: float = 0.95) -> NDArray[np.int8]:

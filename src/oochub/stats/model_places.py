@@ -25,7 +25,7 @@ from oochub.stats.delong import count_equal_clusters, delong_covariance
 from oochub.stats.mean_interval import leave_means
 from oochub.stats.p_values import adjusted_p_values, draw_typical_means, is_flipped, read_typical_means
 from oochub.stats.paired_values import Kind, PairedValues, compare_values
-from oochub.stats.proportion import adjusted_walds
+from oochub.stats.proportion import adjusted_wald
 
 POWER = 0.8
 """How often the smallest difference that is named would be found."""
@@ -238,7 +238,7 @@ def _compare_shares(models: Sequence[PairedValues]) -> _Found:
     alone = np.rint(right @ (1 - right).T).astype(np.float64)  # [i, j]: right in i alone; exact below 2^24 rows
     fewer, flips = np.minimum(alone, alone.T), alone + alone.T
     p_value = np.where(flips > 0, np.minimum(1.0, 2 * special.bdtr(fewer, np.maximum(flips, 1), 0.5)), 1.0)
-    low, high = adjusted_walds(alone.T, alone, n, _TAIL)
+    low, high = adjusted_wald(alone.T, alone, n, _TAIL)
     return _Found(PairTests((alone.T - alone) / n, p_value, (high - low) / (2 * _Z)), np.zeros(flips.shape, bool))
 
 
@@ -255,7 +255,10 @@ def _compare_means(models: Sequence[PairedValues]) -> _Found:
     gain = of.mean - of.mean[:, None]
     variance, is_left = _subtract(of.residuals @ of.residuals.T)
     half = -float(special.stdtrit(of.freedom, _TAIL)) * np.sqrt(variance)
-    return _Found(PairTests(gain, _read_p_values(gain, half, of.freedom), half / _Z), is_left)
+    ratio = np.abs(gain) / half  # `interval_p_value` of many differences with intervals of Student's t
+    p_value = 2 * special.stdtr(of.freedom, float(special.stdtrit(of.freedom, _TAIL)) * ratio)
+    p_value = np.where(ratio <= 1 + _ROUNDING, np.maximum(p_value, np.nextafter(1 - 0.95, 1)), p_value)
+    return _Found(PairTests(gain, p_value, half / _Z), is_left)
 
 
 def _flip_signs(models: Sequence[PairedValues], values: Array) -> _Found:
@@ -302,13 +305,6 @@ def _subtract(covariance: Array) -> tuple[Array, Array]:
     variance = parts - 2 * covariance
     is_left = ~(variance > _ALIKE * parts)
     return np.where(is_left, np.nan, variance), is_left
-
-
-def _read_p_values(gain: Array, half: Array, degrees: float) -> Array:
-    """`interval_p_value` of many differences with intervals of Student's t."""
-    ratio = np.abs(gain) / half
-    p_value: Array = 2 * special.stdtr(degrees, float(special.stdtrit(degrees, _TAIL)) * ratio)
-    return np.where(ratio <= 1 + _ROUNDING, np.maximum(p_value, np.nextafter(1 - 0.95, 1)), p_value)
 
 
 def _note(found: PairTests, i: int, j: int, gain: float, p_value: float, error: float) -> None:

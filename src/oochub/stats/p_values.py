@@ -216,7 +216,20 @@ def draw_typical_means(values: Array, sampling: Sampling) -> tuple[Array, Array]
     if sampling.cluster is not None:
         sums = np.stack([np.bincount(sampling.cluster, row) for row in values])
         sizes = np.bincount(sampling.cluster).astype(np.float64)
-    return _average_subsets(sums, sizes, sampling.seed), np.abs(sums).max(axis=1)
+    units, largest = len(sizes), np.abs(sums).max(axis=1)
+    if units <= _ALL:
+        chosen = (np.arange(1, 2**units)[:, None] >> np.arange(units)) & 1
+        return ((chosen @ sums.T) / (chosen @ sizes)[:, None]).T, largest
+    generator, drawn = np.random.default_rng(sampling.seed), np.empty((len(sums), _DRAWN))
+    both, rows = np.column_stack([sums.T, sizes]), max(1, _BLOCK // units)
+    for start in range(0, _DRAWN, rows):
+        some = min(rows, _DRAWN - start)
+        bits = np.frombuffer(generator.bytes(some * -(-units // 8)), np.uint8).reshape(some, -1)
+        chosen = np.unpackbits(bits, axis=1, count=units).astype(np.float64)
+        chosen[~chosen.any(axis=1)] = 1.0  # none: once in 8,000 draws of 13 units; all stand for it
+        total = chosen @ both
+        drawn[:, start : start + some] = (total[:, :-1] / total[:, -1:]).T
+    return drawn, largest
 
 
 class TypicalInterval(NamedTuple):
@@ -245,22 +258,3 @@ def read_typical_means(typical: Array, value: float, *, largest: float, tail: fl
     ordered = np.partition(typical, [at - 1, len(typical) - at])
     low, high = min(value, float(ordered[at - 1])), max(value, float(ordered[-at]))
     return TypicalInterval(low, high, min(1.0, 2 * one_sided))
-
-
-def _average_subsets(sums: Array, sizes: Array, seed: int) -> Array:
-    """The means (m, draws) of random subsets of units, each taken with one half; of all subsets where these are few."""
-    units = len(sizes)
-    if units <= _ALL:
-        chosen = (np.arange(1, 2**units)[:, None] >> np.arange(units)) & 1
-        means: Array = ((chosen @ sums.T) / (chosen @ sizes)[:, None]).T
-        return means
-    generator, drawn = np.random.default_rng(seed), np.empty((len(sums), _DRAWN))
-    both, rows = np.column_stack([sums.T, sizes]), max(1, _BLOCK // units)
-    for start in range(0, _DRAWN, rows):
-        some = min(rows, _DRAWN - start)
-        bits = np.frombuffer(generator.bytes(some * -(-units // 8)), np.uint8).reshape(some, -1)
-        chosen = np.unpackbits(bits, axis=1, count=units).astype(np.float64)
-        chosen[~chosen.any(axis=1)] = 1.0  # none: once in 8,000 draws of 13 units; all stand for it
-        total = chosen @ both
-        drawn[:, start : start + some] = (total[:, :-1] / total[:, -1:]).T
-    return drawn

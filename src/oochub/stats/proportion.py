@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.errors import OochubError
-from oochub.stats.array_checks import Array, check_same_length
+from oochub.stats.array_checks import check_same_length
 from oochub.stats.delong import PairedDifference
 from oochub.stats.estimate import Estimate
 
@@ -106,21 +106,15 @@ def paired_shares(first: Any, second: Any, *, confidence: float = 0.95) -> Paire
     return PairedDifference(Estimate((b - c) / n, low=low, high=high, n=n, method=method), p_value)
 
 
-def adjusted_wald(only_first: float, only_second: float, n: float, tail: float) -> tuple[float, float]:
-    """Both ends of the interval of `paired_shares`, also of counts that are no whole numbers.
+def adjusted_wald(only_first: Any, only_second: Any, n: float, tail: float) -> tuple[Any, Any]:
+    """Both ends of the interval of `paired_shares`, also of counts that are no whole numbers; of many pairs at once.
 
     Args:
-        only_first: Rows that are true in the first alone.
+        only_first: Rows that are true in the first alone, or an array of such counts.
         only_second: Rows that are true in the second alone.
         n: All rows.
         tail: Probability that lies outside on either side.
     """
-    low, high = adjusted_walds(np.array(only_first), np.array(only_second), n, tail)
-    return float(low), float(high)
-
-
-def adjusted_walds(only_first: Array, only_second: Array, n: float, tail: float) -> tuple[Array, Array]:
-    """`adjusted_wald` of many pairs at once, by arrays of counts of one shape."""
     p, q = (only_first + 1) / (n + 2), (only_second + 1) / (n + 2)
     half = -special.ndtri(tail) * np.sqrt((p + q - (p - q) ** 2) / (n + 2))
     return np.maximum(-1.0, p - q - half), np.minimum(1.0, p - q + half)

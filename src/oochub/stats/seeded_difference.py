@@ -94,7 +94,11 @@ def seeded_difference(first: SeededNumbers, second: SeededNumbers) -> SeededDiff
         reason = "a number is undefined" if math.isnan(value) else "a method has a single seed"
         return nothing._replace(difference=Estimate(value, n=n, method="none", reason=reason))
     parts = [(float(each.values.var(ddof=1)) / len(each.values), len(each.values) - 1.0) for each in methods]
-    parts.append((max(_measure_shared(first, second), 0.0), min(first.units, second.units) - 1))
+    covariance = _jackknife(np.concatenate([first.left, second.left]))
+    a, b = slice(len(first.left)), slice(len(first.left), None)
+    between = float(covariance[a, b].mean())
+    shared = _average_others(covariance[a, a]) + _average_others(covariance[b, b]) - 2 * between  # c of the header
+    parts.append((max(shared, 0.0), min(first.units, second.units) - 1))
     variance = sum(part for part, _ in parts)
     if variance <= (np.finfo(float).eps * max(np.abs(each.values).max() for each in methods)) ** 2:
         return nothing._replace(difference=Estimate(value, n=n, method="none", reason="all seeds give the same number"))
@@ -107,14 +111,6 @@ def seeded_difference(first: SeededNumbers, second: SeededNumbers) -> SeededDiff
         error,
         freedom,
     )
-
-
-def _measure_shared(first: SeededNumbers, second: SeededNumbers) -> float:
-    """What images do to all runs of a method: c of the header."""
-    covariance = _jackknife(np.concatenate([first.left, second.left]))
-    a, b = slice(len(first.left)), slice(len(first.left), None)
-    between = float(covariance[a, b].mean())
-    return _average_others(covariance[a, a]) + _average_others(covariance[b, b]) - 2 * between
 
 
 def _jackknife(left: Array) -> Array:

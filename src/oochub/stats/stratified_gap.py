@@ -259,7 +259,10 @@ def _test_shares(rows: _Rows, cluster: Array | None, confidence: float) -> tuple
     if cluster is None:
         own_mean = (rows.size / (rows.size - 1))[rows.stratum]  # a stratum's own mean is taken from its rows
         low, high = _find_not_rejected(added, weight, own_mean, -float(special.ndtri(tail)))
-        return Estimate(rows.gap, low=low, high=high, n=n, method=_METHOD), _compute_normal_p_value(rows)
+        spread = np.bincount(rows.stratum, rows.off_mean**2)
+        variance = float((rows.n_with * (rows.size - rows.n_with) / (rows.size * (rows.size - 1)) * spread).sum())
+        p_value = 2 * float(special.ndtr(-abs(float(rows.added.sum())) / math.sqrt(variance)))
+        return Estimate(rows.gap, low=low, high=high, n=n, method=_METHOD), p_value
     count = len(added)
     low, high = _find_not_rejected(
         added, weight, count / (count - 1), -float(special.stdtrit(units - 1, tail)), center=True
@@ -283,12 +286,6 @@ def _estimate_difference_of_shares(rows: _Rows, confidence: float, reason: str |
     )
     both = difference(with_, against)
     return Estimate(rows.gap, low=both.low, high=both.high, n=len(rows.value), method=_METHOD, reason=reason)
-
-
-def _compute_normal_p_value(rows: _Rows) -> float:
-    spread = np.bincount(rows.stratum, rows.off_mean**2)
-    variance = float((rows.n_with * (rows.size - rows.n_with) / (rows.size * (rows.size - 1)) * spread).sum())
-    return 2 * float(special.ndtr(-abs(float(rows.added.sum())) / math.sqrt(variance)))
 
 
 def _compute_exact_p_values(rows: _Rows) -> tuple[float, float]:
