@@ -6,8 +6,7 @@ others. A method that looks with features may look with those of the model that 
 
 import hashlib
 import inspect
-import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from importlib.metadata import version
@@ -227,7 +226,12 @@ def find_contexts(
     measured = measure_splits(data, way, asked)
     known = {split: readable for split, (_, readable) in measured.items()}
     of_all = np.concatenate(list(known.values()))
-    labels = [_read_labels(part) if classes else np.full(len(part), -1) for part in data.values()]
+    labels = [
+        part.select_columns(["label"]).with_format("arrow")[:].column("label").fill_null(-1).to_numpy()
+        if classes
+        else np.full(len(part), -1)
+        for part in data.values()
+    ]
     chosen = pa.chunked_array(list(chosen_on.values()), pa.bool_()).fill_null(False)
     label, rows = np.concatenate(labels)[of_all], chosen.to_numpy()[of_all]
     measures = pa.concat_tables([table for table, _ in measured.values()])
@@ -252,13 +256,6 @@ def find_contexts(
     return _join_columns(data, named, known, chosen_on, facts, name)
 
 
-def _read_labels(part: datasets.Dataset) -> NDArray[np.int64]:
-    """The class numbers, -1 where there is none."""
-    column = part.select_columns(["label"]).with_format("arrow")[:].column("label")
-    numbers: NDArray[np.int64] = column.fill_null(-1).to_numpy()
-    return numbers
-
-
 def _join_columns(
     data: Mapping[str, datasets.Dataset],
     named: NamedContexts,
@@ -267,8 +264,11 @@ def _join_columns(
     facts: FoundContexts,
     config: str,
 ) -> datasets.DatasetDict:
-    splits, start = {}, 0
-    names = _name_columns(named.columns, next(iter(data.values())).column_names, facts.way)
+    splits, start, taken = {}, 0, next(iter(data.values())).column_names
+    names = {name: f"{facts.way}_{name}" if name in taken else name for name in named.columns}
+    for name, new in names.items():
+        if new in taken:
+            raise OochubError(f"The data already have the columns {name!r} and {new!r}. Rename or remove one.")
     renamed = [
         f"the column {name} belongs to the data; the one of {facts.way} is {new}"
         for name, new in names.items()
@@ -293,20 +293,13 @@ def _join_columns(
         info = part.info.copy()
         info.features = None  # `datasets` joins those of both
         joined = datasets.concatenate_datasets([part, beside], axis=1, info=info, split=part.split)
-        record = _record(part.info, facts, (*named.notes, *renamed), config)
+        version_of_data = str(part.info.version or "0.0.0")
+        record = BuildRecord.of(part.info) or BuildRecord(benchmark=OWN, config=config, version=version_of_data)
+        notes, found = (*record.notes, *named.notes, *renamed), replace(record.facts, found_contexts=facts)
+        record = replace(record, notes=notes, facts=found)
         joined.info.description = record.describe((part.info.description or "").partition("\n")[0])
         splits[split] = joined.select_columns([*part.column_names, *made])
     return datasets.DatasetDict(splits)
-
-
-def _name_columns(columns: Iterable[str], taken: Sequence[str], way: str) -> dict[str, str]:
-    """What the columns of a way are called in the data: as they are, or after the way where the data have the name."""
-    names = {}
-    for name in columns:
-        names[name] = new = name if name not in taken else f"{way}_{name}"
-        if new in taken:
-            raise OochubError(f"The data already have the columns {name!r} and {new!r}. Rename or remove one.")
-    return names
 
 
 def _place_values(values: Any, readable: NDArray[np.bool_]) -> Any:
@@ -314,11 +307,6 @@ def _place_values(values: Any, readable: NDArray[np.bool_]) -> Any:
     if readable.all():
         return values
     return values.take(pa.array(np.where(readable, np.cumsum(readable) - 1, 0), mask=~readable))
-
-
-def _record(info: Any, facts: FoundContexts, notes: Sequence[str], config: str) -> BuildRecord:
-    before = BuildRecord.of(info) or BuildRecord(benchmark=OWN, config=config, version=str(info.version or "0.0.0"))
-    return replace(before, notes=(*before.notes, *notes), facts=replace(before.facts, found_contexts=facts))
 
 
 def write_card_text(found: datasets.DatasetDict, record: BuildRecord) -> str:
@@ -401,24 +389,10 @@ def _fingerprint_table(table: pa.Table) -> str:
     >>> _fingerprint_table(pa.table({"n": [1, 2]})) == _fingerprint_table(pa.table({"n": [1, 3]}))
     False
     """
-    digest = _Digest()
-    with pa.ipc.new_stream(pa.PythonFile(digest, mode="w"), table.schema) as stream:
-        stream.write_table(table, max_chunksize=_ROWS)
-    return digest.sum.hexdigest()[:16]
-
-
-class _Digest(io.RawIOBase):
-    """A file that keeps a digest of what is written."""
-
-    def __init__(self) -> None:
-        self.sum = hashlib.sha256()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, content: Any) -> int:
-        self.sum.update(content)
-        return len(content)
+    digest = hashlib.sha256(table.schema.serialize())
+    for batch in table.to_batches(max_chunksize=_ROWS):
+        digest.update(batch.serialize())
+    return digest.hexdigest()[:16]
 
 
 def make_way_for_model(found: ContextSettings, model: ModelSource, how: ModelSettings) -> ContextWay:

@@ -31,13 +31,13 @@ from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
 from oochub.context_finding.image_model import join_chunks, make_image_rows
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts, presence_class
+from oochub.records.sides import CHALLENGES
 from oochub.stats.lift import context_signs
 
 if TYPE_CHECKING:
     from oochub.models.captioner import Captioner
 
 _BLOCK = 64  # classes whose similarities are in memory at a time
-_CHALLENGES = ("easy", "hard_positive", "hard_negative", "hard")
 _DIGITS = 6  # of tau: sums of other lengths differ far behind
 _WORD = re.compile(r"[^\W\d_]+")
 _CLOSED = frozenset(
@@ -222,10 +222,10 @@ class Captions(ContextWay):
                     taus[classes[y]] = float(tau)
                     has.append(np.zeros(len(label), bool))
                     has[-1][places] = cosine >= tau
-        numbers = [None if each is None else _CHALLENGES.index(each) for each in challenge]
+        numbers = [None if each is None else CHALLENGES.index(each) for each in challenge]
         columns = {
             "gist_similarity": (datasets.Value("float32"), pa.array(own, mask=np.isnan(own))),
-            "challenge_gist": (datasets.ClassLabel(names=list(_CHALLENGES)), pa.array(numbers, pa.int64())),
+            "challenge_gist": (datasets.ClassLabel(names=list(CHALLENGES)), pa.array(numbers, pa.int64())),
         }
         return _Gists(taus, np.array(has, bool).reshape(-1, len(label)).T, columns, encoder, tuple(notes))
 
@@ -306,7 +306,11 @@ def _find_caption_words(
     classes = [number for number in counts if number >= 0]
     if len(classes) > 1:
         having = np.array([[counts[number][word] for word in words] for number in classes], np.int64)
-        words = _select_strongest(words, having, np.array([int((label[chosen] == number).sum()) for number in classes]))
+        rows_of = np.array([int((label[chosen] == number).sum()) for number in classes])
+        goes_with = (context_signs(having, rows_of) != 0).any(0)
+        others = (having.sum(0) - having) / (rows_of.sum() - rows_of)[:, None]
+        strength = abs(having / rows_of[:, None] - others).max(0)
+        words = [words[at] for at in np.argsort(-strength, kind="stable") if goes_with[at]]  # the strongest first
     words = words[:most]
     has = np.zeros((len(rows), len(words)), bool)
     for row, own in enumerate(rows):
@@ -322,11 +326,3 @@ def _count_words(captions: Sequence[str], least: int) -> frozenset[str]:
 
 def _fold_words(words: Iterable[str], singular: dict[str, str]) -> set[str]:
     return {singular.get(word, word) for word in words}
-
-
-def _select_strongest(words: Sequence[str], having: NDArray[np.int64], rows: NDArray[np.int64]) -> list[str]:
-    """Words that go with a class, the strongest first; of each class's `rows`, `having` (k, words) have the word."""
-    goes_with = (context_signs(having, rows) != 0).any(0)
-    others = (having.sum(0) - having) / (rows.sum() - rows)[:, None]
-    strength = abs(having / rows[:, None] - others).max(0)
-    return [words[at] for at in np.argsort(-strength, kind="stable") if goes_with[at]]

@@ -15,7 +15,7 @@ import functools
 import io
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import datasets
@@ -128,24 +128,20 @@ class Properties(ContextWay):
             found |= {end: (f"{words} {where}", rows) for end, (where, rows) in sides.items()}
         found |= _name_hues(measures.column("hue").to_numpy(zero_copy_only=False), self._where)
         found |= _read_exif_columns(measures, chosen_on)
+        features = datasets.Features.from_arrow_schema(measures.schema)
         names = [name for name, (_, rows) in found.items() if 0 < rows[chosen_on].sum() < chosen_on.sum()]
         return NamedContexts(
             names=tuple(names),
             words=tuple(found[name][0] for name in names),
             has=np.stack([found[name][1] for name in names], 1) if names else np.zeros((len(label), 0), bool),
             settings={"thirds": thresholds},
-            columns=_build_columns(measures),
+            columns={f"property_{name}": (features[name], measures.column(name)) for name in measures.column_names},
         )
 
     @property
     def _where(self) -> str:
         """The region, after the words for what is measured there."""
         return " of the rim" if self._region == "rim" else ""
-
-
-def _build_columns(measures: pa.Table) -> dict[str, tuple[Any, Any]]:
-    features = datasets.Features.from_arrow_schema(measures.schema)
-    return {f"property_{name}": (features[name], measures.column(name)) for name in measures.column_names}
 
 
 def _name_hues(hue: NDArray[np.float64], where: str) -> dict[str, tuple[str, NDArray[np.bool_]]]:
@@ -237,14 +233,13 @@ def _read_file_facts(content: bytes) -> dict[str, Any]:
     with open_picture(content, name="the image") as file:
         tables = getattr(file, "quantization", None) if file.format == "JPEG" else None
         date, camera = read_exif_value(file, _DATE, block=_EXIF), read_exif_value(file, _MODEL)
-    return {"jpeg_quality": _estimate_quality(tables), "hour": _parse_hour(date), "camera": _clean_text(camera)}
-
-
-def _estimate_quality(tables: Mapping[int, Sequence[int]] | None) -> float | None:
-    """The quality at which libjpeg's luminance table has the nearest sum."""
-    if not tables or 0 not in tables:
-        return None
-    return float(1 + np.abs(_sum_tables() - sum(tables[0])).argmin())
+    quality = None  # that at which libjpeg's luminance table has the nearest sum
+    if tables and 0 in tables:
+        quality = float(1 + np.abs(_sum_tables() - sum(tables[0])).argmin())
+    hour = date[11:13] if isinstance(date, str) and len(date) >= 13 else ""
+    name = "".join(each for each in str(camera or "") if each.isprintable()).strip()[:60]
+    is_hour = hour.isdigit() and int(hour) < 24
+    return {"jpeg_quality": quality, "hour": int(hour) if is_hour else None, "camera": name or None}
 
 
 @functools.cache
@@ -257,13 +252,3 @@ def _sum_tables() -> NDArray[np.int64]:
         with open_picture(file.getvalue(), name="a table") as picture:
             sums.append(sum(picture.quantization[0]))  # type: ignore[attr-defined]  # of a JPEG
     return np.array(sums)
-
-
-def _parse_hour(date: Any) -> int | None:
-    hour = str(date)[11:13] if isinstance(date, str) and len(date) >= 13 else ""
-    return int(hour) if hour.isdigit() and int(hour) < 24 else None
-
-
-def _clean_text(camera: Any) -> str | None:
-    text = "".join(each for each in str(camera or "") if each.isprintable()).strip()
-    return text[:60] or None

@@ -27,6 +27,7 @@ from oochub.context_finding.image_model import ImageModel, ModelWay, join_chunks
 from oochub.errors import OochubError, unknown_name
 from oochub.models.class_map import list_class_words
 from oochub.records.build_record import BuildFacts, presence_class
+from oochub.records.sides import CHALLENGES
 
 if TYPE_CHECKING:
     import torch
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 _EDGE = 320  # pixels of the longer side at which classes are counted
 _OTHERS = ("oneformer", "eomt", "eomt_dinov3", "videomt")  # read a text, parts of an image, or films beside it
 _AUTO = ("AutoModelForSemanticSegmentation", "AutoModelForUniversalSegmentation")
-_CHALLENGES = ("easy", "hard_positive", "hard_negative", "hard")
 
 
 class _Prepared(NamedTuple):
@@ -110,8 +110,11 @@ class Segments(ModelWay):
 
     def measures(self, prepared: "Sequence[_Prepared]") -> pa.Table:
         """See `ContextWay.measures`."""
-        areas = [_sum_areas(numbers, len(self._names)) for numbers in self.maps(prepared)]
-        lists = pa.FixedSizeListArray.from_arrays(np.concatenate(areas), len(self._names))
+        areas, classes = [], len(self._names)
+        for numbers in self.maps(prepared):
+            inside = numbers[(numbers >= 0) & (numbers < classes)]
+            areas.append(np.bincount(inside, minlength=classes) / numbers.size)
+        lists = pa.FixedSizeListArray.from_arrays(np.concatenate(areas), classes)
         return pa.table({"areas": lists})
 
     def maps(self, prepared: "Sequence[_Prepared]") -> list[NDArray[np.int64]]:
@@ -155,7 +158,7 @@ class Segments(ModelWay):
                 ),
                 "areas": (datasets.List(exact, length=len(self._names)), column),
                 "challenge_ce": (
-                    datasets.ClassLabel(names=list(_CHALLENGES)),
+                    datasets.ClassLabel(names=list(CHALLENGES)),
                     self._judge_challenge(areas, label, classes, usual),
                 ),
             },
@@ -198,7 +201,7 @@ class Segments(ModelWay):
             if contexts:
                 rows = (label >= 0) if is_asked else label == y
                 said[rows] = co_occurrence(label[rows] == y, areas[rows][:, contexts], self._beta)
-        return pa.array([None if each is None else _CHALLENGES.index(each) for each in said], pa.int64())
+        return pa.array([None if each is None else CHALLENGES.index(each) for each in said], pa.int64())
 
     def classes_of(self, name: str) -> list[int]:
         """The segmenter's classes that are a class of the data: those given, else those of its name."""
@@ -256,9 +259,3 @@ def _get_answers(model: Any, inputs: Mapping[str, "torch.Tensor"]) -> "torch.Ten
 def _make_counter(height: int, width: int) -> tuple[int, int]:
     scale = min(1.0, _EDGE / max(height, width))
     return max(1, round(height * scale)), max(1, round(width * scale))
-
-
-def _sum_areas(numbers: NDArray[np.int64], classes: int) -> NDArray[np.float64]:
-    inside = numbers[(numbers >= 0) & (numbers < classes)]
-    areas: NDArray[np.float64] = np.bincount(inside, minlength=classes) / numbers.size
-    return areas

@@ -88,7 +88,7 @@ class ZeroShot(ModelWay):
             raise OochubError(
                 f"Neutral texts must not name a thing, got {named[0]!r}. Pass one without {{}}: {_NEUTRAL!r}."
             )
-        self._threshold, self._has_neutral = threshold, bool(beside)
+        self._threshold = threshold
         self._texts = [*write_prompts(self._names, used), *([beside] if beside else [])]
         super().__init__(model, image_processor=image_processor, device=device)
         try:
