@@ -72,11 +72,11 @@ def _build_repository(
     Raises:
         OochubError: See `build_parquet`; configs in another form are there.
     """
-    from oochub.data.load import check_options, get_builder_class, make_benchmark_builder, split_name
+    from oochub.data.load import get_builder_class, make_benchmark_builder, split_name
 
     check_writable(out, kind=REPOSITORY)
     benchmark, config = split_name(name)
-    check_options(benchmark, options or {})
+    get_builder_class(benchmark).checked_options(options or {})
     config = get_builder_class(benchmark).checked_config(config or None)
     if num_proc is not None and num_proc < 1:
         raise OochubError(f"num_proc must be a whole number, 1 or larger, got {num_proc!r}. Omit it for one.")

@@ -296,7 +296,7 @@ def _read_arguments(source: str, name: str) -> str:
 def _describe_benchmark(name: str, config: str, data_dir: str | None) -> str:
     from datasets import get_dataset_config_names
 
-    from oochub.data.load import get_config_class
+    from oochub.data.load import get_builder_class
 
     declared: Benchmark = catalog.get("benchmark", name)
     configs = get_dataset_config_names(name)
@@ -304,7 +304,9 @@ def _describe_benchmark(name: str, config: str, data_dir: str | None) -> str:
         raise unknown_name(f"config of {name}", config, configs)
     raw_folder = _find_raw_folder(name, data_dir)
     shown = [declared.of(config)] if config else declared.data_sets
-    options = (inspect.getdoc(get_config_class(name)) or "").partition("Attributes:\n")[2].rstrip()
+    options = (
+        (inspect.getdoc(get_builder_class(name).BUILDER_CONFIG_CLASS) or "").partition("Attributes:\n")[2].rstrip()
+    )
     chosen = f', "{config or configs[0]}"' if len(configs) > 1 else ""
     place = f"Folder expected (data_dir=, --data-dir, or $OOCHUB_DATA/{name})"
     if len(shown) == 1:

@@ -113,12 +113,12 @@ def sweep(
 
 def _read_plan(recipe: str, variant: str | None, overrides: Mapping[str, object], raw: DataSettings) -> "SweepRecipe":
     """The recipe, with the options of its benchmarks that are given."""
-    from oochub.data.load import check_options
+    from oochub.data.load import get_builder_class
     from oochub.sweep.sweep_recipe import read_recipe
 
     plan, options = read_recipe(recipe, variant=variant, overrides=overrides), dict(raw.options or {})
     for benchmark in plan.benchmarks:
-        check_options(benchmark, options)
+        get_builder_class(benchmark).checked_options(options)
     return replace(plan, options={**plan.options, **options})
 
 

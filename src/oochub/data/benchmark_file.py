@@ -97,14 +97,19 @@ class BenchmarkFile:
         _check_metrics(declaration, at)
         columns = {name: value for name, value in vars(read.data).items() if name != "source"}
         settings = DataSettings(**columns, usual=read.usual or None)
-        _check_pair(settings, declaration, at)
-        name, arguments = _read_criterion(read.criterion, at)
+        for name, side in (("in_context", declaration.in_context), ("out_of_context", declaration.out_of_context)):
+            if settings.pair is not None and side is not None and side.form != "rows":
+                raise OochubError(
+                    f"{at(name, 'form')}: a pair has a row on each side, and [{name}] is of the form {side.form}. "
+                    'Write form = "rows", or leave pair out.'
+                )
+        criterion, arguments = _read_criterion(read.criterion, at)
         return cls(
             file=file,
             source=_find_rows(file, read.data.source, at),
             settings=settings,
             declaration=declaration,
-            criterion=name,
+            criterion=criterion,
             arguments=arguments,
         )
 
@@ -168,11 +173,7 @@ def _check_metrics(declared: OwnDeclaration, at: _At) -> None:
         for name in names:
             if name not in catalog.names("metric"):
                 raise OochubError(f"{at(key)}: {unknown_name('metric', name, catalog.names('metric'))}")
-    _check_chance(declared, at)
-
-
-def _check_chance(declared: OwnDeclaration, at: _At) -> None:
-    """Refuses a number of guessing that the headline metric cannot have; [0, 1] where the rows choose the metric."""
+    # a number of guessing that the headline metric can have; [0, 1] where the rows choose the metric
     headline = declared.headline or next(iter(declared.metrics), None)
     facts = None if headline is None else read_facts(catalog.get("metric", headline))
     low, high = (0.0, 1.0) if facts is None else (facts.minimum, facts.maximum)
@@ -213,15 +214,6 @@ def _find_rows(file: Path, source: str, at: _At) -> str:
     if not is_there:
         raise OochubError(f"{at('data', 'source')}: there is no {source!r:.80} beside the file.")
     return str(place) if source != "." else str(folder)
-
-
-def _check_pair(settings: DataSettings, declared: OwnDeclaration, at: _At) -> None:
-    for name, side in (("in_context", declared.in_context), ("out_of_context", declared.out_of_context)):
-        if settings.pair is not None and side is not None and side.form != "rows":
-            raise OochubError(
-                f"{at(name, 'form')}: a pair has a row on each side, and [{name}] is of the form {side.form}. Write "
-                'form = "rows", or leave pair out.'
-            )
 
 
 def _check_side(name: str, side: OwnSide, data: datasets.DatasetDict, at: _At) -> None:

@@ -251,7 +251,11 @@ def challenge(
         part = part.remove_columns([column for column in MADE if column in part.column_names])
         part = part.add_column("challenge", codes, feature=datasets.ClassLabel(names=list(KINDS)))
         if behind is not None and _is_number(behind):
-            part = part.add_column("challenge_value", _find_largest(behind[rows]), feature=datasets.Value("float64"))
+            value = behind[rows]
+            if value.ndim > 1:
+                value = value.max(axis=1) if value.shape[1] else np.full(len(value), np.nan)
+            value = value.astype(np.float64)
+            part = part.add_column("challenge_value", value, feature=datasets.Value("float64"))
         if restrict_train and name == "train":
             easy = np.flatnonzero(codes == 0)
             if not len(easy):
@@ -384,9 +388,3 @@ def _judge(
             f"{function.__name__} must return {n} of {', '.join(KINDS)}, got {kinds.shape}: {kinds.ravel()[:3]} ..."
         )
     return np.asarray(codes)
-
-
-def _find_largest(array: NDArray[Any]) -> NDArray[np.float64]:
-    if array.ndim == 1:
-        return array.astype(np.float64)
-    return array.max(axis=1).astype(np.float64) if array.shape[1] else np.full(len(array), np.nan)

@@ -81,7 +81,11 @@ class DataSource:
         >>> DataSource(given=rows, rows=rows).check_context()
         """
         for part in self.splits.values():
-            _check_challenge(part)
+            feature = (part.features or {}).get("challenge")
+            if feature is not None and hasattr(part, "unique"):
+                for word in getattr(feature, "names", None) or part.unique("challenge"):
+                    if word not in (None, "", *CHALLENGES):
+                        raise unknown_name("challenge", word, CHALLENGES, "The column challenge says it of each row.")
         columns: Sequence[str] = self.first.column_names or ()
         if not needed or self.is_benchmark or any(column in CONTEXT_COLUMNS for column in columns):
             return
@@ -102,15 +106,3 @@ class DataSource:
             f"audits of images need no such column. One finds contexts: {found}. The other exchanges backgrounds, "
             f"where masks or boxes say where the object is: {probed} (or boxes)."
         )
-
-
-def _check_challenge(part: Any) -> None:
-    """That a column of challenges of a loaded data set holds the words that an evaluation reads."""
-    feature = (part.features or {}).get("challenge")
-    if feature is None or not hasattr(part, "unique"):
-        return
-    names = getattr(feature, "names", None)
-    words = part.unique("challenge") if names is None else names
-    for word in words:
-        if word not in (None, "", *CHALLENGES):
-            raise unknown_name("challenge", word, CHALLENGES, "The column challenge says it of each row.")

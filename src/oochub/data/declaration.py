@@ -42,7 +42,10 @@ def find_declaration(predictions: Predictions) -> Benchmark:
     splits, columns = predictions.metadata.rows, predictions.column_names
     last = "test" if "test" in splits else str(predictions.rows.row(len(predictions) - 1)["split"])
     facts = predictions.metadata.facts
-    challenged = "challenge" in columns and (facts.usual_contexts is None or _has_side(predictions, last))
+    challenged = "challenge" in columns
+    if challenged and facts.usual_contexts is not None:  # a row in a context that is usual or unusual for its class
+        words_of_rows = np.asarray(predictions.column("challenge")[predictions.split == last], dtype=object)
+        challenged = any(word in CHALLENGES for word in pd.unique(words_of_rows))
     column = next((each for each in ("group", "groups") if each in columns), None)
     output = predictions.output
     binary = output.has_confidence and len(predictions.class_names) == 2
@@ -52,10 +55,16 @@ def find_declaration(predictions: Predictions) -> Benchmark:
         words = _describe_context_sides(predictions.class_names)
     # A group of one label and one context has no AUC, so groups are compared by accuracy, and so are named contexts.
     primary = "auc" if binary and not has_contexts and (challenged or column is None) else output.primary_metric
+    summary = ""
+    if has_contexts:  # "Usual contexts: dog: beach, grass; cat: house.", of a few classes
+        usual = facts.usual_contexts or {}
+        shown = [f"{each}: {', '.join(contexts) or 'none'}" for each, contexts in list(usual.items())[:_SHOWN]]
+        shown += [f"and of {len(usual) - _SHOWN:,} more classes"] if len(usual) > _SHOWN else []
+        summary = f"Usual contexts: {'; '.join(shown)}."
     made = Benchmark(
         name=name,
         title=str(predictions.metadata.config) if name == OWN and predictions.metadata.config else name,
-        summary=_describe_usual(facts.usual_contexts or {}) if has_contexts else "",
+        summary=summary,
         version=str(predictions.metadata.version),
         homepage="",
         citation="",
@@ -76,12 +85,6 @@ def find_declaration(predictions: Predictions) -> Benchmark:
     made = made if facts.declared is None else _declare(made, facts.declared, predictions)
     own = {name: text for name, text in (facts.words or {}).items() if hasattr(made.words, name)}
     return replace(made, words=replace(made.words, **own))
-
-
-def _has_side(predictions: Predictions, split: str) -> bool:
-    """Whether a row of a split is in a context that is usual or unusual for its class."""
-    words = predictions.column("challenge")[predictions.split == split]
-    return any(word in CHALLENGES for word in pd.unique(np.asarray(words, dtype=object)))
 
 
 def _declare(made: Benchmark, declared: OwnDeclaration, predictions: Predictions) -> Benchmark:
@@ -122,10 +125,6 @@ def _declare(made: Benchmark, declared: OwnDeclaration, predictions: Predictions
     said = {each.name: getattr(declared.words, each.name) for each in fields(Vocabulary)}
     own = {key: words for key, words in said.items() if words != getattr(Vocabulary(), key)}
     return replace(whole, words=replace(whole.words, **own))
-
-
-def _make_side(rows: Rows) -> SideRows:
-    return SideRows(name=rows.name, split=rows.split, where=rows.where, form=rows.form)
 
 
 def _fit_to_kind(benchmark: Benchmark, predictions: Predictions) -> Benchmark:
@@ -183,17 +182,14 @@ def _describe_context_sides(class_names: Sequence[str]) -> Vocabulary:
     return replace(words, hard_negative=negative, hard_positive=positive)
 
 
-def _describe_usual(usual: Mapping[str, Sequence[str]]) -> str:
-    """The usual contexts, of a few classes: "Usual contexts: dog: beach, grass; cat: house."."""
-    shown = [f"{name}: {', '.join(contexts) or 'none'}" for name, contexts in list(usual.items())[:_SHOWN]]
-    more = [f"and of {len(usual) - _SHOWN:,} more classes"] if len(usual) > _SHOWN else []
-    return f"Usual contexts: {'; '.join([*shown, *more])}."
-
-
 def describe_benchmark(said: Metadata, benchmark: Benchmark) -> EvaluatedBenchmark:
     """What a report says of the benchmark, of predictions that say this of themselves."""
     facts = said.facts
     facts_of_metric = _facts_of_metric(benchmark.primary_metric)
+    inside, outside = (
+        SideRows(name=rows.name, split=rows.split, where=rows.where, form=rows.form)
+        for rows in (benchmark.in_context, benchmark.out_of_context)
+    )
     return EvaluatedBenchmark(
         name=benchmark.name,
         config=str(said.config),
@@ -214,8 +210,8 @@ def describe_benchmark(said: Metadata, benchmark: Benchmark) -> EvaluatedBenchma
         context_column=benchmark.context_column,
         object=facts.object,
         contexts=facts.contexts,
-        in_context=_make_side(benchmark.in_context),
-        out_of_context=_make_side(benchmark.out_of_context),
+        in_context=inside,
+        out_of_context=outside,
         words=benchmark.words,
         trial_seed=facts.trial_seed,
         thresholds=facts.name_thresholds(benchmark.out_of_context.split) or None,
@@ -329,17 +325,12 @@ def _describe_no_side(predictions: Predictions, challenge: pa.ChunkedArray, n: i
     if nowhere:
         have, are = ("row has", "is") if nowhere == 1 else ("rows have", "are")
         yield f"{nowhere:,} {have} no context, and {are} on no side"
-    if n > nowhere:
-        yield _describe_neither(n - nowhere, is_every=n - nowhere == len(light))
-
-
-def _describe_neither(n: int, *, is_every: bool) -> str:
-    rows = "1 row is in a context that is" if n == 1 else f"{n:,} rows are in contexts that are"
-    said = f"{rows} neither usual nor unusual for {'its' if n == 1 else 'their'} class, and on no side"
-    if not is_every:
-        return said
-    usual = choose_wording("usual={'CLASS': ['CONTEXT']}", "--usual CLASS=CONTEXT")
-    return f"{said}, so groups are compared; {usual} names the usual contexts of a class"
+    if (left := n - nowhere) > 0:
+        rows = "1 row is in a context that is" if left == 1 else f"{left:,} rows are in contexts that are"
+        said = f"{rows} neither usual nor unusual for {'its' if left == 1 else 'their'} class, and on no side"
+        usual = choose_wording("usual={'CLASS': ['CONTEXT']}", "--usual CLASS=CONTEXT")
+        advice = f", so groups are compared; {usual} names the usual contexts of a class"
+        yield said + (advice if left == len(light) else "")
 
 
 def _check_clusters(predictions: Predictions, benchmark: Benchmark) -> Iterator[str]:

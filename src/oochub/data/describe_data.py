@@ -55,6 +55,8 @@ def describe_data(source: str, file: str | Path, *, settings: DataSettings | Non
     opened = open_data(source, settings, guess=("label", "context"))
     data, first, record = opened.rows, opened.first, opened.record
     columns = {**settings.named, **opened.guessed}
+    missing = [role for role in ("label", "context") if role not in columns and role not in first.features]
+    fitting = list_candidates(data, besides=columns.values())
     lines = [
         "# A first declaration by `oochub build --describe`. Fix it: an empty text says nothing.",
         f"title = {_quote(place.stem if place.is_file() else place.name)}",
@@ -70,7 +72,7 @@ def describe_data(source: str, file: str | Path, *, settings: DataSettings | Non
         "[data]",
         f"source = {_quote(str(place.relative_to(folder)))}",
         *(f"{role} = {_quote(column)}" for role, column in columns.items()),
-        *_suggest_columns(data, columns),
+        *(f"# {role} =   # could be {' or '.join(map(_quote, fitting))}" for role in missing if fitting),
         "",
         f"# Rows: {', '.join(f'{split} {len(part):,}' for split, part in data.items())}",
         *(f"# {column}: {_list_names(data, column)}" for column in ("label", "context") if column in first.features),
@@ -87,14 +89,6 @@ def describe_data(source: str, file: str | Path, *, settings: DataSettings | Non
             key = name if _BARE.fullmatch(name) else _quote(name)
             lines.append(f"# {key} = [{', '.join(map(_quote, contexts))}]")
     return "\n".join([*lines, *_describe_sides(data), ""])
-
-
-def _suggest_columns(data: datasets.DatasetDict, columns: Mapping[str, str]) -> list[str]:
-    """A comment for each role that no column has, with those that could have it."""
-    features = next(iter(data.values())).features
-    missing = [role for role in ("label", "context") if role not in columns and role not in features]
-    fitting = list_candidates(data, besides=columns.values())
-    return [f"# {role} =   # could be {' or '.join(map(_quote, fitting))}" for role in missing if fitting]
 
 
 def _describe_sides(data: Mapping[str, datasets.Dataset]) -> list[str]:

@@ -112,11 +112,17 @@ def divide_folder(paths: Sequence[str]) -> FolderSplits:
             for split in [folders.get(_get_top(path), "")] if folders and "/" in path else files:
                 if split in files:
                     files[split].append(path)
-    notes += _note_left_out(left, kind, files)
+    if left:
+        places, are = list(dict.fromkeys(_get_top(path) or path for path in left)), "is" if len(left) == 1 else "are"
+        folders_of = ", ".join(files)
+        notes.append(
+            f"{_count(left, kind)} {are} left out, in no folder of a split ({folders_of}): {list_some(places)}"
+        )
     passed = ("", kind, *(("JSON file",) if kind == "image" else ()))  # which beside images is rarely a table
     notes += _note_others([path for path, own in kinds.items() if own not in passed], kinds)
-    if not folders:
-        notes += _note_deeper(rows, files)
+    words = {part for path in rows for part in path.split("/")[1:-1] if part.casefold() in WORDS}
+    if not folders and len({WORDS[word.casefold()] for word in words}) > 1 and len(files) < 2:  # a user may mean them
+        notes.append(f"the folders {list_some(sorted(words))} are no splits, because they do not lie at the top")
     return FolderSplits(kind, files, tuple(notes), frozenset(folders))
 
 
@@ -160,17 +166,6 @@ def _find_named_split(path: str) -> str:
     return next((WORDS[word] for word in reversed(words) if word in WORDS), "")
 
 
-def _note_left_out(left: Sequence[str], kind: str, files: Mapping[str, object]) -> list[str]:
-    if not left:
-        return []
-    places = list(dict.fromkeys(_get_top(path) or path for path in left))
-    is_one = len(left) == 1
-    return [
-        f"{_count(left, kind)} {'is' if is_one else 'are'} left out, in no folder of a split ({', '.join(files)}): "
-        f"{list_some(places)}"
-    ]
-
-
 def _note_others(others: Sequence[str], kinds: Mapping[str, str]) -> list[str]:
     """What lies beside the rows and is not read, by kind."""
     notes = []
@@ -179,14 +174,6 @@ def _note_others(others: Sequence[str], kinds: Mapping[str, str]) -> list[str]:
         are = "is" if len(own) == 1 else "are"
         notes.append(f"{_count(own, kind)} beside the rows {are} not read: {list_some(own)}")
     return notes
-
-
-def _note_deeper(rows: Sequence[str], files: Mapping[str, object]) -> list[str]:
-    """Folders below the top that are called like several splits, which a user may have meant."""
-    words = {part for path in rows for part in path.split("/")[1:-1] if part.casefold() in WORDS}
-    if len({WORDS[word.casefold()] for word in words}) < 2 or len(files) > 1:
-        return []
-    return [f"the folders {list_some(sorted(words))} are no splits, because they do not lie at the top"]
 
 
 def _count(paths: Sequence[str], kind: str) -> str:

@@ -203,7 +203,13 @@ def _read_metadata(
             raise _NotPlainError
         folder = path[: path.rfind("/") + 1]
         paths[path] = [files.find(folder + name) for name in names]
-    _check_described_once(files, paths)
+    described: dict[str, str] = {}
+    for path, image_of in ((path, each) for path, own in paths.items() for each in own):
+        if (other := described.setdefault(image_of, path)) != path:  # neither is believed more
+            raise OochubError(
+                f"{image_of} in {files.place} is described by {other} and by {path}. Describe each image in one "
+                "of them."
+            )
     made = datasets.Features({image if name == column else name: each for name, each in features.items()})
     made[image] = datasets.Image()
     split_of = {path: split for split, own in images.items() for path in own}
@@ -229,18 +235,15 @@ def _read_metadata(
                 some = chosen[start : start + step]
                 table = tables[path].take(pa.array(some, pa.int64())).combine_chunks()
                 columns = dict(zip(table.column_names, table.columns, strict=True))
-                columns[column] = _make_images(files, [paths[path][row] for row in some], known)
+                images_of = [paths[path][row] for row in some]
+                if files.archives is not None and (missing := [each for each in images_of if each not in known]):
+                    raise OochubError(
+                        f"The archive {files.place} has no file {missing[0]!r}, but its metadata name it. Add it."
+                    )
+                columns[column] = files.make_images(images_of)
                 yield pa.Table.from_arrays(list(columns.values()), schema=made.arrow_schema)
 
     return made, {split: partial(generate, split) for split in rows}
-
-
-def _make_images(files: ImageFiles, paths: Sequence[str], known: frozenset[str]) -> pa.Array:
-    if files.archives is not None:
-        missing = next((path for path in paths if path not in known), None)
-        if missing is not None:
-            raise OochubError(f"The archive {files.place} has no file {missing!r}, but its metadata name it. Add it.")
-    return files.make_images(paths)
 
 
 def _read_tables(files: ImageFiles, paths: Sequence[str], named: Mapping[str, str]) -> Iterator[tuple[str, pa.Table]]:
@@ -249,7 +252,10 @@ def _read_tables(files: ImageFiles, paths: Sequence[str], named: Mapping[str, st
         tables = [CsvFile(f"{files.place}/{path}", partial(files.open, path)) for path in paths]
         schema = read_csv_schema(tables, named=named)
         for path, table in zip(paths, tables, strict=True):
-            yield path, schema.empty_table() if not schema.names else _concat(read_csv_tables(table, schema), schema)
+            parts = list(read_csv_tables(table, schema)) if schema.names else [schema.empty_table()]
+            if schema.names and not any(map(len, parts)):
+                raise _NotPlainError
+            yield path, pa.concat_tables(parts)
         return
     if files.archives is not None and not paths[0].endswith(".jsonl"):
         raise OochubError(f"{files.place} contains {paths[0]}, which is read from a folder only. Unpack the archive.")
@@ -266,13 +272,6 @@ def _read_tables(files: ImageFiles, paths: Sequence[str], named: Mapping[str, st
         yield path, pa.concat_tables(parts)
 
 
-def _concat(tables: Iterable[pa.Table], schema: pa.Schema) -> pa.Table:
-    found = list(tables)
-    if not sum(map(len, found)):
-        raise _NotPlainError
-    return pa.concat_tables(found)
-
-
 def _find_name_column(features: datasets.Features) -> str:
     """The column of the names of files."""
     is_plain = all(isinstance(each, datasets.Value) and _PLAIN.fullmatch(each.dtype) for each in features.values())
@@ -282,16 +281,3 @@ def _find_name_column(features: datasets.Features) -> str:
     if not is_plain or image in ("", column, *(set(features) - {column})) or "string" not in features[column].dtype:
         raise _NotPlainError
     return column
-
-
-def _check_described_once(files: ImageFiles, paths: Mapping[str, Sequence[str]]) -> None:
-    """That no image is described by two metadata files, of which neither is believed more."""
-    first: dict[str, str] = {}
-    for metadata, images in paths.items():
-        for image in images:
-            other = first.setdefault(image, metadata)
-            if other != metadata:
-                raise OochubError(
-                    f"{image} in {files.place} is described by {other} and by {metadata}. Describe each image in one "
-                    "of them."
-                )

@@ -208,15 +208,6 @@ def find_data_declaration(data: Mapping[str, Any]) -> Benchmark | None:
     return get_declaration(f"{record.benchmark}/{record.config}") if record and is_benchmark(record.benchmark) else None
 
 
-def get_config_class(benchmark: str) -> Any:
-    """The class of a benchmark's configurations: its fields are the builder's options, its docstring says what they do.
-
-    >>> get_config_class("nooch").__name__
-    'NoochConfig'
-    """
-    return get_builder_class(benchmark).BUILDER_CONFIG_CLASS
-
-
 def get_builder_class(benchmark: str) -> type[BenchmarkBuilder]:
     """The class that builds a benchmark, of `datasets`' kind.
 
@@ -248,15 +239,6 @@ def make_benchmark_builder(
     fingerprint = hash_source(catalog.module_name("benchmark", benchmark))
     names = {"dataset_name": benchmark, "config_name": config, "data_dir": data_dir, "hash": fingerprint}
     return get_builder_class(benchmark)(**names, **(options or {}))
-
-
-def check_options(benchmark: str, options: Mapping[str, Any]) -> None:
-    """Checks builder options before anything is read.
-
-    Raises:
-        OochubError: A name that the benchmark's builder does not have, or a value of another type.
-    """
-    get_builder_class(benchmark).checked_options(options)
 
 
 def use_text_columns(data: Any, columns: bool | str | Sequence[str] = True) -> Any:
@@ -292,8 +274,15 @@ def use_text_columns(data: Any, columns: bool | str | Sequence[str] = True) -> A
     if not isinstance(columns, bool | str | Sequence):
         raise OochubError(f"text_columns must be True, the name of a column or a list of them, got {columns!r:.80}.")
     truth = {catalog.get("output", name).label_column for name in catalog.names("output")}
-    names = {column: _get_class_names(data.features[column]) for column in data.column_names if column not in truth}
-    names = {column: classes for column, classes in names.items() if classes}
+    features = {
+        column: feature.feature if isinstance(feature, datasets.List) else feature
+        for column, feature in data.features.items()
+    }
+    names = {
+        column: list(feature.names)
+        for column, feature in features.items()
+        if column not in truth and isinstance(feature, datasets.ClassLabel)
+    }
     chosen = [columns] if isinstance(columns, str) else list(names if columns is True else columns or ())
     for column in chosen:
         if column not in names:
@@ -306,12 +295,6 @@ def use_text_columns(data: Any, columns: bool | str | Sequence[str] = True) -> A
     parts = [data.remove_columns(chosen), text]
     joined = datasets.concatenate_datasets(parts, info=drop_features(data.info), split=data.split, axis=1)
     return joined.select_columns(data.column_names)
-
-
-def _get_class_names(feature: Any) -> list[str]:
-    """The names of the classes that a column holds; none of another column."""
-    feature = feature.feature if isinstance(feature, datasets.List) else feature
-    return list(feature.names) if isinstance(feature, datasets.ClassLabel) else []
 
 
 def _name_numbers(numbers: pa.ChunkedArray, names: list[str]) -> pa.Array:

@@ -9,7 +9,6 @@ stands in several rows, is counted for a note.
 """
 
 import glob
-import hashlib
 import os
 import warnings
 from collections import Counter
@@ -96,11 +95,14 @@ def open_source(
     if config is not None:
         given["name"] = config
     entries = list(_list_entries(place)) if place.is_dir() else []
-    if place.is_dir():
-        _check_regular_files(entries)
-    elif place.exists():
+    for entry in entries:
+        if not (_is(entry.is_file) or _is(entry.is_dir)) and Path(entry.path).exists():
+            check_regular_file(Path(entry.path))  # opening a pipe waits forever
+    if place.exists() and not place.is_dir():
         check_regular_file(place)
-    mode = _choose_verification_mode(given.pop("verification_mode", "basic_checks"))
+    mode, modes = given.pop("verification_mode", "basic_checks"), [each.value for each in datasets.VerificationMode]
+    if mode not in modes:
+        raise unknown_name("verification_mode", mode, modes)
     try:
         opened = _open_splits(
             *(source, place, given, settings),
@@ -126,7 +128,20 @@ def open_source(
     _check_class_numbers(loaded)
     name = name_source(source).rpartition("/")[2]
     name = name if config is None else f"{name}-{config}"
-    _describe_splits(loaded, opened, source, place, name)
+    info = next(iter(loaded.values())).info
+    in_rows = BuildRecord.of(info)
+    record = in_rows or read_record(place, info.config_name or "default")
+    if record is None and opened.notes:
+        record = BuildRecord(benchmark=OWN, config=name, version=str(info.version or "0.0.0"), notes=opened.notes)
+        for part in loaded.values():
+            part.info.description = record.describe(f"{name}, own data.")
+    elif record is not None:
+        noted = [] if opened.is_saved else [NOTE] if opened.repository is None else [opened.repository.note_of_card()]
+        new = (note for note in (*noted, *opened.notes) if note and note not in record.notes)
+        record = replace(record, notes=(*record.notes, *new))
+        for part in loaded.values():
+            said = part.info.description or ""
+            part.info.description = record.describe(said.partition("\n")[0] if in_rows else said or name_source(source))
     folder = (place if place.is_dir() else place.parent) if place.exists() else None
     return DataSource(given=source, rows=loaded, name=name, folder=folder)
 
@@ -158,9 +173,14 @@ def _open_splits(
     """
     known, config, data_dir = None, settings.config, settings.data_dir
     if mode != "no_checks" and not place.is_file():
-        known = _find_repository(source, place, config, given, data_dir)
-    for file in _find_parquet_files(place) if known is None and mode != "no_checks" else ():
-        check_seal(file)
+        if place.exists():
+            known = RepositoryFiles.find(place, config)
+        elif not chooses_files(given, data_dir):
+            known = RepositoryFiles.on_hub(source, config, given)
+    if known is None and mode != "no_checks":
+        is_parquet = place.suffix == ".parquet" and place.is_file()
+        for file in [place] if is_parquet else [*place.glob("[!.]*.parquet"), *place.glob("*/[!.]*.parquet")]:
+            check_seal(file)
     if any((place / name).is_file() for name in ("dataset_dict.json", "state.json")):
         _check_saved_names(place)
         return _Opened(datasets.load_from_disk(str(place)), known, is_saved=True)
@@ -211,13 +231,17 @@ def _find_builder(
     if place.is_file():
         path, given = str(place.parent), {"data_files": glob.escape(place.name)} | given
     if place.is_dir() and not given.keys() - {"name"} and not (place / "README.md").is_file():
-        state = _digest_metadata(entries)
-        given |= {} if state is None else {"name": config or "default", "description": state}
+        # the cache of `datasets` goes by their names and times of change, which a copy may keep
+        metadata = sorted(entry.path for entry in entries if entry.name in METADATA and _is(entry.is_file))
+        state = f"metadata of {digest_files(metadata)}"
+        given |= {"name": config or "default", "description": state} if metadata else {}
     builder: datasets.DatasetBuilder = retry(lambda: datasets.load_dataset_builder(path, data_dir=data_dir, **given))
     if not is_named:
         _check_data_files(builder, place)
     if (place / "README.md").is_file():
-        given |= {"name": builder.config.name, "description": _state(builder)}
+        # for a folder with a card, the cache of `datasets` uses names; a card may name an address
+        files = [file for files in (builder.config.data_files or {}).values() for file in files if Path(file).exists()]
+        given |= {"name": builder.config.name, "description": f"files of {digest_files(files)}"}
         builder = datasets.load_dataset_builder(path, data_dir=data_dir, **given)
     return builder
 
@@ -239,24 +263,6 @@ def _explain_fault(error: BaseException, source: str, place: Path, hint: str) ->
     )
 
 
-def _describe_splits(loaded: datasets.DatasetDict, opened: _Opened, source: str, place: Path, name: str) -> None:
-    """Writes into the splits what is known of their making, with the notes on their files."""
-    info = next(iter(loaded.values())).info
-    in_rows = BuildRecord.of(info)
-    record = in_rows or read_record(place, info.config_name or "default")
-    if record is None and opened.notes:
-        record = BuildRecord(benchmark=OWN, config=name, version=str(info.version or "0.0.0"), notes=opened.notes)
-        for part in loaded.values():
-            part.info.description = record.describe(f"{name}, own data.")
-    elif record is not None:
-        noted = [] if opened.is_saved else [NOTE] if opened.repository is None else [opened.repository.note_of_card()]
-        new = (note for note in (*noted, *opened.notes) if note and note not in record.notes)
-        record = replace(record, notes=(*record.notes, *new))
-        for part in loaded.values():
-            said = part.info.description or ""
-            part.info.description = record.describe(said.partition("\n")[0] if in_rows else said or name_source(source))
-
-
 def _names_files(place: Path) -> bool:
     """Whether the card of a folder says which files its splits are read from.
 
@@ -266,9 +272,8 @@ def _names_files(place: Path) -> bool:
     if not place.is_dir() or not any((place / name).exists() for name in _CARDS):
         return False
     try:
-        card = metadata_load(place / "README.md") if (place / "README.md").is_file() else {}
-        configs = (card or {}).get("configs")
-    except (ValueError, YAMLError, RecursionError, TypeError, AttributeError):
+        configs = _read_configs(place)
+    except _CARD_FAULTS:
         return True  # `datasets` says what is wrong
     is_told = bool(configs) or any((place / name).exists() for name in _CARDS[1:])
     if is_told and glob.has_magic(os.path.realpath(place)):
@@ -279,6 +284,12 @@ def _names_files(place: Path) -> bool:
     return is_told
 
 
+def _read_configs(folder: Path) -> Any:
+    """The configurations that the card of a folder declares; None without a card."""
+    card = metadata_load(folder / "README.md") if (folder / "README.md").is_file() else None
+    return (card or {}).get("configs")
+
+
 def _check_saved_names(place: Path) -> None:
     """Checks that all parts of a folder of `save_to_disk` have the same class names."""
     said: dict[str, dict[str, object]] = {}
@@ -287,31 +298,6 @@ def _check_saved_names(place: Path) -> None:
         features = content.get("features") if isinstance(content, dict) else None
         said |= {str(file): features} if isinstance(features, dict) else {}
     check_class_names(sorted((*place.glob("*.arrow"), *place.glob("*/*.arrow"))), said=said)
-
-
-def _find_repository(
-    source: str, place: Path, config: str | None, options: Mapping[str, Any], data_dir: str | None
-) -> RepositoryFiles | None:
-    """The repository that a source is, with what is known of its files; None where nothing is."""
-    if place.exists():
-        return RepositoryFiles.find(place, config)
-    return None if chooses_files(options, data_dir) else RepositoryFiles.on_hub(source, config, options)
-
-
-def _state(builder: datasets.DatasetBuilder) -> str:
-    """A digest of the files' paths, sizes and times; for a folder with a card, the cache of `datasets` uses names."""
-    digest = hashlib.sha256()
-    for file in (Path(file) for files in (builder.config.data_files or {}).values() for file in files):
-        if file.exists():  # a card may name an address
-            digest.update(os.fsencode(file) + f" {describe_state(file)}\n".encode())
-    return f"files of {digest.hexdigest()}"
-
-
-def _choose_verification_mode(mode: str) -> str:
-    allowed = [each.value for each in datasets.VerificationMode]
-    if mode not in allowed:
-        raise unknown_name("verification_mode", mode, allowed)
-    return mode
 
 
 def name_source(source: str) -> str:
@@ -343,46 +329,25 @@ def build_splits(
     return builder.as_dataset()
 
 
-def _find_parquet_files(place: Path) -> list[Path]:
-    """The Parquet files of a source, none where it is no place on this disk."""
-    if place.suffix == ".parquet" and place.is_file():
-        return [place]
-    return [*place.glob("[!.]*.parquet"), *place.glob("*/[!.]*.parquet")]
-
-
 _CARDS = ("README.md", ".huggingface.yaml", "dataset_infos.json")
 _KEYS = ("data_files", "data_dir", "path")
+_CARD_FAULTS = (ValueError, YAMLError, RecursionError, TypeError, AttributeError)
 
 
 def _check_card_paths(folder: Path) -> None:
-    """Checks the paths in the card of a folder before anything looks for them.
-
-    Args:
-        folder: Folder of a data set. A name on the Hub, or a folder without a card, has nothing to check.
-
-    Raises:
-        OochubError: An address, or a path out of the folder.
-    """
+    """Refuses addresses, and paths out of the folder, in the card of a folder before anything looks for them."""
     try:
-        card = metadata_load(folder / "README.md") if (folder / "README.md").is_file() else None
-    except (ValueError, YAMLError, RecursionError, TypeError, AttributeError):
+        configs = _read_configs(folder)
+    except _CARD_FAULTS:
         return  # whoever loads it says what is wrong
-    for path in _collect_paths(card.get("configs") if isinstance(card, dict) else None):
+    for path in _collect_paths(configs):
         is_absolute = PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute()
         if is_absolute or "://" in path or ".." in path.replace("\\", "/").split("/"):
             raise _points_elsewhere(str(folder), path)
 
 
 def _check_data_files(builder: Any, folder: Path) -> None:
-    """Checks the files that a builder found by the card.
-
-    Args:
-        builder: A builder from `datasets.load_dataset_builder`.
-        folder: The data set, if it is a folder here.
-
-    Raises:
-        OochubError: A file is outside the folder, or outside the repository on the Hub.
-    """
+    """Refuses files that a builder found by the card outside the folder, or outside the repository on the Hub."""
     places = (os.path.normpath(folder), os.path.realpath(folder))  # a folder that is a link itself is followed
     for files in (builder.config.data_files or {}).values():
         for file in map(str, files):
@@ -470,36 +435,6 @@ def _collect_numbers(array: Any, feature: Any) -> Iterator[tuple[datasets.ClassL
         yield from _collect_numbers(pc.list_flatten(array), feature.feature)
 
 
-def _check_regular_files(entries: Sequence["os.DirEntry[str]"]) -> None:
-    """Checks that everything in a folder is a file or a folder, because opening a pipe waits forever.
-
-    Args:
-        entries: What lies in the folder, at every depth, without hidden names, which `datasets` passes over.
-
-    Raises:
-        OochubError: A pipe, a socket or a device; it is named.
-    """
-    for entry in entries:
-        if not (_is(entry.is_file) or _is(entry.is_dir)) and Path(entry.path).exists():
-            check_regular_file(Path(entry.path))
-
-
-def _digest_metadata(entries: Sequence["os.DirEntry[str]"]) -> str | None:
-    """A digest of the paths, sizes and times of a folder's metadata files; None where it has none.
-
-    The cache of `datasets` goes by their names and times of change, which a copy may keep.
-
-    Args:
-        entries: What lies in the folder, at every depth.
-    """
-    digest, is_empty = hashlib.sha256(), True
-    for entry in sorted((entry for entry in entries if entry.name in METADATA), key=lambda entry: entry.path):
-        if _is(entry.is_file):
-            is_empty = False
-            digest.update(os.fsencode(entry.path) + f" {describe_state(entry.path)}\n".encode())
-    return None if is_empty else f"metadata of {digest.hexdigest()}"
-
-
 def _is(kind: Callable[[], bool]) -> bool:
     """What an entry is asked for; a link that leads round in a circle is nothing."""
     try:
@@ -570,20 +505,14 @@ class _UserFiles(NamedTuple):
 def _open_user_files(
     place: Path, entries: Sequence["os.DirEntry[str]"], *, given: Mapping[str, object], named: Mapping[str, str]
 ) -> _UserFiles | None:
-    """The files of a source; None where `datasets` itself must find them.
-
-    Args:
-        place: A folder or a file; an absolute path.
-        entries: Every file below a folder, without hidden ones.
-        given: Options of `load_dataset`.
-        named: Role to column, as the user named them.
-
-    Raises:
-        OochubError: Files that cannot be read as one data set.
-    """
+    """The files of a folder or file, by an absolute path; None where `datasets` itself must find them."""
     root = place if place.is_dir() else place.parent
-    paths = _list_paths(place, entries) if place.is_dir() else [place.name]
-    splits = divide_folder(paths) if place.is_dir() else _name_one(place.name)
+    paths, start = [place.name], len(str(place)) + 1
+    if place.is_dir():  # without folders that begin with two underscores
+        paths = [entry.path[start:] for entry in entries if _is(entry.is_file)]
+        paths = [each for each in paths if not any(part.startswith("__") for part in each.split("/")[:-1])]
+    kind = find_file_kind(place.name)  # one file is the split train, whatever it is called
+    splits = divide_folder(paths) if place.is_dir() else FolderSplits(kind, {"train": paths} if kind else {})
     if not splits.files:
         return None
     path = Path(os.path.realpath(root))
@@ -625,19 +554,6 @@ def _open_user_files(
     if card.splits:
         builder.info.splits = card.splits  # with which `datasets` compares what it reads
     return _UserFiles(builder, splits, path)
-
-
-def _name_one(name: str) -> FolderSplits:
-    """One file as the split train, whatever it is called."""
-    kind = find_file_kind(name)
-    return FolderSplits(kind, {"train": [name]} if kind else {})
-
-
-def _list_paths(folder: Path, entries: Sequence["os.DirEntry[str]"]) -> list[str]:
-    """The path of each file below a folder, without folders that begin with two underscores."""
-    start = len(str(folder)) + 1
-    paths = [entry.path[start:] for entry in entries if _is(entry.is_file)]
-    return [path for path in paths if not ("__" in path and any(p.startswith("__") for p in path.split("/")[:-1]))]
 
 
 def _read_card(folder: Path, config: str) -> datasets.DatasetInfo:

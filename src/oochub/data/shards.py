@@ -10,7 +10,6 @@ import re
 import tarfile
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -323,7 +322,7 @@ class ShardRows(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             path = shard.check(self._folder)
             rows: list[dict[str, Any]] = []
             tables = 0
-            with _name_shard(path):
+            try:
                 for row in self._read_rows(path, first, shard.nsamples):
                     rows.append(row)
                     if len(rows) == _ROWS:
@@ -331,6 +330,10 @@ class ShardRows(datasets.ArrowBasedBuilder):  # type: ignore[misc]
                         rows, tables = [], tables + 1
                 if rows or not shard.nsamples:
                     yield Key(number, tables), self._build_table(rows)
+            except (*_BROKEN, pa.ArrowException, TypeError) as error:
+                if isinstance(error, OochubError):
+                    raise
+                raise OochubError(f"The shard {path} does not match its index: {error}. {_BUILD_AGAIN}") from error
 
     def _read_rows(self, path: Path, first: int, count: int) -> Iterator[dict[str, Any]]:
         """The rows of a shard, whose keys are the numbers from `first`."""
@@ -390,14 +393,3 @@ def _read_content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     if len(content) < member.size:
         raise OochubError(f"{member.name} is truncated.")
     return content
-
-
-@contextmanager
-def _name_shard(path: Path) -> Iterator[None]:
-    """Errors of what a shard holds name the shard."""
-    try:
-        yield
-    except OochubError:
-        raise
-    except (*_BROKEN, pa.ArrowException, TypeError) as error:
-        raise OochubError(f"The shard {path} does not match its index: {error}. {_BUILD_AGAIN}") from error

@@ -63,7 +63,13 @@ def check_class_names(files: Sequence[Path], *, said: Mapping[str, Mapping[str, 
         OochubError: Two of them have other names for a column; both are named.
     """
     first: dict[str, tuple[str, tuple[str, ...]]] = {}
-    for place, names in _iterate_names(files, said or {}):
+    told = {place: _collect_names(features) for place, features in (said or {}).items()}
+    for file in files:
+        schema = read_schema(file)
+        with suppress(ValueError, TypeError, KeyError, RecursionError):
+            about = json.loads((schema.metadata or {}).get(b"huggingface", b"{}")) if schema is not None else {}
+            told[str(file)] = _collect_names(about["info"]["features"])
+    for place, names in told.items():
         for column, own in names.items():
             where, other = first.setdefault(column, (place, own))
             if other != own:
@@ -71,18 +77,6 @@ def check_class_names(files: Sequence[Path], *, said: Mapping[str, Mapping[str, 
                     f"The classes of column {column!r} are {_list(own)} in {place}, but {_list(other)} in {where}: a "
                     "number would mean another class in each. Write both with the same ClassLabel."
                 )
-
-
-def _iterate_names(files: Sequence[Path], said: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, _Names]]:
-    for place, features in said.items():
-        yield place, _collect_names(features)
-    for file in files:
-        schema = read_schema(file)
-        try:
-            told = json.loads((schema.metadata or {}).get(b"huggingface", b"{}")) if schema is not None else {}
-            yield str(file), _collect_names(told["info"]["features"])
-        except (ValueError, TypeError, KeyError, RecursionError):
-            continue
 
 
 def _collect_names(features: object, column: str = "") -> _Names:

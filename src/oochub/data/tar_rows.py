@@ -9,6 +9,7 @@ import re
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,7 +71,9 @@ def find_tar_rows(name: str, splits: Mapping[str, Sequence[Path]]) -> tuple[File
     """
     members = {split: [each for archive in own for each in _list_members(archive)] for split, own in splits.items()}
     bare = [each for own in members.values() for each in own if not _LAST.fullmatch(each.name)]
-    notes = (_note_bare(bare),) if bare else ()
+    has, are, more = ("has", "is", "") if len(bare) == 1 else ("have", "are", ", ...")
+    count = f"{len(bare):,} file{'s' * (len(bare) != 1)} of the shards"
+    notes = (f"{count} {has} no suffix and {are} left out: {bare[0].name}{more}",) if bare else ()
     named = {split: [each for each in own if _LAST.fullmatch(each.name)] for split, own in members.items()}
     samples = _group(named)
     kinds = {_get_suffix(field) for own in samples.values() for each in own for field in each.fields}
@@ -109,7 +112,9 @@ def find_tar_rows(name: str, splits: Mapping[str, Sequence[Path]]) -> tuple[File
             made: dict[str, pa.Array] = {each: records[each][split][start : start + len(some)] for each in records}
             for each in pictures:
                 found = [next((sample.fields[f] for f in sample.images if column[f] == each), None) for sample in some]
-                made[each] = _read_images(found, features[each].pa_type)
+                paths = [None if member is None else member.name for member in found]
+                arrays = [pa.array(_read_all(found), pa.binary()), pa.array(paths, pa.string())]
+                made[each] = pa.StructArray.from_arrays(arrays, fields=list(features[each].pa_type))
             made["__key__"] = pa.array([sample.key for sample in some], pa.string())
             made["__url__"] = pa.array([str(sample.archive) for sample in some], pa.string())
             yield pa.Table.from_arrays([made[each] for each in features], schema=features.arrow_schema)
@@ -153,14 +158,6 @@ def _list_members(archive: Path) -> Iterator[_Member]:
             f"{archive} is corrupted or not a tar archive: at byte {at:,}, {str(error).partition(':')[0]}. If it is "
             "compressed, but not by gzip, bzip2 or xz, decompress it. Else write it again."
         ) from error
-
-
-def _note_bare(bare: Sequence[_Member]) -> str:
-    is_one = len(bare) == 1
-    return (
-        f"{len(bare):,} file{'s' * (not is_one)} of the shards {'has' if is_one else 'have'} no suffix and "
-        f"{'is' if is_one else 'are'} left out: {bare[0].name}{'' if is_one else ', ...'}"
-    )
 
 
 def _get_suffix(field: str) -> str:
@@ -239,32 +236,18 @@ def _read_value(content: bytes | None, member: _Member | None, field: str) -> ob
         raise OochubError(f"{member.place} is not {what}: {str(error)[:120]}. {_AGAIN}") from error
 
 
-class _Reader:
-    """Reads members of archives, each of which is opened once for members that follow each other."""
-
-    def __init__(self) -> None:
-        self._archive: Path | None = None
-        self._opened: tarfile.TarFile | None = None
-
-    def __enter__(self) -> "_Reader":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._opened is not None:
-            self._opened.close()
-
-    def read(self, member: _Member) -> bytes:
-        if self._opened is None or self._archive != member.archive:
-            self.__exit__()
-            self._opened, self._archive = tarfile.open(member.archive, "r:*"), member.archive
-        assert self._opened.fileobj is not None  # noqa: S101  it is open
-        self._opened.fileobj.seek(member.offset)
-        return self._opened.fileobj.read(member.size)
-
-
 def _read_all(members: Sequence[_Member | None]) -> list[bytes | None]:
-    with _Reader() as reader:
-        return [None if member is None else reader.read(member) for member in members]
+    """The bytes of members; an archive is opened once for those that follow each other."""
+    contents: list[bytes] = []
+    known = [member for member in members if member is not None]
+    for archive, several in groupby(known, key=lambda member: member.archive):
+        with tarfile.open(archive, "r:*") as opened:
+            assert opened.fileobj is not None  # noqa: S101  it is open
+            for member in several:
+                opened.fileobj.seek(member.offset)
+                contents.append(opened.fileobj.read(member.size))
+    left = iter(contents)
+    return [None if member is None else next(left) for member in members]
 
 
 def _make_arrays(values: Mapping[str, Sequence[object]], field: str) -> dict[str, pa.Array]:
@@ -279,9 +262,3 @@ def _make_arrays(values: Mapping[str, Sequence[object]], field: str) -> dict[str
         made[split] = every[start : start + len(own)]
         start += len(own)
     return made
-
-
-def _read_images(members: Sequence[_Member | None], kind: pa.DataType) -> pa.Array:
-    content = _read_all(members)
-    paths = [None if member is None else member.name for member in members]
-    return pa.StructArray.from_arrays([pa.array(content, pa.binary()), pa.array(paths, pa.string())], fields=list(kind))

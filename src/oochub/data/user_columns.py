@@ -68,6 +68,12 @@ class ClassColumn:
         """How `datasets` calls what `stored` gives."""
         return datasets.ClassLabel(names=list(self.names)) if self.numbers is None else datasets.Value("int64")
 
+    def crosses(self, other: "ClassColumn") -> bool:
+        """Whether neither of the two is known from the other."""
+        own, theirs = (np.concatenate(list(each.codes.values())) for each in (self, other))
+        pairs = len(np.unique(np.stack([own, theirs]), axis=1).T)
+        return pairs > max(len(np.unique(own)), len(np.unique(theirs)))
+
     def text(self, split: str) -> list[str | None]:
         """The name of each row's class, None for -1."""
         return [self.names[code] if code >= 0 else None for code in self.codes[split].tolist()]
@@ -120,18 +126,6 @@ def read_class_column(parts: _Parts, column: str, *, role: str, named: bool = Tr
     return ClassColumn(
         codes=codes, names=names, numbers=None if named or distinct.dtype.kind == "U" else distinct.astype(np.int64)
     )
-
-
-def _read_number_column(parts: _Parts, column: str, *, role: str) -> dict[str, NDArray[np.float64]]:
-    """A column of numbers with fractions, of each split (n,).
-
-    Raises:
-        OochubError: Rows without a value: how many, and the first.
-    """
-    arrays = {split: get_column_array(part, column) for split, part in parts.items()}
-    for split, array in arrays.items():
-        _check_values(array, f"The {role} column {column!r}", split)
-    return {split: array.to_numpy(zero_copy_only=False) for split, array in arrays.items()}
 
 
 def get_column_array(part: datasets.Dataset, column: str) -> pa.Array:
@@ -319,26 +313,15 @@ def list_candidates(data: _Parts, *, label: ClassColumn | None = None, besides: 
         for name in names
         if all(other.features.get(name) == first.features[name] for other in others)
         and _can_be_class(data, name)
-        and (label is None or _crosses(read_class_column(data, name, role="context"), label))
+        and (label is None or label.crosses(read_class_column(data, name, role="context")))
     ]
 
 
-def _say_guess(role: str, column: str) -> str:
-    """The sentence that says which column was taken for a role, and how to name another.
-
-    >>> _say_guess("context", "place")
-    "Using column 'place' as the context, because it is the only candidate. Pass context= to choose another."
-    """
-    name = choose_wording(f"{role}=", f"--{role}-column")
-    return f"Using column {column!r} as the {role}, because it is the only candidate. Pass {name} to choose another."
-
-
 def _can_be_class(data: _Parts, name: str) -> bool:
-    feature = next(iter(data.values())).features[name]
-    is_text = isinstance(feature, datasets.Value) and feature.dtype in ("string", "large_string")
-    if not is_text and not isinstance(feature, datasets.ClassLabel):
-        return False
     part = next(iter(data.values()))
+    feature = part.features[name]
+    if getattr(feature, "dtype", None) not in _TEXTS and not isinstance(feature, datasets.ClassLabel):
+        return False
     few = part.select(range(min(len(part), _FIRST_ROWS)))  # so that long columns of captions are not read whole
     if len(pc.unique(get_column_array(few, name))) > _MOST_VALUES:
         return False
@@ -351,13 +334,6 @@ def _can_be_class(data: _Parts, name: str) -> bool:
         return False
     is_few = 2 <= len(counts) <= min(_MOST_VALUES, len(values) // 2)
     return is_few and bool(counts.max() <= _MOST_OF_ONE * len(values))
-
-
-def _crosses(column: ClassColumn, label: ClassColumn) -> bool:
-    """Whether neither of the two is known from the other."""
-    own, theirs = (np.concatenate(list(each.codes.values())) for each in (column, label))
-    pairs = len(np.unique(np.stack([own, theirs]), axis=1).T)
-    return pairs > max(len(np.unique(own)), len(np.unique(theirs)))
 
 
 def name_candidates(parts: Mapping[str, Any]) -> str:
@@ -390,30 +366,13 @@ def find_look_alikes(names: Sequence[str]) -> list[list[str]]:
     """
     alike: dict[str, list[str]] = {}
     for name in names:
-        alike.setdefault(_compare(name), []).append(name)
+        folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+        alike.setdefault(" ".join(folded.split()), []).append(name)
     return [each for each in alike.values() if len(each) > 1]
-
-
-def _compare(name: str) -> str:
-    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
-    return " ".join(folded.split())
-
-
-def _note_look_alikes(column: ClassColumn, role: str) -> list[str]:
-    """What a reader must know of names that look alike and are kept apart."""
-    alike = find_look_alikes(column.names)
-    if not alike:
-        return []
-    option = choose_wording("merge_names=True")
-    return [f"some names of the {role} look alike and are kept apart: {_list(alike)}; {option} makes one of each"]
 
 
 def _merge_look_alikes(column: ClassColumn, role: str) -> tuple[ClassColumn, list[str]]:
     """A column in which names that look alike are one, the one that most rows have, and a note of that.
-
-    Args:
-        column: A column.
-        role: What it is: "context".
 
     >>> column = ClassColumn(codes={"train": np.array([0, 1, 1, 2, -1])}, names=("Snow", "snow", "wet"))
     >>> merged, notes = _merge_look_alikes(column, "context")
@@ -471,6 +430,7 @@ class UserColumns:
         challenge: The challenges that the data have already.
         made: Columns of our row form that were read: label, options, context, group.
         used: Columns that they stand in place of.
+        is_grouped: Whether a column says the group of each row, or is named so.
         notes: Names that look alike.
         guessed: Role to column, where it was guessed.
 
@@ -494,6 +454,7 @@ class UserColumns:
         has_context = "context" in features and is_class_like(features["context"])
         self._context_name = settings.context or ("context" if has_context else None)
         self._group_name = settings.group or ("group" if "group" in features else None)
+        self.is_grouped = self._group_name is not None
         self.made: dict[str, MadeColumn] = {}
         self.notes: list[str] = []
         self.guessed: dict[str, str] = {}
@@ -512,11 +473,6 @@ class UserColumns:
         used = {"challenge", self._label_name, self._group_name, context} - set(self.guessed.values())
         return used | ({"label", OPTIONS} & self.made.keys() if self.asks else set())
 
-    @property
-    def is_grouped(self) -> bool:
-        """Whether a column says the group of each row, or is named so."""
-        return self._group_name is not None
-
     def _read_label(self) -> ClassColumn | None:
         """Classes, which the folders of images may name; None for numbers, or where nothing says them."""
         label = list_class_folders(self.data) if self._label_name is None else None
@@ -530,7 +486,12 @@ class UserColumns:
         if name is not None:
             feature = self._features[name]
             if self._context_name is None and str(getattr(feature, "dtype", "")).startswith("float"):
-                self.made["label"] = MadeColumn(feature, _read_number_column(self.data, name, role="label"))
+                numbers = {}
+                for split, part in self.data.items():
+                    array = get_column_array(part, name)
+                    _check_values(array, f"The label column {name!r}", split)
+                    numbers[split] = array.to_numpy(zero_copy_only=False)
+                self.made["label"] = MadeColumn(feature, numbers)
             elif self._settings.label or self._context_name or is_class_like(feature):
                 label = read_class_column(self.data, name, role="label", named=False)
         return None if label is None else self._make("label", label)
@@ -577,9 +538,11 @@ class UserColumns:
         candidates = list_candidates(self.data, label=label, besides=taken)
         if len(candidates) != 1:
             return None
-        warnings.warn(_say_guess(role, candidates[0]), OochubWarning, stacklevel=7)
-        self.guessed[role] = candidates[0]
-        return candidates[0]
+        column, option = candidates[0], choose_wording(f"{role}=", f"--{role}-column")
+        said = f"Using column {column!r} as the {role}, because it is the only candidate."
+        warnings.warn(f"{said} Pass {option} to choose another.", OochubWarning, stacklevel=7)
+        self.guessed[role] = column
+        return column
 
     def _read_questions(self) -> bool:
         """Reads the number of each row's right option, of its number, letter or text, if each row asks a question.
@@ -637,8 +600,10 @@ class UserColumns:
         """Makes the column of a role; names that look alike are one if that was asked for, and a note says it."""
         if self._settings.merge_names:
             column, notes = _merge_look_alikes(column, role)
-        else:
-            notes = _note_look_alikes(column, role)
-        self.notes += notes
+            self.notes += notes
+        elif alike := find_look_alikes(column.names):
+            option = choose_wording("merge_names=True")
+            said = f"some names of the {role} look alike and are kept apart: {_list(alike)}"
+            self.notes.append(f"{said}; {option} makes one of each")
         self.made[role] = MadeColumn(column.feature, {split: column.stored(split) for split in column.codes})
         return column

@@ -84,7 +84,9 @@ def make_user_data(source: DataSource, settings: DataSettings, *, guess: Collect
     """
     is_own = source.record is None or source.record.benchmark == OWN
     data = _find_images(source.rows, settings.image, folder=source.folder)
-    data = datasets.DatasetDict({split: _flatten_split(part) for split, part in data.items()})
+    for split, part in data.items():
+        if any(isinstance(feature, dict) for feature in part.features.values()):  # records, such as `json.context`
+            data = datasets.DatasetDict({**data, split: part.flatten()})
     if settings.label is None and _holds_split_names(data):
         data = data.remove_columns("label")
     first, *others = data.values()
@@ -102,12 +104,23 @@ def make_user_data(source: DataSource, settings: DataSettings, *, guess: Collect
         made["challenge"] = columns.challenge
         notes = (*notes, *columns.notes)
     elif label is not None and context is not None:
-        _check_inside(context, "context")
+        for split, codes in context.codes.items():
+            if (codes < 0).any():
+                raise OochubError(
+                    f"The context is -1, outside its classes, in {int((codes < 0).sum()):,} of {len(codes):,} rows of "
+                    f"split {split}, first row {int(np.argmax(codes < 0))}: such rows are neither easy nor hard. "
+                    "Remove them."
+                )
         shared = None if columns.cluster is None else columns.cluster.codes
         judged = _judge_contexts(label, context, given=settings.usual, cluster=shared)
         made["challenge"] = MadeColumn(datasets.ClassLabel(names=list(KINDS)), judged.challenge)
         facts = replace(facts, usual_contexts=judged.usual)
-        notes = (*notes, *judged.notes, *columns.notes, *_note_no_class(label))
+        notes = (*notes, *judged.notes, *columns.notes)
+        # test sets whose labels are kept back
+        without = {split: int((codes < 0).sum()) for split, codes in label.codes.items() if (codes < 0).any()}
+        rows_without = ", ".join(f"{count:,} of {split}" for split, count in without.items())
+        if without:
+            notes = (*notes, f"the label is -1, no class, in {rows_without}: these rows have no group and no challenge")
     elif settings.usual and columns.asks:
         raise OochubError(
             f"{choose_wording('usual=')} needs classes, but each row has options of its own. Name the "
@@ -133,13 +146,6 @@ def make_user_data(source: DataSource, settings: DataSettings, *, guess: Collect
     description = replace(record, notes=(*notes, *guesses), facts=facts).describe(summary)
     rows = {split: _join_split(part, made, split, columns.used, description) for split, part in columns.data.items()}
     return replace(source, rows=datasets.DatasetDict(rows), guessed=columns.guessed)
-
-
-def _note_no_class(label: ClassColumn) -> list[str]:
-    """How many rows have the label -1, as test sets do whose labels are kept back."""
-    counts = {split: int((codes < 0).sum()) for split, codes in label.codes.items() if (codes < 0).any()}
-    rows = ", ".join(f"{count:,} of {split}" for split, count in counts.items())
-    return [f"the label is -1, no class, in {rows}: these rows have no group and no challenge"] if counts else []
 
 
 def _read_words(settings: DataSettings) -> dict[str, str]:
@@ -315,11 +321,6 @@ def _check_ids(array: pa.Array, split: str) -> list[str]:
     return ids
 
 
-def _flatten_split(part: datasets.Dataset) -> datasets.Dataset:
-    """The split with a column for each field of a column of records: `json.context`."""
-    return part.flatten() if any(isinstance(feature, dict) for feature in part.features.values()) else part
-
-
 def _holds_split_names(data: datasets.DatasetDict) -> bool:
     """Whether `datasets` took the folders train and test for classes, as it does where there are no others."""
     kinds = [part.features.get("label") for part in data.values()]
@@ -329,16 +330,6 @@ def _holds_split_names(data: datasets.DatasetDict) -> bool:
     return all(name.casefold() in WORDS for name in kinds[0].names) and all(
         len(set(part["label"][:])) == 1 for part in data.values()
     )
-
-
-def _check_inside(column: ClassColumn, role: str) -> None:
-    for split, codes in column.codes.items():
-        if (codes < 0).any():
-            raise OochubError(
-                f"The {role} is -1, outside its classes, in {int((codes < 0).sum()):,} of {len(codes):,} rows of "
-                f"split {split}, first row {int(np.argmax(codes < 0))}: such rows are neither easy nor hard. Remove "
-                "them."
-            )
 
 
 def _name_groups(label: ClassColumn, context: ClassColumn) -> MadeColumn:
@@ -516,16 +507,7 @@ def _estimate_roles(
 ) -> NDArray[np.int8]:
     """What each context is for each class: 1 usual, -1 unusual, 0 neither, by the interval of its lift.
 
-    If all rows are of one class, every context is neither.
-
-    Args:
-        label: Class number of each row (n,).
-        context: Context number of each row (n,).
-        size: How many classes and contexts there are (c, k).
-        cluster: What the rows share (n,); None if they are independent.
-
-    Returns:
-        The roles (c, k).
+    If all rows are of one class, every context is neither. `size` is how many classes and contexts there are (c, k).
 
     >>> _estimate_roles([0] * 20 + [1] * 20, [0] * 15 + [1] * 5 + [0] * 5 + [1] * 15, size=(2, 2))
     array([[ 1, -1],

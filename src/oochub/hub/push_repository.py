@@ -19,7 +19,7 @@ import yaml
 from oochub import catalog
 from oochub.benchmark import Benchmark, find_data_folder
 from oochub.data.build_file import RECORDS, BuildFile, RepositoryFiles
-from oochub.data.load import check_options, get_builder_class, is_benchmark, make_benchmark_builder, split_name
+from oochub.data.load import get_builder_class, is_benchmark, make_benchmark_builder, split_name
 from oochub.data.shards import INDEX
 from oochub.errors import OochubError, OochubWarning, choose_wording
 from oochub.hub.inspect_tasks import CONFIG, FRAMEWORK, make_inspect_task, write_inspect_files
@@ -89,7 +89,7 @@ def push_repository(
     benchmark = is_benchmark(source)
     names = _check_configs(source, configs) if benchmark else []
     if benchmark:
-        check_options(split_name(source)[0], options or {})
+        get_builder_class(split_name(source)[0]).checked_options(options or {})
     else:
         _check_repository(Path(source).expanduser())
     RemoteRepository.read(client, to, repo_type="dataset", revision=revision)  # a wrong token is said before a build

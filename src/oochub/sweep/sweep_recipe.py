@@ -18,7 +18,7 @@ import datasets
 
 from oochub import catalog
 from oochub.benchmark import find_data_folder
-from oochub.data.load import check_options
+from oochub.data.load import get_builder_class
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.records.typed_values import Bounds, check_parameters
 from oochub.storage.reading import TomlFile
@@ -370,7 +370,7 @@ def _check(recipe: SweepRecipe) -> None:
         )
     for benchmark in recipe.benchmarks:
         trials = dict.fromkeys([recipe.trial_option] if recipe.trial_option else [], 0)
-        check_options(benchmark, {**recipe.options, **trials})
+        get_builder_class(benchmark).checked_options({**recipe.options, **trials})
     if recipe.soup and (recipe.tuning or recipe.leave_out):
         raise OochubError(
             f"soup={recipe.soup!r} mixes the settings of a task, so tuning and leave_out do not go with it. Remove "
