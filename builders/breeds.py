@@ -157,14 +157,13 @@ class Breeds(BenchmarkBuilder):
 
     BENCHMARK: ClassVar[Benchmark] = breeds
     BUILDER_CONFIG_CLASS = BreedsConfig
-    BUILDER_CONFIGS: ClassVar[list[BreedsConfig]] = [
-        BreedsConfig(
-            name=config,
-            version=datasets.Version(breeds.version),
-            description=f"{task.superclasses} superclasses {task.what}, {task.subclasses} classes each.",
-        )
-        for config, task in _TASKS.items()
-    ]
+    BUILDER_CONFIGS: ClassVar[list[BreedsConfig]] = BreedsConfig.list_of(
+        breeds,
+        {
+            config: f"{task.superclasses} superclasses {task.what}, {task.subclasses} classes each."
+            for config, task in _TASKS.items()
+        },
+    )
 
     def _watched(self, folder: Path) -> Iterable[Path]:
         for path in super()._watched(folder):

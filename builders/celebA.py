@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 
 import datasets
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from oochub.benchmark import Archive, Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig, make_features
-from oochub.builders.sources.raw_table import RawColumn, RawTable
+from oochub.builders.sources.raw_table import RawColumn, RawTable, of_splits
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Vocabulary, WorstOfGroups
@@ -69,14 +68,7 @@ celebA = Benchmark(
     primary_metric="accuracy",
     metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
     chance=0.5,
-    words=Vocabulary(
-        example="image",
-        inside="over all faces",
-        outside="in the worst group",
-        inside_title="over all faces",
-        outside_title="in the worst group",
-        pair="one blond face and one other",
-    ),
+    words=Vocabulary.of("over all faces", "in the worst group", example="image", pair="one blond face and one other"),
     context_column="sex",
     closed={"group": _GROUPS},
     templates=("a photo of a celebrity whose hair is {}.",),
@@ -136,7 +128,6 @@ class CelebA(BenchmarkBuilder):
             celebA.raw_files[1].find(folder) or folder / celebA.raw_files[1].path,
             {"image_id": RawColumn(is_unique=True), "partition": RawColumn(codes=_SPLITS)},
         )
-        split_of = _assign_splits(attributes, partition)
         hair, sex, files = attributes["Blond_Hair"], attributes["Male"], attributes["image_id"]
         groups = [f"{label}/{context}" for label, context in zip(hair, sex, strict=True)]
         rows = pa.table(
@@ -149,7 +140,7 @@ class CelebA(BenchmarkBuilder):
                 "sex": sex,
             }
         )
-        parts = {split: rows.filter(pc.equal(split_of, split)) for split in _ROWS}
+        parts = of_splits(rows, _assign_splits(attributes, partition), _ROWS)
         notes = self._partial(parts, _ROWS)
         self._check_whole(f"{folder} is not the release", notes)
         facts = BuildFacts().with_groups(parts["train"]["group"].to_pylist(), _GROUPS)
@@ -178,7 +169,7 @@ def _find_picture_folder(folder: Path) -> Path:
     return nested if (nested := place / place.name).is_dir() else place
 
 
-def _assign_splits(attributes: RawTable, partition: RawTable) -> pa.Array:
+def _assign_splits(attributes: RawTable, partition: RawTable) -> list[str]:
     """The split of each row of the attributes (n,)."""
     for table, other in ((attributes, partition), (partition, attributes)):
         names, known = table["image_id"], set(other["image_id"])
@@ -187,4 +178,4 @@ def _assign_splits(attributes: RawTable, partition: RawTable) -> pa.Array:
             lambda row, names=names, other=other: f"{names[row][:80]!r} is not in {other.file}",
         )
     split_of = dict(zip(partition["image_id"], partition["partition"], strict=True))
-    return pa.array([split_of[name] for name in attributes["image_id"]])
+    return [split_of[name] for name in attributes["image_id"]]

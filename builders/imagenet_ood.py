@@ -266,10 +266,6 @@ class ImagenetOodConfig(BenchmarkConfig):
     strict: bool = False
 
 
-def _make_config(name: str, description: str) -> ImagenetOodConfig:
-    return ImagenetOodConfig(name=name, version=datasets.Version(imagenet_ood.version), description=description)
-
-
 class ImagenetOod(BenchmarkBuilder):
     """ImageNet-1K, sets with its classes in other images (C, R, Sketch, A, V2, ObjectNet), and with none of them.
 
@@ -299,28 +295,29 @@ class ImagenetOod(BenchmarkBuilder):
 
     BENCHMARK: ClassVar[Benchmark] = imagenet_ood
     BUILDER_CONFIG_CLASS = ImagenetOodConfig
-    BUILDER_CONFIGS: ClassVar[list[ImagenetOodConfig]] = [
-        _make_config("imagenet_1k", "The validation images of ImageNet-1K (split test), and its training images."),
-        _make_config("imagenet_c", "15 corruptions of the validation images at 5 severities, pooled."),
-        _make_config("imagenet_r", "Renditions of 200 classes: art, cartoons, toys and others."),
-        _make_config("imagenet_sketch", "Black and white sketches of the 1,000 classes."),
-        _make_config("imagenet_ood", "Images of 637 classes of ImageNet-21K that ImageNet-1K lacks."),
-        _make_config("openimage_o", "Images from Open Images that show no class of ImageNet-1K."),
-        _make_config("ssb_hard", "Near: 980 classes of ImageNet-21K that are like those of ImageNet-1K."),
-        _make_config("ninco", "Near: images of other classes, each looked at for those of ImageNet-1K."),
-        _make_config("inaturalist", "Far: plants that ImageNet-1K has no class for."),
-        _make_config("textures", "Far: the Describable Textures."),
-        _make_config("imagenet_a", "Photographs of 200 classes that a ResNet-50 gets wrong."),
-        _make_config("imagenet_v2", "New photographs of the 1,000 classes, ten of each: MatchedFrequency."),
-        _make_config("objectnet", "Photographs of 113 classes at random places, turns and views: ObjectNet."),
-        *(
-            _make_config(
-                f"{corruption}_{severity}", f"The validation images with {corruption} at severity {severity} of 5."
-            )
-            for corruption in CORRUPTIONS
-            for severity in SEVERITIES
-        ),
-    ]
+    BUILDER_CONFIGS: ClassVar[list[ImagenetOodConfig]] = ImagenetOodConfig.list_of(
+        imagenet_ood,
+        {
+            "imagenet_1k": "The validation images of ImageNet-1K (split test), and its training images.",
+            "imagenet_c": "15 corruptions of the validation images at 5 severities, pooled.",
+            "imagenet_r": "Renditions of 200 classes: art, cartoons, toys and others.",
+            "imagenet_sketch": "Black and white sketches of the 1,000 classes.",
+            "imagenet_ood": "Images of 637 classes of ImageNet-21K that ImageNet-1K lacks.",
+            "openimage_o": "Images from Open Images that show no class of ImageNet-1K.",
+            "ssb_hard": "Near: 980 classes of ImageNet-21K that are like those of ImageNet-1K.",
+            "ninco": "Near: images of other classes, each looked at for those of ImageNet-1K.",
+            "inaturalist": "Far: plants that ImageNet-1K has no class for.",
+            "textures": "Far: the Describable Textures.",
+            "imagenet_a": "Photographs of 200 classes that a ResNet-50 gets wrong.",
+            "imagenet_v2": "New photographs of the 1,000 classes, ten of each: MatchedFrequency.",
+            "objectnet": "Photographs of 113 classes at random places, turns and views: ObjectNet.",
+            **{
+                f"{corruption}_{severity}": f"The validation images with {corruption} at severity {severity} of 5."
+                for corruption in CORRUPTIONS
+                for severity in SEVERITIES
+            },
+        },
+    )
 
     def __init__(self, *args: Any, config_name: str | None = None, hash: str | None = None, **options: Any) -> None:
         listed = self.checked_options({"file_list": options.get("file_list")}).get("file_list")

@@ -7,11 +7,10 @@ from typing import ClassVar
 
 import datasets
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig, make_features
-from oochub.builders.sources.raw_table import RawColumn, RawTable
+from oochub.builders.sources.raw_table import RawColumn, RawTable, of_splits
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Vocabulary, WorstOfGroups
 
@@ -65,13 +64,8 @@ multinli = Benchmark(
     primary_metric="accuracy",
     metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
     chance=1 / 3,
-    words=Vocabulary(
-        example="pair",
-        inside="over all pairs",
-        outside="in the worst group",
-        inside_title="over all pairs",
-        outside_title="in the worst group",
-        pair="one contradiction and one other pair",
+    words=Vocabulary.of(
+        "over all pairs", "in the worst group", example="pair", pair="one contradiction and one other pair"
     ),
     input="texts",
     context_column="negation",
@@ -161,8 +155,7 @@ class Multinli(BenchmarkBuilder):
                 "pair_id": chosen["pairID"],
             }
         )
-        split_of = pa.array(table["split"])
-        parts = {split: rows.filter(pc.equal(split_of, split)) for split in _SPLITS.values()}
+        parts = of_splits(rows, table["split"], _SPLITS.values())
         notes = [] if len(rows) == _LABELLED else [f"partial: {len(rows):,} of {_LABELLED:,} labelled pairs"]
         self._check_whole(f"{table.file} is not the release", notes)
         facts = BuildFacts().with_groups(parts["train"]["group"].to_pylist(), _GROUPS)

@@ -7,11 +7,10 @@ from typing import ClassVar, NamedTuple
 
 import datasets
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig, make_features
-from oochub.builders.sources.raw_table import RawColumn, RawTable
+from oochub.builders.sources.raw_table import RawColumn, RawTable, of_splits
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Vocabulary, WorstOfGroups
 
@@ -119,13 +118,8 @@ _no_finding = Benchmark(
     primary_metric="accuracy",
     metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
     chance=0.5,
-    words=Vocabulary(
-        example="image",
-        inside="over all images",
-        outside="in the worst group",
-        inside_title="over all images",
-        outside_title="in the worst group",
-        pair="one image without a finding and one other",
+    words=Vocabulary.of(
+        "over all images", "in the worst group", example="image", pair="one image without a finding and one other"
     ),
     context_column="attribute",
     cluster="patient",
@@ -173,10 +167,9 @@ class NoFinding(BenchmarkBuilder):
     """
 
     BENCHMARK: ClassVar[Benchmark] = no_finding
-    BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [
-        BenchmarkConfig(name=name, version=datasets.Version(no_finding.version), description=source.summary)
-        for name, source in _SOURCES.items()
-    ]
+    BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = BenchmarkConfig.list_of(
+        no_finding, {name: source.summary for name, source in _SOURCES.items()}
+    )
 
     def _features(self) -> datasets.Features:
         names = {"label": _LABELS.values(), "environment": _GROUPS, "group": _GROUPS}
@@ -224,8 +217,7 @@ class NoFinding(BenchmarkBuilder):
                 "patient": [f"patient {number}" for number in table["subject_id"]],
             }
         )
-        split_of = pa.array(table["split"])
-        parts = {split: rows.filter(pc.equal(split_of, split)) for split in _SPLITS.values()}
+        parts = of_splits(rows, table["split"], _SPLITS.values())
         facts = BuildFacts().with_groups(parts["train"]["group"].to_pylist(), _GROUPS)
         return self._splits(root, parts, facts, _note_shared_patients(parts))
 

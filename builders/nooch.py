@@ -193,10 +193,6 @@ class NoochConfig(BenchmarkConfig):
     strict: bool = False
 
 
-def _make_config(name: str, description: str) -> NoochConfig:
-    return NoochConfig(name=name, version=datasets.Version(nooch.version), description=description)
-
-
 class Nooch(BenchmarkBuilder):
     """Binary tasks "is there a <class> in the image?", and all 171 of them at once.
 
@@ -213,22 +209,22 @@ class Nooch(BenchmarkBuilder):
 
     BENCHMARK: ClassVar[Benchmark] = nooch
     BUILDER_CONFIG_CLASS = NoochConfig
-    BUILDER_CONFIGS: ClassVar[list[NoochConfig]] = [
-        *(
-            _make_config(f"ce_{n}", f"Is there a {n}? Examples are hard if object and context do not co-occur.")
-            for n in _TASKS
-        ),
-        *(
-            _make_config(f"gist_{n}", f"Is there a {n}? Examples are hard if the captions describe another scene.")
-            for n in _TASKS
-        ),
-        *(
-            _make_config(f"boxes_{n}", f"Where is each {n}? Examples are hard if object and context do not co-occur.")
-            for n in _TASKS
-            if n in _THINGS
-        ),
-        _make_config("all", "The area of each of 171 classes in each image, with captions: every task at once."),
-    ]
+    BUILDER_CONFIGS: ClassVar[list[NoochConfig]] = NoochConfig.list_of(
+        nooch,
+        {
+            **{f"ce_{n}": f"Is there a {n}? Examples are hard if object and context do not co-occur." for n in _TASKS},
+            **{
+                f"gist_{n}": f"Is there a {n}? Examples are hard if the captions describe another scene."
+                for n in _TASKS
+            },
+            **{
+                f"boxes_{n}": f"Where is each {n}? Examples are hard if object and context do not co-occur."
+                for n in _TASKS
+                if n in _THINGS
+            },
+            "all": "The area of each of 171 classes in each image, with captions: every task at once.",
+        },
+    )
 
     def _info(self) -> datasets.DatasetInfo:
         info = super()._info()

@@ -28,15 +28,8 @@ _openood = Benchmark(
     version="1.0.0",
     homepage=_HOME,
     sources=(
-        "cifar 10",
-        "cifar 100",
-        "cifar10",
-        "cifar100",
-        "imagenet",
-        "imagenet 1k",
-        "tiny imagenet",
-        "svhn",
-        "mnist",
+        *("cifar 10", "cifar 100", "cifar10", "cifar100"),
+        *("imagenet", "imagenet 1k", "tiny imagenet", "svhn", "mnist"),
     ),
     citation="""@article{zhang2023openood,
   title = {OpenOOD v1.5: Enhanced Benchmark for Out-of-Distribution Detection},
@@ -155,10 +148,9 @@ class Openood(BenchmarkBuilder):
 
     BENCHMARK: ClassVar[Benchmark] = openood
     BUILDER_CONFIG_CLASS = OpenoodConfig
-    BUILDER_CONFIGS: ClassVar[list[OpenoodConfig]] = [
-        OpenoodConfig(name=name, version=datasets.Version(openood.version), description=_describe(name, listed))
-        for name, listed in SETS.items()
-    ]
+    BUILDER_CONFIGS: ClassVar[list[OpenoodConfig]] = OpenoodConfig.list_of(
+        openood, {name: _describe(name, listed) for name, listed in SETS.items()}
+    )
 
     def _features(self) -> datasets.Features:
         benchmark = SETS[self.config_name].benchmark

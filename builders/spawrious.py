@@ -123,10 +123,6 @@ class SpawriousConfig(BenchmarkConfig):
     strict: bool = False
 
 
-def _make_config(name: str, description: str) -> SpawriousConfig:
-    return SpawriousConfig(name=name, version=datasets.Version(spawrious.version), description=description)
-
-
 class Spawrious(BenchmarkBuilder):
     """The challenges O2O and M2M, easy, medium and hard; compositions of one's own; and all images.
 
@@ -143,11 +139,14 @@ class Spawrious(BenchmarkBuilder):
 
     BENCHMARK: ClassVar[Benchmark] = spawrious
     BUILDER_CONFIG_CLASS = SpawriousConfig
-    BUILDER_CONFIGS: ClassVar[list[SpawriousConfig]] = [
-        *(_make_config(name, f"{name} of Table 2.") for name in TABLE_2),
-        _make_config("all", "Every image, with its background, repeat and place in its folder."),
-        _make_config("composed", "A composition of one's own, composition=FILE.toml."),
-    ]
+    BUILDER_CONFIGS: ClassVar[list[SpawriousConfig]] = SpawriousConfig.list_of(
+        spawrious,
+        {
+            **{name: f"{name} of Table 2." for name in TABLE_2},
+            "all": "Every image, with its background, repeat and place in its folder.",
+            "composed": "A composition of one's own, composition=FILE.toml.",
+        },
+    )
 
     def __init__(
         self,

@@ -10,12 +10,7 @@ import pyarrow as pa
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig, make_features
-from oochub.builders.sources.class_folders import (
-    check_names,
-    check_no_copies,
-    iterate_folders,
-    list_class_folders,
-)
+from oochub.builders.sources.class_folders import check_names, check_no_copies, iterate_folders, list_class_folders
 from oochub.builders.sources.raw_table import RawColumn
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
@@ -124,10 +119,6 @@ class SpucoAnimalsConfig(BenchmarkConfig):
     strict: bool = False
 
 
-def _make_config(name: str, description: str) -> SpucoAnimalsConfig:
-    return SpucoAnimalsConfig(name=name, version=datasets.Version(spuco_animals.version), description=description)
-
-
 class SpucoAnimals(BenchmarkBuilder):
     """The folders `spuco_birds/` and `spuco_dogs/` as the package spuco unpacks them: split/class/background/image.
 
@@ -144,11 +135,14 @@ class SpucoAnimals(BenchmarkBuilder):
 
     BENCHMARK: ClassVar[Benchmark] = spuco_animals
     BUILDER_CONFIG_CLASS = SpucoAnimalsConfig
-    BUILDER_CONFIGS: ClassVar[list[SpucoAnimalsConfig]] = [
-        _make_config("animals", "Land birds, water birds, small dogs and big dogs."),
-        _make_config("birds", "Land birds and water birds."),
-        _make_config("dogs", "Small dogs and big dogs."),
-    ]
+    BUILDER_CONFIGS: ClassVar[list[SpucoAnimalsConfig]] = SpucoAnimalsConfig.list_of(
+        spuco_animals,
+        {
+            "animals": "Land birds, water birds, small dogs and big dogs.",
+            "birds": "Land birds and water birds.",
+            "dogs": "Small dogs and big dogs.",
+        },
+    )
 
     def _features(self) -> datasets.Features:
         folders, groups = _FOLDERS[self.config.name], list(_list_groups(self.config.name))

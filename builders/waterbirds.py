@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 
 import datasets
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig, make_features
 from oochub.builders.criteria.mismatch import mismatch
-from oochub.builders.sources.raw_table import RawColumn, RawTable
+from oochub.builders.sources.raw_table import RawColumn, RawTable, of_splits
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Vocabulary
 
@@ -128,8 +127,7 @@ class Waterbirds(BenchmarkBuilder):
                 "place_filename": RawColumn(),
             },
         )
-        rows, split_of = _list_rows(table), pa.array(table["split"])
-        parts = {split: rows.filter(pc.equal(split_of, split)) for split in _ROWS}
+        parts = of_splits(_list_rows(table), table["split"], _ROWS)
         facts = BuildFacts().with_groups(parts["train"]["group"].to_pylist(), _GROUPS)
         notes = [*self._partial(parts, _ROWS), *_describe_group_differences(facts.group_counts or {})]
         self._check_whole(f"{metadata} is not the release", notes)

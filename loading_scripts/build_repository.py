@@ -21,6 +21,7 @@ from oochub.benchmark import Benchmark, find_data_folder
 from oochub.data.build_file import ConfigFiles, store_record
 from oochub.dataset_cards.card import card, list_tasks
 from oochub.errors import OochubError
+from oochub.process.program import program
 from oochub.records.build_record import BUILD_COLUMN, BuildRecord
 from oochub.repository.croissant import write_croissant
 from oochub.repository.repository_card import LICENSES, describe_columns, name_size
@@ -41,6 +42,11 @@ FollowLinks = Annotated[bool, typer.Option(help="Also read images that links in 
 """Options of every script of this folder."""
 _PATIENCE = 60.0  # seconds
 _FORMS = {".parquet": "Parquet", ".tar": "WebDataset"}
+
+
+def run(script: Callable[..., None]) -> None:
+    """Runs a script of this folder, whose arguments are its options."""
+    program(partial(typer.run, script))
 
 
 def _build_repository(

@@ -1,13 +1,11 @@
 """The raw CelebA folder to a Parquet repository; run it: `python loading_scripts/celebA.py --help`."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from oochub.loading_scripts.build_repository import FollowLinks, Out, build_parquet
-from oochub.process.program import program
+from oochub.loading_scripts.build_repository import FollowLinks, Out, build_parquet, run
 
 
 def celebA(
@@ -23,4 +21,4 @@ def celebA(
 
 
 if __name__ == "__main__":
-    program(partial(typer.run, celebA))
+    run(celebA)

@@ -1,13 +1,11 @@
 """Raw ImageNet folders to a Parquet repository; run it: `python loading_scripts/imagenet_ood.py --help`."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from oochub.loading_scripts.build_repository import FollowLinks, Out, build_parquet
-from oochub.process.program import program
+from oochub.loading_scripts.build_repository import FollowLinks, Out, build_parquet, run
 
 
 def imagenet_ood(
@@ -28,4 +26,4 @@ def imagenet_ood(
 
 
 if __name__ == "__main__":
-    program(partial(typer.run, imagenet_ood))
+    run(imagenet_ood)

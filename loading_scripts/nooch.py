@@ -1,13 +1,11 @@
 """Raw COCO and COCO-Stuff to a Parquet repository of NOOCH; run it: `python loading_scripts/nooch.py --help`."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from oochub.loading_scripts.build_repository import FollowLinks, Out, build_parquet
-from oochub.process.program import program
+from oochub.loading_scripts.build_repository import FollowLinks, Out, build_parquet, run
 
 
 def nooch(
@@ -28,4 +26,4 @@ def nooch(
 
 
 if __name__ == "__main__":
-    program(partial(typer.run, nooch))
+    run(nooch)

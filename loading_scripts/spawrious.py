@@ -1,14 +1,12 @@
 """The raw Spawrious folder to a Parquet repository; run it: `python loading_scripts/spawrious.py --help`."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from oochub.builders.sources.spawrious_compositions import TABLE_2
-from oochub.loading_scripts.build_repository import FollowLinks, Out, build_parquet
-from oochub.process.program import program
+from oochub.loading_scripts.build_repository import FollowLinks, Out, build_parquet, run
 
 
 def spawrious(
@@ -34,4 +32,4 @@ def spawrious(
 
 
 if __name__ == "__main__":
-    program(partial(typer.run, spawrious))
+    run(spawrious)

@@ -1,13 +1,11 @@
 """The raw SpuriVerse folder to a Parquet repository; run it: `python loading_scripts/spuriverse.py --help`."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from oochub.loading_scripts.build_repository import FollowLinks, Out, build_parquet
-from oochub.process.program import program
+from oochub.loading_scripts.build_repository import FollowLinks, Out, build_parquet, run
 
 
 def spuriverse(
@@ -24,4 +22,4 @@ def spuriverse(
 
 
 if __name__ == "__main__":
-    program(partial(typer.run, spuriverse))
+    run(spuriverse)

@@ -1,13 +1,11 @@
 """The raw Waterbirds folder to a Parquet repository; run it: `python loading_scripts/waterbirds.py --help`."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from oochub.loading_scripts.build_repository import FollowLinks, Out, build_parquet
-from oochub.process.program import program
+from oochub.loading_scripts.build_repository import FollowLinks, Out, build_parquet, run
 
 
 def waterbirds(
@@ -23,4 +21,4 @@ def waterbirds(
 
 
 if __name__ == "__main__":
-    program(partial(typer.run, waterbirds))
+    run(waterbirds)

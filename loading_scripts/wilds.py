@@ -1,13 +1,11 @@
 """A raw folder of WILDS to a Parquet repository; run it: `python loading_scripts/wilds.py --help`."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from oochub.loading_scripts.build_repository import FollowLinks, Out, build_parquet
-from oochub.process.program import program
+from oochub.loading_scripts.build_repository import FollowLinks, Out, build_parquet, run
 
 
 def wilds(
@@ -27,4 +25,4 @@ def wilds(
 
 
 if __name__ == "__main__":
-    program(partial(typer.run, wilds))
+    run(wilds)

@@ -21,12 +21,8 @@ _BelowOne = Annotated[float, Bounds(0, 1, below=True)]
 _WITHOUT_EFFECT = {"output_dir", "overwrite_output_dir", "save_steps", "cache", "cache_dir", "dataloader_num_workers"}
 _WITHOUT_EFFECT |= {"report_to", "save_strategy"}
 _WITHOUT_EFFECT |= {"eval_strategy", "load_best_model_at_end"}  # by the splits of the run, and where it is False
-_NAMED_IF_SET = (
-    "torch_compile",
-    "channels_last",
-    "freeze",
-    "peft",
-)  # so that runs without them are the runs of earlier versions
+# Named where they are set, so that runs without them are the runs of earlier versions
+_NAMED_IF_SET = ("torch_compile", "channels_last", "freeze", "peft")
 _LARGEST_SEED = 2**32 - 1  # of numpy and torch alike
 _OF_AVERAGE = {  # what each kind of average reads
     "uniform": ("average_start",),

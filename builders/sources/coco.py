@@ -119,11 +119,7 @@ def _read_columns(content: CocoFile, of: str) -> _Columns:
     else:
         sizes = dict(zip(content.image_id.tolist(), map(tuple, content.size.tolist()), strict=True))
         area = mask_areas(content.annotations.rows, sizes, union=of == "union", file=content.file)
-    return _Columns(
-        content.without_records(),
-        area,
-        *content.mask_sizes(),
-    )
+    return _Columns(content.without_records(), area, *content.mask_sizes())
 
 
 def _join_halves(annotations: Path, halves: Iterable[_Images]) -> _Images:

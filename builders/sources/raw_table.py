@@ -495,6 +495,21 @@ class RawRecords:
         return table._add(key, values, column, *column.parse_fields(values))[key]
 
 
+def of_splits(rows: pa.Table, split: Sequence[str] | NDArray[np.str_], names: Iterable[str]) -> dict[str, pa.Table]:
+    """The rows of each split, in their order.
+
+    Args:
+        rows: All rows.
+        split: The split that each is of (n,); "" for rows that are of none.
+        names: The splits.
+
+    >>> {name: part["i"].to_pylist() for name, part in of_splits(pa.table({"i": [0, 1]}), ["b", "a"], "ab").items()}
+    {'a': [1], 'b': [0]}
+    """
+    of = pa.array(split, pa.string())
+    return {name: rows.filter(pc.equal(of, name)) for name in names}
+
+
 def _check_header(file: Path, header: Sequence[str], columns: Iterable[str]) -> None:
     """Checks that the first line of a file names each of the columns, once.
 

@@ -32,6 +32,4 @@ def toy_domain_folder(folder: str | Path, *, size: str | int = "small", seed: in
 
 
 def _draw(count: int, *, seed: int) -> Files:
-    return draw_domains(
-        "drawn=sketch, by day=meadow, by night=night", "boat cup lamp tie", count=count, stream=(seed, 0)
-    )
+    return draw_domains(_DOMAINS, "boat cup lamp tie", count=count, stream=(seed, 0))

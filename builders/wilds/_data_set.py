@@ -6,16 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.builder import make_features
+from oochub.builders.sources.raw_table import of_splits
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
-from oochub.records.sides import Rows, Vocabulary
+from oochub.records.sides import Rows
 
 BASE = Benchmark(
     name="wilds",
@@ -40,20 +38,6 @@ BASE = Benchmark(
     annotations_license="each data set has its own",
 )
 """What the declarations of the data sets share; each is made of it with `dataclasses.replace`."""
-
-
-def sides_named(inside: str, outside: str, **others: str) -> Vocabulary:
-    """The words of a config whose sides are called in titles what they are called in sentences.
-
-    Args:
-        inside: The first side, as `Vocabulary.inside`.
-        outside: The second.
-        others: Other words of `Vocabulary`, by name.
-
-    >>> sides_named("over all regions", "in the worst region", example="image").outside_title
-    'in the worst region'
-    """
-    return Vocabulary(inside=inside, outside=outside, inside_title=inside, outside_title=outside, **others)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,21 +134,6 @@ class WildsDataSet:
                 f"{folder} is version {releases[-1]} of {self.name}, as RELEASE_v{releases[-1]}.txt says, but the "
                 f"official splits and numbers are for {self.version}. Download {self.raw_name} of that version."
             )
-
-
-def of_splits(rows: pa.Table, split: Sequence[str] | NDArray[np.str_], names: Sequence[str]) -> dict[str, pa.Table]:
-    """The rows of each split, in their order.
-
-    Args:
-        rows: All rows.
-        split: The split that each is of (n,); "" for rows that are of none.
-        names: The splits.
-
-    >>> {name: part["i"].to_pylist() for name, part in of_splits(pa.table({"i": [0, 1]}), ["b", "a"], "ab").items()}
-    {'a': [1], 'b': [0]}
-    """
-    of = pa.array(split, pa.string())
-    return {name: rows.filter(pc.equal(of, name)) for name in names}
 
 
 def raw_files(

@@ -12,18 +12,10 @@ from numpy.typing import NDArray
 
 from oochub.benchmark import Benchmark
 from oochub.builder import make_features
-from oochub.builders.sources.raw_table import RawColumn, RawTable
-from oochub.builders.wilds._data_set import (
-    BASE,
-    WildsDataSet,
-    WildsRows,
-    joined,
-    of_splits,
-    raw_files,
-    sides_named,
-)
+from oochub.builders.sources.raw_table import RawColumn, RawTable, of_splits
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, joined, raw_files
 from oochub.errors import OochubError
-from oochub.records.sides import Rows, WorstOfGroups
+from oochub.records.sides import Rows, Vocabulary, WorstOfGroups
 
 _FOLDER = "amazon_v2.1"
 _NAME = RawColumn(pattern=r"\S(.*\S)?", form="a name without spaces around it")
@@ -57,22 +49,13 @@ _DOMAINS = {
     **dict.fromkeys([f"{reviewer}_baseline" for reviewer in _REVIEWERS], "user"),
 }
 
-_sides = partial(sides_named, example="review", place="of")
-
-
-def _find_scheme(config: str) -> str:
-    """The file of splits of a config: user for "amazon", time for "amazon_time"."""
-    return config.removeprefix("amazon").removeprefix("_") or "user"
-
-
-def _list_split_names(scheme: str) -> tuple[str, ...]:
-    is_shifted = scheme in ("user", "time") or scheme.endswith("_generalization")
-    return _SHIFTED if is_shifted else _UNSHIFTED
+_sides = partial(Vocabulary.of, example="review", place="of")
 
 
 def _read(folder: Path, config: str) -> WildsRows:
-    scheme = _find_scheme(config)
-    names, domain = _list_split_names(scheme), _DOMAINS[scheme]
+    scheme = config.removeprefix("amazon").removeprefix("_") or "user"  # the file of splits: time for "amazon_time"
+    is_shifted = scheme in ("user", "time") or scheme.endswith("_generalization")
+    names, domain = _SHIFTED if is_shifted else _UNSHIFTED, _DOMAINS[scheme]
     splits = [
         of_splits(_list_rows(part, domain), split, names) for part, split in _iterate_kept_rows(folder, scheme, names)
     ]

@@ -7,8 +7,8 @@ import datasets
 import numpy as np
 
 from oochub.builders.sources.raw_table import RawColumn, RawTable
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files, sides_named
-from oochub.records.sides import Rows
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files
+from oochub.records.sides import Rows, Vocabulary
 
 _SPLITS = ("train", "id_val", "test", "val")
 _CODES = {str(code): split for code, split in enumerate(_SPLITS)}
@@ -77,7 +77,7 @@ _OFFICIAL = replace(
     out_of_context=Rows(name="another hospital", split="test"),
     metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
     chance=0.5,
-    words=sides_named("at hospitals of training", "at another hospital", example="patch", place="at"),
+    words=Vocabulary.of("at hospitals of training", "at another hospital", example="patch", place="at"),
     context_column="hospital",
     cluster="slide",
     templates=("a patch of {} tissue.",),

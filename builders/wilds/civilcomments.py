@@ -9,17 +9,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.builder import make_features
-from oochub.builders.sources.raw_table import RawColumn, RawTable
-from oochub.builders.wilds._data_set import (
-    BASE,
-    WildsDataSet,
-    WildsRows,
-    joined,
-    of_splits,
-    raw_files,
-    sides_named,
-)
-from oochub.records.sides import Rows, WorstOfGroups
+from oochub.builders.sources.raw_table import RawColumn, RawTable, of_splits
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, joined, raw_files
+from oochub.records.sides import Rows, Vocabulary, WorstOfGroups
 
 _FILE = "all_data_with_identities.csv"
 _SPLITS = ("train", "val", "test")
@@ -91,7 +83,7 @@ civilcomments = WildsDataSet(
             in_context=Rows(name="all comments", split="test"),
             out_of_context=WorstOfGroups(split="test", column="groups"),
             chance=0.5,
-            words=sides_named(
+            words=Vocabulary.of(
                 "over all comments", "in the worst group", example="comment", pair="one toxic comment and one other"
             ),
             group_column="groups",

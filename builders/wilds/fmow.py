@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.builders.sources.raw_table import RawColumn, RawTable
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files, sides_named
-from oochub.records.sides import Rows, WorstOfGroups
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files
+from oochub.records.sides import Rows, Vocabulary, WorstOfGroups
 
 _SPLITS = ("train", "id_val", "id_test", "val", "test")
 _MIXED = "fmow_mixed-to-test"
@@ -149,7 +149,7 @@ _OFFICIAL = replace(
     out_of_context=WorstOfGroups(name="worst region", split="test", where={"region": _REGIONS}),
     metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
     chance=1 / len(_CATEGORIES),
-    words=sides_named("over all regions", "in the worst region", example="image", place="in"),
+    words=Vocabulary.of("over all regions", "in the worst region", example="image", place="in"),
     context_column="region",
     closed={"region": (*_REGIONS, _OTHER), "group": (*_REGIONS, _OTHER)},
     templates=("a satellite image of a {}.",),

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from oochub.benchmark import Benchmark
 from oochub.builders.sources.raw_table import RawColumn, RawTable
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files, sides_named
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files
 from oochub.errors import OochubError
-from oochub.records.sides import Rows
+from oochub.records.sides import Rows, Vocabulary
 from oochub.storage.picture_file import open_picture
 from oochub.storage.reading import read_bytes
 
@@ -178,7 +178,7 @@ def _declare_data_set(config: str) -> Benchmark:
         output="boxes",
         metrics=("detection_accuracy",),
         primary_metric="detection_accuracy",
-        words=sides_named("in sessions of training", "in other countries", example="image", place="in"),
+        words=Vocabulary.of("in sessions of training", "in other countries", example="image", place="in"),
         task_category="object-detection",
         context_column="session",
         cluster="session",

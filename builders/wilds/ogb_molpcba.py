@@ -12,10 +12,10 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from oochub.builders.sources.raw_table import RawTable
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files, sides_named
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
-from oochub.records.sides import Rows
+from oochub.records.sides import Rows, Vocabulary
 from oochub.storage.reading import NUMPY_FAULTS, check_regular_file
 
 _FOLDER = "ogbg_molpcba"  # that of the package ogb, which downloads it for WILDS
@@ -203,7 +203,7 @@ _official = replace(
     metrics=("mean_average_precision",),
     input="graphs",
     output="labels",
-    words=sides_named("with scaffolds of validation", "with rarer scaffolds", example="molecule", place="with"),
+    words=Vocabulary.of("with scaffolds of validation", "with rarer scaffolds", example="molecule", place="with"),
     context_column="scaffold",
     images_license="MIT",
     annotations_license="MIT",

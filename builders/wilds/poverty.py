@@ -7,10 +7,10 @@ import datasets
 import numpy as np
 
 from oochub.builders.sources.raw_table import RawColumn, RawTable
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files, sides_named
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
-from oochub.records.sides import Rows
+from oochub.records.sides import Rows, Vocabulary
 from oochub.storage.reading import NUMPY_FAULTS, check_regular_file
 
 _SHAPE = (8, 224, 224)
@@ -121,7 +121,7 @@ _poverty = replace(
     chance=0.0,
     input="arrays",
     output="number",
-    words=sides_named("in countries of training", "in other countries", example="place", place="in"),
+    words=Vocabulary.of("in countries of training", "in other countries", example="place", place="in"),
     context_column="country",
     closed={"group": ("rural", "urban")},
     images_license="LandSat and DMSP: U.S. public domain",

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from oochub.builder import make_features
 from oochub.builders.sources.raw_table import RawColumn, RawTable
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files, sides_named
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files
 from oochub.errors import OochubError
 from oochub.metric import TOKEN_KINDS
-from oochub.records.sides import Rows
+from oochub.records.sides import Rows, Vocabulary
 from oochub.storage.reading import read_json, read_lines
 
 _FOLDER = "py150_v1.0"
@@ -154,7 +154,7 @@ py150 = WildsDataSet(
             primary_metric="token_accuracy",
             chance=0.0,
             output="tokens",
-            words=sides_named("in repositories of training", "in other repositories", example="file", place="in"),
+            words=Vocabulary.of("in repositories of training", "in other repositories", example="file", place="in"),
             context_column="repo",
             cluster="group",
             images_license="MIT",

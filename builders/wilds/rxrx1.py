@@ -8,9 +8,9 @@ from pathlib import Path
 import datasets
 
 from oochub.builders.sources.raw_table import RawColumn, RawTable
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files, sides_named
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files
 from oochub.errors import OochubError
-from oochub.records.sides import Rows, WorstOfGroups
+from oochub.records.sides import Rows, Vocabulary, WorstOfGroups
 
 _SPLITS = ("train", "val", "test", "id_test")
 _MIXED = "rxrx1_mixed-to-test"
@@ -108,7 +108,7 @@ _OFFICIAL = replace(
     out_of_context=Rows(name="other experiments", split="test"),
     metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
     chance=1 / _SIRNAS,
-    words=sides_named("in experiments of training", "in other experiments", example="image", place="in"),
+    words=Vocabulary.of("in experiments of training", "in other experiments", example="image", place="in"),
     context_column="experiment",
     cluster="experiment",
     templates=("a microscope image of cells treated with {}.",),
@@ -128,7 +128,7 @@ rxrx1 = WildsDataSet(
             summary="RxRx1-WILDS with one site of the test experiments in training: a comparison at a fixed test set.",
             in_context=Rows(name="all rows", split="test"),
             out_of_context=WorstOfGroups(name="worst cell type", split="test"),
-            words=sides_named("over all cell types", "in the worst cell type", example="image", place="in"),
+            words=Vocabulary.of("over all cell types", "in the worst cell type", example="image", place="in"),
         ),
     },
     read=_read,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import datasets
 import multiprocess
@@ -60,6 +60,12 @@ class BenchmarkConfig(datasets.BuilderConfig):  # type: ignore[misc]
     """
 
     follow_links: bool = False
+
+    @classmethod
+    def list_of(cls, benchmark: Benchmark, descriptions: Mapping[str, str]) -> list[Self]:
+        """The configs of a benchmark, each of its version, with their descriptions by name."""
+        version = datasets.Version(benchmark.version)
+        return [cls(name=name, version=version, description=words) for name, words in descriptions.items()]
 
 
 class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]

@@ -43,7 +43,8 @@ def _build_table(name: str, frame: "pd.DataFrame", plan: Plan, reported: bool, n
     printed = _read_reported(name) if reported else None
     if printed is not None:
         has_reported = any(entry.reported for entry in entries)
-        remarks.append(str(printed) if has_reported else "the paper has no numbers for these sets and detectors")
+        of_paper = next(str(each) for each in printed.values() if each.values)
+        remarks.append(of_paper if has_reported else "the paper has no numbers for these sets and detectors")
     return DetectionTable(
         name=name,
         title=TABLES[name].title,
@@ -64,7 +65,8 @@ def _build_blocks(name: str, part: "pd.DataFrame", plan: Plan, reported: bool) -
             if name.isdigit():
                 mark_best(rows, -1 if name == "2" else 1)
             if printed is not None:
-                theirs = [[printed_cell(printed[m, pair[1]], key, pair) for _, pair, m in columns] for key in detectors]
+                of_paper = [(printed.get((metric, pair[1])), pair) for _, pair, metric in columns]
+                theirs = [[printed_cell(numbers, key, pair) for numbers, pair in of_paper] for key in detectors]
                 kept = [k for k in range(len(columns)) if any(row[k] for row in theirs)]
                 heads += [f"{heads[k]} (reported)" for k in kept]
                 rows = [[*row, *(other[k] for k in kept)] for row, other in zip(rows, theirs, strict=True)]
@@ -89,26 +91,16 @@ def _list_grids(name: str, plan: Plan) -> Iterator[tuple[str, list[tuple[str, Pa
         yield f"{title}, {unit}", [(" / ".join(pair), pair, metric) for pair in pairs]
 
 
-def _read_reported(name: str) -> "_Printed | None":
+def _read_reported(name: str) -> dict[tuple[str, str], ReportedNumbers] | None:
     """The paper's numbers of a table by (metric, set out of distribution)."""
     if not name.isdigit():
         return None
     kind = TABLES[name]
-    return _Printed(
-        {
-            (m, out): find_reported_numbers("imagenet_ood", m, out, table=name)
-            for m in kind.metrics
-            for _, out in kind.pairs
-        }
-    )
-
-
-class _Printed(dict[tuple[str, str], ReportedNumbers]):
-    def __missing__(self, key: tuple[str, str]) -> ReportedNumbers:
-        return ReportedNumbers(source="", setting="", values={})
-
-    def __str__(self) -> str:
-        return str(next(each for each in self.values() if each.values))
+    return {
+        (m, out): find_reported_numbers("imagenet_ood", m, out, table=name)
+        for m in kind.metrics
+        for _, out in kind.pairs
+    }
 
 
 def _write_caption(name: str, measured: Sequence[Entry], plan: Plan) -> str:

@@ -76,7 +76,7 @@ class Extractor:
     ) -> None:
         self._folder, self._data_dir, self._batch_size = folder, data_dir, batch_size
         self._tell, self._on_rows = tell or (lambda words: None), on_rows or (lambda rows: None)
-        self._load = cache(self._read)
+        self._load = cache(lambda name: load(name, data_dir=self._place(name)))
         self._raw_state = cache(self._read_raw_state)
         self._model_state = cache(model_state)
         self.made: list[tuple[str, str, str]] = []
@@ -178,9 +178,6 @@ class Extractor:
 
     def _name_file(self, model: StudiedModel, item: SetFile) -> Path:
         return self._folder / model.name / f"{item.name}.parquet"
-
-    def _read(self, name: str) -> datasets.DatasetDict:
-        return load(name, data_dir=self._place(name))
 
     def _place(self, name: str) -> str | None:
         return self._data_dir if split_name(name)[0] == "imagenet_ood" else None

@@ -1,8 +1,9 @@
 """Everything a study measures of one model, from its stored predictions: one number per row."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -191,7 +192,10 @@ def random_measures(sets: Mapping[str, SetScores], detectors: Sequence[str], pai
     [0.5, nan]
     """
     rows = []
-    for (inside, outside), key in _iterate_combinations(pairs, detectors):
+    every = list(product(pairs, detectors))
+    for (inside, outside), key in follow(
+        every, desc="Random copies", unit="detector", leave=False, disable=None, delay=2
+    ):
         first, second = sets[inside], sets[outside]
         score = np.concatenate([first.scores[key], second.scores[key]])
         against = np.repeat([1, 0], [len(first.is_ood), len(second.is_ood)])
@@ -210,8 +214,3 @@ def _make_row(detector: str, pair: Pair, metric: str, number: Estimate | PairedD
     place = {"detector": detector, "in": pair[0], "out": pair[1], "metric": metric}
     numbers = {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n, "p_value": p_value}
     return {**place, **numbers, "method": estimate.method, "reason": estimate.reason}
-
-
-def _iterate_combinations(pairs: Sequence[Pair], detectors: Sequence[str]) -> Iterator[tuple[Pair, str]]:
-    every = [(pair, key) for pair in pairs for key in detectors]
-    yield from follow(every, desc="Random copies", unit="detector", leave=False, disable=None, delay=2)

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -180,15 +180,11 @@ def _name(line: str) -> str:
 
 def _digest_folder(folder: Path, patterns: Iterable[str]) -> str:
     digest = hashlib.sha256()
-    for file in _list_files(folder, patterns):
+    for file in sorted({file for pattern in patterns for file in folder.glob(pattern)}):
         digest.update(f"{file.name} {file.stat().st_size}\n".encode())
         with file.open("rb") as opened:
             digest.update(hashlib.file_digest(opened, "sha256").digest())
     return digest.hexdigest()
-
-
-def _list_files(folder: Path, patterns: Iterable[str]) -> Iterator[Path]:
-    yield from sorted({file for pattern in patterns for file in folder.glob(pattern)})
 
 
 def _find_cached_commit(name: str) -> str | None:

@@ -118,9 +118,9 @@ def mark_best(rows: list[list[Entry | None]], sign: int) -> None:
                 rows[row][k] = rival._replace(bold=True)
 
 
-def printed_cell(reported: ReportedNumbers, detector: str, pair: Pair) -> Entry | None:
+def printed_cell(reported: ReportedNumbers | None, detector: str, pair: Pair) -> Entry | None:
     """The paper's number of a set in distribution and a detector; None where it has none."""
-    number = reported.values.get((pair[0], detector))
+    number = None if reported is None else reported.values.get((pair[0], detector))
     if number is None:
         return None
     cell = Cell(mean=number.mean)

@@ -255,6 +255,20 @@ class Vocabulary:
     place: str = ""
     context: str = ""
 
+    @classmethod
+    def of(cls, inside: str, outside: str, **others: str) -> "Vocabulary":
+        """The words where the sides are called in titles what they are called in sentences.
+
+        Args:
+            inside: The first side.
+            outside: The second.
+            others: Other words, by name.
+
+        >>> Vocabulary.of("over all regions", "in the worst region", example="image").outside_title
+        'in the worst region'
+        """
+        return cls(inside=inside, outside=outside, inside_title=inside, outside_title=outside, **others)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Spectrum:

@@ -12,6 +12,7 @@ from oochub import catalog
 from oochub.commands._options import AsJson, out_console
 
 _DISAGREES = 3  # an exit code of its own: 2 is for what the user can fix, and ids that differ are a finding
+_VERDICTS = {True: "equal", False: "differs", None: "not comparable"}
 _SHOWN = 5  # ids of a set on one line of a terminal; the JSON has them all
 
 
@@ -81,7 +82,7 @@ def _show(verification: Any) -> None:
             continue
         counts = _build_table(title, "paper", "here", "")
         for each in rows:
-            counts.add_row(each.what, _format_value(each.paper), _format_value(each.ours), _format_verdict(each.agrees))
+            counts.add_row(each.what, _format_value(each.paper), _format_value(each.ours), _VERDICTS[each.agrees])
         out_console.print()
         out_console.print(counts)
     absent = sum(each.absent for each in verification.sets)
@@ -122,7 +123,3 @@ def _format_value(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(value) or "none"
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _format_verdict(agrees: bool | None) -> str:
-    return "not comparable" if agrees is None else "equal" if agrees else "differs"

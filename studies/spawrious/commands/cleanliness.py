@@ -17,19 +17,8 @@ if TYPE_CHECKING:
 
 
 def cleanliness(
-    raw: Annotated[
-        DataSettings,
-        shown(only=("data_dir", "options")),
-    ],
-    asked: Annotated[
-        PredictionSettings,
-        shown(
-            only=(
-                "limit",
-                "device",
-            )
-        ),
-    ],
+    raw: Annotated[DataSettings, shown(only=("data_dir", "options"))],
+    asked: Annotated[PredictionSettings, shown(only=("limit", "device"))],
     source: Annotated[
         str,
         typer.Argument(
@@ -80,13 +69,7 @@ def cleanliness(
         _write(source, out, size, raw, as_json)
 
 
-def _write(
-    source: str,
-    out: Path,
-    size: dict[str, int],
-    raw: DataSettings,
-    as_json: bool,
-) -> None:
+def _write(source: str, out: Path, size: dict[str, int], raw: DataSettings, as_json: bool) -> None:
     from oochub.data.load import load
     from oochub.studies.spawrious.cleanliness.cleanliness_pages import cleanliness_pages
     from oochub.studies.spawrious.cleanliness.cleanliness_sample import cleanliness_sample

@@ -24,10 +24,7 @@ _SHOWN = 3  # sentences on a terminal; the JSON has them all
 
 
 def compose(
-    raw: Annotated[
-        DataSettings,
-        shown(only=("data_dir", "options")),
-    ],
+    raw: Annotated[DataSettings, shown(only=("data_dir", "options"))],
     composition: Annotated[
         str | None,
         typer.Argument(

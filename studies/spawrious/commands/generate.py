@@ -24,10 +24,7 @@ from oochub.studies.spawrious.generation.generation_settings import GenerationSe
 
 def generate(
     made: GenerationSettings,
-    asked: Annotated[
-        PredictionSettings,
-        shown(only=("device", "dtype")),
-    ],
+    asked: Annotated[PredictionSettings, shown(only=("device", "dtype"))],
     out: Annotated[
         Path, typer.Option(callback=writes(GENERATION), help="Folder for the images: the --data-dir of spawrious.")
     ],

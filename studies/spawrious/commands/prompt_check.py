@@ -19,10 +19,7 @@ _REJECTED = 3  # an exit code of its own: 2 is for what the user can fix
 
 def prompt_check(
     made: GenerationSettings,
-    asked: Annotated[
-        PredictionSettings,
-        shown(only=("device", "dtype")),
-    ],
+    asked: Annotated[PredictionSettings, shown(only=("device", "dtype"))],
     folder: Annotated[
         Path | None, typer.Argument(metavar="FOLDER", help="With ANSWERS: the folder written with --out.")
     ] = None,

@@ -151,9 +151,8 @@ def _standardize_halves(features: Mapping[Folder, NDArray[np.float32]]) -> tuple
         raise OochubError(f"All 48 folders must have the same {most} images; {', '.join(wrong)}. Complete the data.")
     if most < _LEAST:
         raise OochubError(f"A search needs {_LEAST} images per folder, got {most}: one half ranks, the other confirms.")
-    means, squares = (
-        np.mean([moment(features[folder]) for folder in _FOLDERS], 0) for moment in (_mean, _compute_square)
-    )
+    means = np.mean([features[folder].mean(0, dtype=np.float64) for folder in _FOLDERS], 0)
+    squares = np.mean([np.square(features[folder], dtype=np.float64).mean(0) for folder in _FOLDERS], 0)
     if not (np.isfinite(means).all() and np.isfinite(squares).all()):
         raise OochubError("The features are not finite. Use another model.")
     deviation = np.sqrt(np.maximum(squares - means**2, 0))
@@ -161,14 +160,6 @@ def _standardize_halves(features: Mapping[Folder, NDArray[np.float32]]) -> tuple
     n = most // 2
     halves = [np.concatenate([features[folder][half : 2 * n : 2] for folder in _FOLDERS]) for half in (0, 1)]
     return [torch.from_numpy((half - shift) / scale) for half in halves], n
-
-
-def _mean(features: NDArray[np.float32]) -> NDArray[np.float64]:
-    return np.asarray(features.mean(0, dtype=np.float64))
-
-
-def _compute_square(features: NDArray[np.float32]) -> NDArray[np.float64]:
-    return np.asarray(np.square(features, dtype=np.float64).mean(0))
 
 
 def _select_rows(

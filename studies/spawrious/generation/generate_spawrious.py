@@ -30,7 +30,7 @@ from oochub.studies.spawrious.generation.generation_record import (
     stated,
     used_model,
 )
-from oochub.studies.spawrious.generation.tried_image import TriedImage, read_part
+from oochub.studies.spawrious.generation.tried_image import read_part
 
 if TYPE_CHECKING:
     from oochub.models.captioner import Captioner
@@ -174,12 +174,8 @@ def _finish_record(folder: Path, record: GenerationRecord) -> GenerationRecord:
     rows = [asdict(each) | {role: model.name for role, model in models.items()} | names for each in tried]
     write_parquet(pa.Table.from_pylist(rows), folder / _MANIFEST)
     with write_whole(folder / _SHEET) as draft:
-        contact_sheet(folder, _sort_by_file(tried)).save(draft, "PNG")
+        by_attempt = sorted(tried, key=lambda each: (each.attempt, each.prompt_number))  # a sheet shows several prompts
+        contact_sheet(folder, by_attempt).save(draft, "PNG")
     finished = replace(record, shares=accepted_shares(tried))
     finished.save(folder)
     return finished
-
-
-def _sort_by_file(tried: Sequence[TriedImage]) -> list[TriedImage]:
-    """One prompt after the other, so that a sheet shows several."""
-    return sorted(tried, key=lambda each: (each.attempt, each.prompt_number))
