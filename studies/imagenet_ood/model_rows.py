@@ -6,9 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from oochub.prediction.present_classes import Classes
 from oochub.process.ranks import Ranks
-from oochub.records.finding_records import DetectionRow
 from oochub.storage.files import write_whole
 from oochub.storage.ownership import remove
 from oochub.storage.parquet_file import read_parquet, write_parquet
@@ -58,6 +56,7 @@ def model_rows(
         places = zip(frame["in"], frame["out"], frame["detector"], strict=True)
         in_plan = [(inside, outside) in pairs and key in keys for inside, outside, key in places]
         return frame[in_plan].reset_index(drop=True)
+    from oochub.evaluation.evaluate import evaluate
     from oochub.studies.imagenet_ood.measures import (
         COLUMNS,
         SetScores,
@@ -80,7 +79,8 @@ def model_rows(
         measured = random_measures(bare, [key for key in keys if key not in unfit], pairs)
     else:
         measured = trained_measures(scores, pairs, plan.classes)
-        _report(files[plan.id_set], measured.detection, plan.classes, folder / "reports" / f"{model.name}.json")
+        report = evaluate(files[plan.id_set], classes=plan.classes)
+        replace(report, detection=measured.detection).save(folder / "reports" / f"{model.name}.json")
     frame = pd.DataFrame.from_records([*measured.rows, *unfit_rows(unfit, pairs)])
     frame["model"], frame["classes"] = model.name.removesuffix(f"-random-{model.seed}"), plan.classes
     frame["seed"] = pd.array([model.seed] * len(frame), dtype="Int64")
@@ -123,9 +123,3 @@ def _covers(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
         and all(item in before["detectors"] for item in now["detectors"])
         and all(item in before["pairs"] for item in now["pairs"])
     )
-
-
-def _report(predictions: Path, detection: tuple[DetectionRow, ...], classes: Classes, file: Path) -> None:
-    from oochub.evaluation.evaluate import evaluate
-
-    replace(evaluate(predictions, classes=classes), detection=detection).save(file)

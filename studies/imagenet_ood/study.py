@@ -164,7 +164,13 @@ def _write_study(
         raise OochubError(f"Every model failed. {'; '.join(f'{name}: {error}' for name, error in failed.items())}")
     frame = pd.concat(frames, ignore_index=True)
     table_set = detection_tables(frame, plan, reported=reported, failed=failed)
-    _write(folder, frame, table_set)
+    with write_whole(folder / "numbers.csv") as draft:
+        draft.write_text(format_csv(frame), "utf-8")
+    for table in table_set:
+        texts = {"md": table.to_markdown(), "tex": table.to_latex(), "csv": format_csv(table.frame)}
+        for ending, text in texts.items():
+            with write_whole(folder / "tables" / f"{table.file}.{ending}") as draft:
+                draft.write_text(text, "utf-8")
     return Study(
         folder=folder,
         frame=frame,
@@ -218,13 +224,3 @@ def _list_wanted(plan: Plan, kind: str, reference: str | Path | None, rows: int 
         data = str(reference or f"imagenet_ood/{plan.id_set}")
         files.insert(0, SetFile(TRAINING, data, "train", rows=rows))
     return files
-
-
-def _write(folder: Path, frame: "pd.DataFrame", tables: Iterable[DetectionTable]) -> None:
-    with write_whole(folder / "numbers.csv") as draft:
-        draft.write_text(format_csv(frame), "utf-8")
-    for table in tables:
-        texts = {"md": table.to_markdown(), "tex": table.to_latex(), "csv": format_csv(table.frame)}
-        for ending, text in texts.items():
-            with write_whole(folder / "tables" / f"{table.file}.{ending}") as draft:
-                draft.write_text(text, "utf-8")

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,8 @@ from rich.console import Console
 from oochub.cli import main
 from oochub.sweep.runs import RunListing, plan_stages
 from oochub.sweep.sweep_recipe import read_recipe
-from oochub.trainers.samplers import make_sampler
+from oochub.trainers.arguments import RobustTrainingArguments
+from oochub.trainers.fine_tuning.fitting import choose_sampler
 from oochub.training import train
 
 NOT_OF_DOMAINBED = {"JTT", "LISA"}
@@ -47,9 +49,11 @@ def test_batches_are_those_of_each_methods_code(variant):
     for method in {run.method for run in runs}:
         arguments = next(run.arguments for run in runs if run.method == method)
         size = arguments["per_device_train_batch_size"]
-        order = list(
-            make_sampler(arguments["sampler"], label=0 * environment, environment=environment, batch_size=size, seed=0)
+        args = RobustTrainingArguments(
+            output_dir="runs", sampler=arguments["sampler"], per_device_train_batch_size=size
         )
+        rows = SimpleNamespace(label=0 * environment, environment=environment)
+        order = list(choose_sampler(args, rows, processes=1))
         counts = {tuple(Counter(environment[order[k : k + size]]).values()) for k in range(0, 10_000, size)}
         assert (counts == {(size // 2, size // 2)}) == (method not in NOT_OF_DOMAINBED), method
         assert len({run.arguments["sampler"] for run in runs if run.method == method}) == 1

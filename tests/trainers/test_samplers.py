@@ -1,5 +1,7 @@
 """Samplers: frequencies against the formulas, batches by hand, and the same rows for every process and resumption."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -8,13 +10,14 @@ from scipy.stats import chisquare
 from torch.utils.data import BatchSampler
 
 from oochub.errors import OochubError
+from oochub.trainers.arguments import RobustTrainingArguments
+from oochub.trainers.fine_tuning.fitting import choose_sampler
 from oochub.trainers.samplers import (
     SAMPLERS,
     EnvironmentSampler,
     UniformSampler,
     WeightedSampler,
     compute_power_weights,
-    make_sampler,
     number_groups,
 )
 
@@ -23,8 +26,9 @@ LABEL = RNG.choice(3, 600, p=[0.7, 0.25, 0.05])
 ENVIRONMENT = RNG.choice(4, 600, p=[0.6, 0.3, 0.08, 0.02])
 
 
-def made(name: str, *, seed: int = 0, batch_size: int = 8, **options):
-    return make_sampler(name, label=LABEL, environment=ENVIRONMENT, batch_size=batch_size, seed=seed, **options)
+def made(name: str, *, batch_size: int = 8, label=LABEL, **options):
+    args = RobustTrainingArguments(output_dir="runs", sampler=name, per_device_train_batch_size=batch_size, **options)
+    return choose_sampler(args, SimpleNamespace(label=label, environment=ENVIRONMENT), processes=1)
 
 
 def rows_of(sampler, epoch: int) -> list[int]:
@@ -81,7 +85,7 @@ def test_uniform_is_every_row_once_or_those_given() -> None:
 @pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 2.0])
 def test_balanced_draws_have_the_probabilities_of_the_formula(name: str, codes: np.ndarray, power: float) -> None:
     """NOOCH Eq. 3: P(j = i) proportional to (1/w_i)^alpha; chi-square over 60,000 draws. Planted: power + 0.1."""
-    drawn = np.concatenate([rows_of(made(name, power=power), epoch) for epoch in range(100)])
+    drawn = np.concatenate([rows_of(made(name, sampler_power=power), epoch) for epoch in range(100)])
     weights = np.array([(1 / np.mean(codes == code)) ** power for code in codes])
     expected = np.array([weights[codes == code].sum() for code in np.unique(codes)]) / weights.sum()
     found = np.array([(codes[drawn] == code).sum() for code in np.unique(codes)])
@@ -133,4 +137,4 @@ def test_what_cannot_be_sampled_is_named() -> None:
     with pytest.raises(OochubError, match=r"A batch of 10 rows .* cannot hold equally many rows of 4"):
         made("environments", batch_size=10)
     with pytest.raises(OochubError, match="sampler='class_balanced' needs one class per row"):
-        make_sampler("class_balanced", label=np.zeros((4, 2), np.float32), environment=[0] * 4, batch_size=2, seed=0)
+        made("class_balanced", label=np.zeros((600, 2), np.float32))

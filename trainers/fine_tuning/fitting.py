@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow.compute as pc
 import torch
 from torch import Tensor, nn
@@ -16,7 +17,14 @@ from oochub.trainers.fine_tuning.schedule import stage_epochs
 from oochub.trainers.objective import Objective
 from oochub.trainers.rows.examples import Examples
 from oochub.trainers.rows.targets import BOXES, CLASSES, TOKENS
-from oochub.trainers.samplers import EpochSampler, UniformSampler, make_sampler
+from oochub.trainers.samplers import (
+    EnvironmentSampler,
+    EpochSampler,
+    UniformSampler,
+    WeightedSampler,
+    compute_power_weights,
+    number_groups,
+)
 
 
 def find_head_layers(model: Any, probe: Mapping[str, Tensor]) -> tuple[nn.Module, ...]:
@@ -77,20 +85,29 @@ def choose_sampler(args: RobustTrainingArguments, train: Examples, *, processes:
     Args:
         args: The settings.
         train: The training rows.
-        processes: Number of processes.
+        processes: Number of processes, each of which gets its share of a batch.
 
     Raises:
-        OochubError: See `make_sampler`.
+        OochubError: A sampler by class for labels that are not classes; see also `EnvironmentSampler`.
     """
-    return make_sampler(
-        args.sampler,
-        label=train.label,
-        environment=train.environment,
-        batch_size=args.per_device_train_batch_size * processes,
-        seed=args.seed,
-        power=args.sampler_power,
-        environments_per_batch=args.environments_per_batch,
-    )
+    if args.sampler == "environments":
+        return EnvironmentSampler(
+            train.environment,
+            batch_size=args.per_device_train_batch_size * processes,
+            environments_per_batch=args.environments_per_batch,
+            seed=args.seed,
+        )
+    if args.sampler == "uniform":
+        return UniformSampler(len(train.environment), seed=args.seed)
+    if args.sampler == "environment_balanced":
+        return WeightedSampler(compute_power_weights(train.environment, args.sampler_power), seed=args.seed)
+    label = np.asarray(train.label)
+    if label.ndim != 1 or label.dtype.kind != "i":
+        raise OochubError(
+            f"sampler={args.sampler!r} needs one class per row. Use uniform, environment_balanced or environments."
+        )
+    codes = label if args.sampler == "class_balanced" else number_groups(label, train.environment)
+    return WeightedSampler(compute_power_weights(codes, args.sampler_power), seed=args.seed)
 
 
 def check_objective(

@@ -1,6 +1,6 @@
 """The command `oochub spawrious generate`."""
 
-from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,6 +48,7 @@ def generate(
 ) -> None:
     """Generate dog images from prompts, as in Spawrious; keep those that a captioner recognizes as a dog."""
     check_device(asked.device)
+    from oochub.process.follow import follow
     from oochub.process.ranks import Ranks
     from oochub.records.schema import to_json
     from oochub.studies.spawrious.generation.generate_spawrious import generate_spawrious, jobs_left
@@ -64,7 +65,8 @@ def generate(
     )
     was_done = out.is_dir() and not jobs_left(out, plan)
     without_weight_bars()
-    record = generate_spawrious(out, plan, device=asked.device, bar=_show_progress)
+    bar = partial(follow, desc="prompts", unit="prompt", disable=None)
+    record = generate_spawrious(out, plan, device=asked.device, bar=bar)
     if not Ranks.here().is_first:
         return
     if not as_json:
@@ -75,13 +77,6 @@ def generate(
             out_console.print(f"Note: {record.model.name} has no safety checker; look at the images yourself.")
     shares = {} if not as_json else {"shares": to_json(record.shares)}
     print_result({"pictures": str(out), "contact_sheet": str(out / "contact_sheet.png")} | shares, as_json)
-
-
-def _show_progress(jobs: Sequence[Any]) -> Iterable[Any]:
-    from oochub.process.follow import follow
-
-    bar: Iterable[Any] = follow(jobs, desc="prompts", unit="prompt", disable=None)
-    return bar
 
 
 def _build_table(record: Any) -> Table:

@@ -1,7 +1,8 @@
 """The command `oochub spawrious prompt_check`."""
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -44,6 +45,7 @@ def prompt_check(
         )
     from oochub.models.acceleration import choose_device
     from oochub.models.captioner import Captioner
+    from oochub.process.follow import follow
     from oochub.studies.spawrious.cleanliness.prompt_check import checked_job
     from oochub.studies.spawrious.cleanliness.prompt_check import prompt_check as check
     from oochub.studies.spawrious.generation.generation_plan import GenerationPlan
@@ -60,19 +62,15 @@ def prompt_check(
     without_weight_bars()
     place = choose_device(asked.device)
     maker = PictureMaker(plan.model, device=place, dtype=asked.dtype, unchecked=made.unchecked)
-    job = check(out, plan, number, maker, Captioner(made.captioner, device=place), images=images, bar=_show_progress)
+    captioner = Captioner(made.captioner, device=place)
+    bar = partial(follow, desc="images", unit="batch", disable=None)
+    job = check(out, plan, number, maker, captioner, images=images, bar=bar)
     if not as_json:
         out_console.print(job.prompt, markup=False)
         out_console.print(
             f"Open {out / 'prompt.html'}, then: oochub spawrious prompt_check {out} prompt.csv", markup=False
         )
     print_result({"folder": str(out)}, as_json)
-
-
-def _show_progress(batches: Any) -> Any:
-    from oochub.process.follow import follow
-
-    return follow(batches, desc="images", unit="batch", disable=None)
 
 
 def _judge(folder: Path, answers: Path, as_json: bool) -> None:
