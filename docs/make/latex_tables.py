@@ -20,7 +20,7 @@ import oochub
 from oochub.storage.files import write_whole
 from oochub.sweep.runs import Run, RunResult
 from oochub.sweep.sweep_recipe import read_recipe
-from oochub.sweep.sweep_table import make_run_table, write_latex
+from oochub.sweep.sweep_table import SweepSummary, make_run_table
 
 _DOCS = Path(__file__).resolve().parents[1]
 _METHODS = ("ERM", "CVaR", "Focal", "JTT", "Mixup", "Undersample")
@@ -76,7 +76,7 @@ def _write_sweep() -> str:
             model="",
         )
         results.append((run, RunResult(headline=row["metric"], numbers={"validation/nll": 0.0, **numbers})))
-    return write_latex(make_run_table(recipe, results), recipe)
+    return SweepSummary(recipe=recipe, runs=make_run_table(recipe, results), track="fine-tuning").to_latex()
 
 
 def draw(paper_file: Path, target: Path) -> None:

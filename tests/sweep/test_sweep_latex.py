@@ -8,7 +8,7 @@ import pytest
 from oochub.errors import OochubError
 from oochub.sweep.runs import RunResult, plan_stages
 from oochub.sweep.sweep_recipe import read_recipe
-from oochub.sweep.sweep_table import make_run_table, write_latex
+from oochub.sweep.sweep_table import SweepSummary, make_run_table
 
 RECIPE = """
 about = "A sweep whose runs are a formula."
@@ -46,6 +46,10 @@ def made_sweep(folder, tasks=("spawrious/o2o_easy",), rule="validation_loss", *,
                     numbers[f"{side}/accuracy.high"] = value + 0.1
             results.append((run, RunResult(headline="accuracy", numbers=numbers)))
     return make_run_table(recipe, results), recipe
+
+
+def write_latex(table, recipe, *style):
+    return SweepSummary(recipe=recipe, runs=table, track="fine-tuning").to_latex(*style)
 
 
 def rows_of(latex):

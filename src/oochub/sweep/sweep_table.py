@@ -86,8 +86,43 @@ class SweepSummary(DocumentForms):
         return list(dict.fromkeys([*own, f"Track: {self.track}.", *of_data]))
 
     def to_latex(self, style: TableStyle = "compact") -> str:
-        r"""The tables in LaTeX, see `write_latex`; they need `\usepackage{booktabs}`."""
-        return write_latex(self.runs, self.recipe, style, compared=self.compared, problem=self.problem)
+        r"""The selected settings in LaTeX; needs `\usepackage{booktabs}`.
+
+        Args:
+            style: "compact" is the table of a paper, one for each headline metric: methods as rows; in context, out of
+                context and the gap as columns, over the seeds of the selected setting. "full" has the columns of the
+                sweep's page, with the settings.
+
+        Returns:
+            `table` environments; a comment where nothing was selected.
+
+        Raises:
+            OochubError: Another style.
+        """
+        recipe, compared = self.recipe, self.compared
+        notes = [*list_notes(self.runs, recipe), *filter(None, [self.problem])]
+        if TableSettings(style=style).style == "full":
+            rows = selection_rows(make_selection_table(self.runs))
+            text = Table(heads=SELECTION_HEADS, rows=tuple(map(tuple, rows)))
+            said = f"The sweep {recipe.name}. {_SAID}"
+            every = [*notes, *(note for each in (compared.tables if compared else ()) for note in each.notes)]
+            return text.to_latex(" ".join([said, *map(make_sentence, dict.fromkeys(every))]), small=True)
+        if compared is not None:
+            several = len({tables[0].benchmark for tables in compared.sides}) > 1
+            return compared.to_latex(
+                label=lambda each: ("sweep", recipe.name, *([each.benchmark] * several), each.metric)
+            )
+        made = [
+            paper_table_of_methods(
+                tables,
+                notes=[*notes, *dict.fromkeys(note for each in tables for note in each.notes)],
+                label=("sweep", recipe.name, tables[0].metric),
+                data=tables[0].rows[0] if len(tables[0].rows) == 1 else f"the tasks of the sweep {recipe.name}",
+                unpaired=False,
+            ).to_latex()
+            for tables in _tabulate_sides(self.runs, recipe)
+        ]
+        return "\n".join(made) or f"% Nothing was selected. {FULL}\n"
 
     def _document(self) -> Document:
         recipe, tests = self.recipe, self.compared.format_tests() if self.compared else ()
@@ -107,55 +142,6 @@ class SweepSummary(DocumentForms):
             notes=tuple(format_note(note) for note in [*self.notes, *problems]),
             apart=True,
         )
-
-
-def write_latex(
-    table: pd.DataFrame,
-    recipe: SweepRecipe,
-    style: TableStyle = "compact",
-    *,
-    compared: Comparison | None = None,
-    problem: str = "",
-) -> str:
-    r"""The selected settings in LaTeX; needs `\usepackage{booktabs}`.
-
-    Args:
-        table: The runs, see `oochub.sweep.sweep_table.make_run_table`.
-        recipe: What they are of.
-        style: "compact" is the table of a paper, one for each headline metric: methods as rows; in context, out of
-            context and the gap as columns, over the seeds of the selected setting. "full" has the columns of the
-            sweep's page, with the settings.
-        compared: The reports of the selected runs, whose tests and caveats are then the table's; None takes the numbers
-            of `table` alone.
-        problem: Why there is none, see `SweepSummary`.
-
-    Returns:
-        `table` environments; a comment where nothing was selected.
-
-    Raises:
-        OochubError: Another style.
-    """
-    notes = [*list_notes(table, recipe), *filter(None, [problem])]
-    if TableSettings(style=style).style == "full":
-        rows = selection_rows(make_selection_table(table))
-        text = Table(heads=SELECTION_HEADS, rows=tuple(map(tuple, rows)))
-        said = f"The sweep {recipe.name}. {_SAID}"
-        every = [*notes, *(note for each in (compared.tables if compared else ()) for note in each.notes)]
-        return text.to_latex(" ".join([said, *map(make_sentence, dict.fromkeys(every))]), small=True)
-    if compared is not None:
-        several = len({tables[0].benchmark for tables in compared.sides}) > 1
-        return compared.to_latex(label=lambda each: ("sweep", recipe.name, *([each.benchmark] * several), each.metric))
-    made = [
-        paper_table_of_methods(
-            tables,
-            notes=[*notes, *dict.fromkeys(note for each in tables for note in each.notes)],
-            label=("sweep", recipe.name, tables[0].metric),
-            data=tables[0].rows[0] if len(tables[0].rows) == 1 else f"the tasks of the sweep {recipe.name}",
-            unpaired=False,
-        ).to_latex()
-        for tables in _tabulate_sides(table, recipe)
-    ]
-    return "\n".join(made) or f"% Nothing was selected. {FULL}\n"
 
 
 def list_notes(table: pd.DataFrame, recipe: SweepRecipe) -> list[str]:

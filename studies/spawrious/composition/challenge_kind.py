@@ -121,12 +121,8 @@ def _partition(
     faults = []
     for row in wrong.to_dict("records"):
         others = groups[row["background"] not in chosen][0]
-        whose = _format_names(others) if row["split"] == "train" else "its own group"
+        whose = " and ".join(others) if row["split"] == "train" else "its own group"
         faults.append(f"{row['label']} is on {row['background']} in {row['environment']}, a background of {whose}")
     if not chosen or not rest:
-        faults.append(f"{_format_names(chosen or rest)} cannot be two groups of backgrounds")
+        faults.append(f"{' and '.join(chosen or rest)} cannot be two groups of backgrounds")
     return groups, tuple(faults), int(wrong["n"].sum())
-
-
-def _format_names(names: tuple[str, ...]) -> str:
-    return " and ".join(names)

@@ -73,11 +73,7 @@ def _draw_many_to_many() -> Iterator[tuple[str, Sequence[str], Sequence[str], Se
             for theirs in combinations([place for place in BACKGROUNDS if place not in own], 2):
                 first = {breeds[0]: own[0], breeds[1]: own[1], others[0]: theirs[0], others[1]: theirs[1]}
                 second = {breeds[0]: own[1], breeds[1]: own[0], others[0]: theirs[1], others[1]: theirs[0]}
-                about = f"Many-to-many: {_format_names(breeds)} from {_format_names(own)} to {_format_names(theirs)}, "
-                about += f"{_format_names(others)} the other way."
+                one, other, place, elsewhere = map(" and ".join, (breeds, others, own, theirs))
+                about = f"Many-to-many: {one} from {place} to {elsewhere}, {other} the other way."
                 unseen = [theirs if breed in breeds else own for breed in BREEDS]
                 yield about, [first[breed] for breed in BREEDS], [second[breed] for breed in BREEDS], unseen
-
-
-def _format_names(names: Sequence[str]) -> str:
-    return " and ".join(names)
