@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,11 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import fit_blocks
+from oochub.storage import tensor_file
 from oochub.storage.tensor_file import map_file, release_pages
+
+WIDTH = 4096
+"""Rows of a bank that are looked at together."""
 
 
 class _Filed(NamedTuple):
@@ -130,6 +134,52 @@ class KeptRows:
             self._parts[-1] = last._replace(shape=(last.shape[0] + len(rows), *last.shape[1:]))
         else:
             self._parts.append(_Filed(self._file, start, rows.shape, rows.dtype))
+
+
+class KeptFeatures(KeptRows):
+    """The features of all batches, which a fit reads again."""
+
+    def update(self, rows: Mapping[str, Array], *, lasting: bool) -> None:
+        """Takes in features (n, d)."""
+        self.append(rows["features"], lasting=lasting)
+
+    merge = KeptRows.extend
+
+
+class BankFeatures(KeptFeatures):
+    """The features of all batches as they came, which a score reads again; those that can change are copied."""
+
+    def __init__(self) -> None:
+        super().__init__(in_memory=tensor_file.LARGE)
+
+    def update(self, rows: Mapping[str, Array], *, lasting: bool) -> None:
+        """Takes in features (n, d)."""
+        super().update(rows, lasting=lasting and not rows["features"].flags.writeable)
+
+
+class BankRows:
+    """The features of all batches as they came, and what a function makes of the logits of each.
+
+    Args:
+        of_logits: Function from logits (m, c) float64, which it may use up, to (m, r); r is the same for all.
+    """
+
+    def __init__(self, of_logits: Callable[[Array], Array]) -> None:
+        self._of_logits = of_logits
+        self.features = BankFeatures()
+        self.beside = KeptRows(in_memory=tensor_file.LARGE)
+
+    def update(self, rows: Mapping[str, Array], *, lasting: bool) -> None:
+        """Takes in features (n, d) with logits (n, c)."""
+        self.features.update(rows, lasting=lasting)
+        logits = rows["logits"]
+        for part in fit_blocks(*logits.shape):
+            self.beside.append(self._of_logits(logits[part].astype(np.float64)), lasting=False)
+
+    def merge(self, other: "BankRows") -> None:
+        """Takes in the rows of another."""
+        self.features.extend(other.features)
+        self.beside.extend(other.beside)
 
 
 def _end(part: _Filed) -> tuple[IO[bytes], int, tuple[int, ...], np.dtype[Any]]:

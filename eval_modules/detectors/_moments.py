@@ -25,6 +25,65 @@ def with_gram(total: Array, rows: Array, *, times: float = 1.0) -> Array:
     return sums
 
 
+class CenteredGram:
+    """The Gram matrix of features about a point.
+
+    Args:
+        origin: The point, float64 (d,).
+    """
+
+    def __init__(self, origin: Array) -> None:
+        d = len(origin)
+        self.origin, self.gram, self.count = origin, np.zeros((d, d), order="F"), 0
+
+    def update(self, rows: Mapping[str, Array], *, lasting: bool) -> None:
+        """Takes in features (n, d)."""
+        self.count += len(rows["features"])
+        for _, block in shift_blocks(rows["features"], self.origin):
+            self.gram = with_gram(self.gram, block)
+
+    def merge(self, other: "CenteredGram") -> None:
+        """Takes in the sums of other rows."""
+        self.gram += other.gram
+        self.count += other.count
+
+
+class RowMean:
+    """Count and sum of the features of all batches.
+
+    >>> mean = RowMean()
+    >>> mean.update({"features": np.array([[1.0, 2.0], [3.0, 6.0]])}, lasting=True)
+    >>> mean.mean.tolist()
+    [2.0, 4.0]
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.total = np.zeros(0)
+
+    @property
+    def mean(self) -> Array:
+        """The mean of all rows so far, float64 (d,)."""
+        mean: Array = self.total / self.count
+        return mean
+
+    def update(self, rows: Mapping[str, Array], *, lasting: bool) -> None:
+        """Takes in features (n, d)."""
+        features = rows["features"]
+        total = np.zeros(features.shape[1])
+        for part in fit_blocks(*features.shape):
+            total += features[part].sum(axis=0, dtype=np.float64)
+        self._add(len(features), total)
+
+    def merge(self, other: "RowMean") -> None:
+        """Takes in the sum of other rows."""
+        self._add(other.count, other.total)
+
+    def _add(self, count: int, total: Array) -> None:
+        self.count += count
+        self.total = self.total + total if self.total.size else total.copy()
+
+
 class ClassSums:
     """How many rows each class has, and their sum: `count` (c,), `total` (c, d) float64."""
 
@@ -32,7 +91,7 @@ class ClassSums:
         self.count = np.zeros(0)
         self.total = np.zeros((0, columns))
 
-    def update(self, label: Array, rows: Array) -> None:
+    def add(self, label: Array, rows: Array) -> None:
         """Takes in rows (n, d) float64 with their classes (n,)."""
         label = label.astype(np.int64, copy=False)
         self._grow(int(label.max()) + 1)
@@ -91,7 +150,7 @@ class ClassMoments:
         if not self.origin.size:
             self._start(features[next(fit_blocks(*features.shape))].mean(axis=0, dtype=np.float64))
         for part, block in shift_blocks(features, self.origin):
-            self.classes.update(label[part], block)
+            self.classes.add(label[part], block)
             self.gram = with_gram(self.gram, block)
 
     def merge(self, other: "ClassMoments") -> None:

@@ -4,7 +4,7 @@ import numpy as np
 
 from oochub.detector import Detector
 from oochub.eval_modules.detectors._hyperparameters import check_number
-from oochub.eval_modules.detectors._row_mean import RowMean
+from oochub.eval_modules.detectors._moments import RowMean
 from oochub.eval_modules.detectors._softmax import log_partition
 from oochub.stats.array_checks import Array
 

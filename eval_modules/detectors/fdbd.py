@@ -4,7 +4,7 @@ import numpy as np
 
 from oochub.detector import Detector
 from oochub.errors import OochubError
-from oochub.eval_modules.detectors._row_mean import RowMean
+from oochub.eval_modules.detectors._moments import RowMean
 from oochub.stats.array_checks import Array
 
 _LEAST = 1e-8  # of the distance to the mean

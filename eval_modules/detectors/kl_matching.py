@@ -43,8 +43,8 @@ class KlMatching(Detector):
         return _Posteriors(self._columns["logits"])
 
     def _finish(self, gathered: "_Posteriors") -> None:
-        count = gathered.sums.count
-        self.typical = gathered.sums.total[count > 0] / count[count > 0, None]
+        seen = gathered.count > 0
+        self.typical = gathered.total[seen] / gathered.count[seen, None]
 
     def _score(self, rows: dict[str, Array]) -> Array:
         p = softmax(rows["logits"])
@@ -54,17 +54,11 @@ class KlMatching(Detector):
         return nearest
 
 
-class _Posteriors:
+class _Posteriors(ClassSums):
     """Sums of the softmax of all rows, by their predicted class."""
-
-    def __init__(self, classes: int) -> None:
-        self.sums = ClassSums(classes)
 
     def update(self, rows: Mapping[str, Array], *, lasting: bool) -> None:
         logits = rows["logits"]
         for part in fit_blocks(*logits.shape):
             block = logits[part].astype(np.float64)
-            self.sums.update(block.argmax(axis=1), softmax(block))
-
-    def merge(self, other: "_Posteriors") -> None:
-        self.sums.merge(other.sums)
+            self.add(block.argmax(axis=1), softmax(block))

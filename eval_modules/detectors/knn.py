@@ -1,6 +1,5 @@
 """KNN: the distance to the k-th nearest training example on the unit sphere of features."""
 
-from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -9,12 +8,11 @@ import numpy as np
 from oochub.detector import Detector, SearchRecall
 from oochub.eval_modules.detectors._graph import Graph, check_faiss
 from oochub.eval_modules.detectors._hyperparameters import check_choice, check_count, check_k
-from oochub.eval_modules.detectors._kept_rows import KeptRows
+from oochub.eval_modules.detectors._kept_rows import BankFeatures
 from oochub.eval_modules.detectors._nearest import Bank, kth_nearest
 from oochub.eval_modules.detectors._norms import unit_factors, unit_rows
 from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import fit_blocks
-from oochub.storage import tensor_file
 from oochub.storage.tensor_file import release_pages
 
 _INDICES = ("exact", "faiss")
@@ -58,6 +56,7 @@ class Knn(Detector):
 
     fit_needs = score_needs = ("features",)
     fitted = ("bank float n d",)
+    gathers = BankFeatures
     later = MappingProxyType({"index": "exact"})
 
     def __init__(self, *, k: int = 1000, index: str = "exact") -> None:
@@ -81,12 +80,9 @@ class Knn(Detector):
         self._bank = Bank(rows, scale)
         self._graph = Graph(self._bank.take, rows.shape) if self.index == "faiss" else None
 
-    def _empty(self) -> "_Rows":
-        return _Rows()
-
-    def _finish(self, gathered: "_Rows") -> None:
-        check_k(self.k, len(gathered.kept))  # before they are joined
-        self.bank = gathered.kept.joined()
+    def _finish(self, gathered: BankFeatures) -> None:
+        check_k(self.k, len(gathered))  # before they are joined
+        self.bank = gathered.joined()
 
     def _score(self, rows: dict[str, Array]) -> Array:
         distance: Array = np.sqrt(kth_nearest(unit_rows(rows["features"]), self._bank, self.k, graph=self._graph))
@@ -106,17 +102,3 @@ class Knn(Detector):
         distances = -2 * self._graph.candidates(queries, self.k)[0]
         near = distances <= exact[:, None] * (1 + _ALIKE) + _ALIKE
         return SearchRecall(float(near.mean()), len(some))
-
-
-class _Rows:
-    """The features of all batches."""
-
-    def __init__(self) -> None:
-        self.kept = KeptRows(in_memory=tensor_file.LARGE)
-
-    def update(self, rows: Mapping[str, Array], *, lasting: bool) -> None:
-        features = rows["features"]
-        self.kept.append(features, lasting=lasting and not features.flags.writeable)
-
-    def merge(self, other: "_Rows") -> None:
-        self.kept.extend(other.kept)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from oochub.detector import Detector
-from oochub.eval_modules.detectors._bank_rows import WIDTH, BankRows
 from oochub.eval_modules.detectors._hyperparameters import check_count, check_k
+from oochub.eval_modules.detectors._kept_rows import WIDTH, BankRows
 from oochub.eval_modules.detectors._norms import unit_rows
 from oochub.eval_modules.detectors._softmax import log_partition
 from oochub.stats.array_checks import Array

@@ -1,8 +1,10 @@
 """OpenMax: logits recalibrated by how unusually far a row is from its classes, with one for the unknown."""
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 
 from oochub.detector import Detector
 from oochub.errors import OochubError
@@ -10,9 +12,10 @@ from oochub.eval_modules.detectors._hyperparameters import check_count
 from oochub.eval_modules.detectors._kept_rows import KeptRows
 from oochub.eval_modules.detectors._moments import ClassSums
 from oochub.eval_modules.detectors._softmax import log_partition, probability
-from oochub.eval_modules.detectors._weibull import Weibull, fit_weibull
 from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import fit_blocks
+
+_SHIFT = 10_000.0  # libMR's: distances are moved so that the smallest of the tail lies here
 
 
 class OpenMax(Detector):
@@ -69,7 +72,7 @@ class OpenMax(Detector):
         return _Correct(self._columns["logits"])
 
     def _finish(self, gathered: "_Correct") -> None:
-        classes, count = self._columns["logits"], gathered.sums.count
+        classes, count = self._columns["logits"], gathered.count
         if self.alpha > classes:
             raise OochubError(
                 f"alpha is {self.alpha}, but there are {classes} classes: the largest allowed is {classes}."
@@ -84,8 +87,8 @@ class OpenMax(Detector):
                 f"tail is {self.tail}, but class {least} has {count[least]} correctly classified rows: {advice}. "
                 "Fit on more rows or a better model, or set a smaller tail."
             )
-        self.means = gathered.sums.total / count[:, None]
-        fits = [fit_weibull(tail) for tail in gathered.tails(self.means, self.tail)]
+        self.means = gathered.total / count[:, None]
+        fits = [_fit_weibull(tail) for tail in gathered.tails(self.means, self.tail)]
         for number, fitted in enumerate(fits):
             if fitted is None:
                 raise OochubError(
@@ -100,7 +103,7 @@ class OpenMax(Detector):
         top = np.argsort(-logits, axis=1, kind="stable")[:, : self.alpha]
         revised, unknown = logits.copy(), np.zeros(len(logits))
         for i, of in enumerate(top.T):
-            model = Weibull(self.start[of], self.shape[of], self.log_scale[of])
+            model = _Weibull(self.start[of], self.shape[of], self.log_scale[of])
             weight = (1 - i / self.alpha) * model(np.linalg.norm(logits - self.means[of], axis=1))
             moved = logits[at, of] * weight
             revised[at, of] -= moved
@@ -108,11 +111,11 @@ class OpenMax(Detector):
         return -probability(unknown - log_partition(revised))
 
 
-class _Correct:
+class _Correct(ClassSums):
     """Sums of the logits of correctly classified rows by class, and these rows, to be read again."""
 
     def __init__(self, classes: int) -> None:
-        self.sums = ClassSums(classes)
+        super().__init__(classes)
         self.whole: list[tuple[Array, Array]] = []  # logits and labels given to `fit`, wrong rows among them
         self.kept = KeptRows()  # correct rows of batches: the label is where the largest logit is
 
@@ -121,15 +124,15 @@ class _Correct:
         for part in fit_blocks(*logits.shape):
             block, of = _correct(logits[part], label[part])
             if len(of):
-                self.sums.update(of, block.astype(np.float64))
+                self.add(of, block.astype(np.float64))
                 if not lasting:
                     self.kept.append(block, lasting=False)
             del block  # before the next, so that one is in memory
         if lasting:
             self.whole.append((logits, label))
 
-    def merge(self, other: "_Correct") -> None:
-        self.sums.merge(other.sums)
+    def merge(self, other: "_Correct") -> None:  # type: ignore[override]
+        super().merge(other)
         self.whole += other.whole
         self.kept.extend(other.kept)
 
@@ -158,3 +161,57 @@ def _correct(logits: Array, label: Array) -> tuple[Array, Array]:
     """The rows whose largest logit is that of their label, and their labels."""
     right = logits.argmax(axis=1) == label
     return logits[right], label[right]
+
+
+class _Weibull(NamedTuple):
+    """w(d) = 1 - exp(-((d - start + 10,000) / scale)^shape), one or many at once.
+
+    Attributes:
+        start: The smallest distance of the tail.
+        shape: Above 0.
+        log_scale: log(scale / 10,000); the scale itself would lose the digits that count.
+    """
+
+    start: Array | float
+    shape: Array | float
+    log_scale: Array | float
+
+    def __call__(self, distance: Array) -> Array:
+        """The share of the distribution below each distance, in [0, 1]."""
+        z = np.log1p(np.maximum((distance - self.start) / _SHIFT, np.finfo(np.float64).tiny - 1))
+        with np.errstate(over="ignore"):  # exp(-inf) is the right answer
+            share: Array = -np.expm1(-np.exp(self.shape * (z - self.log_scale)))
+        return share
+
+
+def _fit_weibull(tail: Array) -> _Weibull | None:
+    """The Weibull distribution under which these distances (t,) are likeliest; None if they are all equal.
+
+    With z = log(x / 10,000) of the moved distances x, the shape k solves
+
+        sum z exp(k z) / sum exp(k z) - 1 / k = mean z
+
+    and the scale follows. On unmoved distances this is the equation of every Weibull fit; the shift makes it nearly
+    one of Gumbel distributions, so the score does not jump at the start of the tail.
+
+    >>> fitted = _fit_weibull(np.array([1.0, 1.5, 2.0, 4.0]))
+    >>> fitted(np.array([0.0, 2.0, 4.0, 9.0])).round(2).tolist()
+    [0.1, 0.42, 0.94, 1.0]
+    """
+    start = float(tail.min())
+    z = np.log1p((tail - start) / _SHIFT)
+    spread = z.std()
+    if spread <= 1e-9 * np.abs(tail).max() / _SHIFT:
+        return None
+    unit = (z - z.mean()) / spread
+
+    def slope(shape: float) -> float:
+        weights = np.exp(shape * (unit - unit.max()))
+        return float(weights @ unit / weights.sum()) - 1 / shape
+
+    high = 1.0
+    while slope(high) < 0:
+        high *= 2
+    shape = brentq(slope, 1e-3, high, xtol=1e-14, rtol=1e-14)
+    log_scale = np.log(np.exp(shape * (unit - unit.max())).mean()) / shape + unit.max()
+    return _Weibull(start, shape / spread, log_scale * spread + z.mean())

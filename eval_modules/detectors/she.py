@@ -39,7 +39,7 @@ class She(Detector):
         return _Correct(self._columns["features"])
 
     def _finish(self, gathered: "_Correct") -> None:
-        classes, count = self._columns["logits"], gathered.sums.count
+        classes, count = self._columns["logits"], gathered.count
         count = np.concatenate([count, np.zeros(classes - len(count))])
         if not count.all():
             missing = np.flatnonzero(count == 0)
@@ -47,25 +47,19 @@ class She(Detector):
                 f"No training row of class {missing[0]} is predicted right, so the class has no pattern "
                 f"({len(missing)} of {classes} classes are like this). Fit on more rows or a better model."
             )
-        self.patterns = gathered.sums.total / count[:, None]
+        self.patterns = gathered.total / count[:, None]
 
     def _score(self, rows: dict[str, Array]) -> Array:
         score: Array = np.einsum("ij,ij->i", rows["features"], self.patterns[rows["logits"].argmax(axis=1)])
         return score
 
 
-class _Correct:
+class _Correct(ClassSums):
     """Sums of the features of rows that are predicted right, by class."""
-
-    def __init__(self, columns: int) -> None:
-        self.sums = ClassSums(columns)
 
     def update(self, rows: Mapping[str, Array], *, lasting: bool) -> None:
         features, logits, label = rows["features"], rows["logits"], rows["label"]
         for part in fit_blocks(len(features), max(features.shape[1], logits.shape[1])):
             right = logits[part].argmax(axis=1) == label[part]
             if right.any():
-                self.sums.update(label[part][right], features[part][right].astype(np.float64))
-
-    def merge(self, other: "_Correct") -> None:
-        self.sums.merge(other.sums)
+                self.add(label[part][right], features[part][right].astype(np.float64))

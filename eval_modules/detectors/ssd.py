@@ -13,6 +13,16 @@ from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import fit_blocks
 
 
+class _Directions(ClassMoments):
+    """Moments of the features, each row divided by its length."""
+
+    def update(self, rows: Mapping[str, Array], *, lasting: bool) -> None:
+        features = rows["features"]
+        for part in fit_blocks(*features.shape):
+            block = unit_rows(features[part].astype(np.float64))
+            super().update({"features": block, "label": np.zeros(len(block), np.int64)}, lasting=False)
+
+
 class Ssd(Detector):
     """s(x) = -(z - m)' S^+ (z - m), z = f / ||f||, m and S the mean and covariance of z over the training rows.
 
@@ -37,14 +47,11 @@ class Ssd(Detector):
 
     fit_needs = score_needs = ("features",)
     fitted = ("mean float64 d", "whitener float64 d r")
+    gathers = _Directions
     mean: Array
     whitener: Array
 
-    def _empty(self) -> "_Directions":
-        return _Directions()
-
-    def _finish(self, gathered: "_Directions") -> None:
-        moments = gathered.moments
+    def _finish(self, moments: ClassMoments) -> None:
         covariance = moments.gram / moments.count - np.outer(moments.shift, moments.shift)
         spread = float(np.trace(covariance))
         self.whitener = compute_whitener(covariance, len(covariance) * np.finfo(np.float64).eps * spread)
@@ -59,20 +66,3 @@ class Ssd(Detector):
         whitened = whiten(unit_rows(rows["features"]) - self.mean, self.whitener)
         squared: Array = np.einsum("ij,ij->i", whitened, whitened)
         return -squared
-
-
-class _Directions:
-    """Moments of the features, each row divided by its length."""
-
-    def __init__(self) -> None:
-        self.moments = ClassMoments()
-
-    def update(self, rows: Mapping[str, Array], *, lasting: bool) -> None:
-        features = rows["features"]
-        for part in fit_blocks(*features.shape):
-            block = unit_rows(features[part].astype(np.float64))
-            one = {"features": block, "label": np.zeros(len(block), np.int64)}
-            self.moments.update(one, lasting=False)
-
-    def merge(self, other: "_Directions") -> None:
-        self.moments.merge(other.moments)

@@ -1,23 +1,22 @@
 """ViM: an additional logit from the part of the features that the training set hardly uses."""
 
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 
-from oochub.detector import Detector
-from oochub.eval_modules.detectors._hyperparameters import check_count
-from oochub.eval_modules.detectors._moments import with_gram
-from oochub.eval_modules.detectors._residual_space import choose_dim, find_origin, find_residual, measure_residual
-from oochub.eval_modules.detectors._sample import RowSample
+from oochub.eval_modules.detectors._moments import CenteredGram, with_gram
 from oochub.eval_modules.detectors._softmax import log_partition
+from oochub.eval_modules.detectors.residual import Residual, measure_residual
 from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import shift_blocks
 
 _SAMPLED = 4096  # training rows that alpha is the ratio of, at the least
 _SAMPLED_VALUES = 1 << 21  # of narrow features more rows, up to this many numbers
+_SEED = 20220321
 
 
-class Vim(Detector):
+class Vim(Residual):
     """s(x) = -alpha ||R'(f - u)|| + log sum_c exp(l_c), u = -W^+ b, alpha = sum_i max_c l_ic / sum_i ||R'(f_i - u)||.
 
     R are the d - dim eigenvectors of (1/N) sum_i (f_i - u)(f_i - u)' with the smallest eigenvalues, from a float64
@@ -54,23 +53,14 @@ class Vim(Detector):
     fit_needs = ("features", "logits", "weight", "bias")
     score_needs = ("features", "logits")
     fitted = ("origin float64 d", "residual float64 d r", "alpha float64", "alpha_rows int64")
-    origin: Array
-    residual: Array
     alpha: float
     alpha_rows: int
 
-    def __init__(self, *, dim: int | None = None) -> None:
-        super().__init__()
-        self.dim = None if dim is None else check_count("dim", dim)
-
     def _empty(self) -> "_Gathered":
-        weight, bias = self._head
-        choose_dim(self.dim, weight.shape[1])
-        return _Gathered(find_origin(weight, bias))
+        return _Gathered(super()._empty().origin)
 
     def _finish(self, gathered: "_Gathered") -> None:
-        dim = choose_dim(self.dim, len(gathered.gram))
-        self.origin, self.residual = gathered.origin, find_residual(gathered.gram, dim, gathered.sample.seen)
+        super()._finish(gathered)
         rows, total = gathered.sample.rows, 0.0
         for _, block in shift_blocks(rows, self.origin):
             total += float(measure_residual(block, self.residual).sum())
@@ -78,25 +68,105 @@ class Vim(Detector):
         self.alpha_rows = gathered.sample.count
 
     def _score(self, rows: dict[str, Array]) -> Array:
-        return log_partition(rows["logits"]) - self.alpha * measure_residual(
-            rows["features"] - self.origin, self.residual
-        )
+        return log_partition(rows["logits"]) + self.alpha * super()._score(rows)
 
 
-class _Gathered:
+class _Gathered(CenteredGram):
     """The Gram matrix of features about u, and a sample of features with their largest logits."""
 
     def __init__(self, origin: Array) -> None:
-        d = len(origin)
-        self.origin, self.gram = origin, np.zeros((d, d), order="F")
-        self.sample = RowSample(max(_SAMPLED, _SAMPLED_VALUES // d))
+        super().__init__(origin)
+        self.sample = _RowSample(max(_SAMPLED, _SAMPLED_VALUES // len(origin)))
 
     def update(self, rows: Mapping[str, Array], *, lasting: bool) -> None:
         features, logits = rows["features"], rows["logits"]
         for part, block in shift_blocks(features, self.origin):
             self.sample.update(features[part], logits[part])
             self.gram = with_gram(self.gram, block)
+        self.count += len(features)
 
     def merge(self, other: "_Gathered") -> None:
-        self.gram += other.gram
+        super().merge(other)
         self.sample.merge(other.sample)
+
+
+class _RowSample:
+    """At most `capacity` rows, each with its largest logit: those whose bytes have the smallest hash values.
+
+    So it depends on the rows alone: not on their order, batches or processes.
+
+    Memory is taken whole with the first rows.
+
+    Args:
+        capacity: Number of rows to keep; if there are fewer, all are kept.
+
+    Attributes:
+        count: Number of rows that are kept.
+        seen: Number of rows that were seen.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.count = self.seen = 0
+        self._rows = np.empty((0, 0), np.float16)
+        self._largest, self._hash = np.empty(capacity), np.empty(capacity, np.uint64)
+
+    @property
+    def rows(self) -> Array:
+        """The rows (count, d), in no order."""
+        return self._rows[: self.count]
+
+    @property
+    def largest(self) -> Array:
+        """The largest logit of each row, float64 (count,)."""
+        return self._largest[: self.count]
+
+    def update(self, rows: Array, logits: Array) -> None:
+        """Takes in rows (n, d) with their logits (n, c).
+
+        >>> sample = _RowSample(2)
+        >>> sample.update(np.eye(3), np.array([[0.0], [1.0], [2.0]]))
+        >>> sample.count, sample.seen
+        (2, 3)
+        """
+        self._add(rows, logits, _hash_rows(rows), len(rows))
+
+    def merge(self, other: "_RowSample") -> None:
+        """Takes in the sample of other rows."""
+        self._add(other.rows, other.largest[:, None], other._hash[: other.count], other.seen)
+
+    def _add(self, rows: Array, logits: Array, hashes: Array, seen: int) -> None:
+        self.seen += seen
+        if not self._rows.size:
+            self._rows = np.empty((self.capacity, rows.shape[1]), rows.dtype)
+        elif self._rows.dtype != np.result_type(self._rows, rows):
+            self._rows = self._rows.astype(rows.dtype)
+        fit = min(self.capacity - self.count, len(rows))
+        self._put(np.arange(self.count, self.count + fit), np.arange(fit), rows, logits, hashes)
+        self.count += fit
+        if fit < len(rows):
+            both = np.concatenate([self._hash, hashes[fit:]])
+            smallest = np.argpartition(both, self.capacity - 1)[: self.capacity]
+            leaving = np.ones(self.capacity, bool)
+            leaving[smallest[smallest < self.capacity]] = False
+            entering = smallest[smallest >= self.capacity] - self.capacity + fit
+            self._put(np.flatnonzero(leaving), entering, rows, logits, hashes)
+
+    def _put(self, where: Array, which: Array, rows: Array, logits: Array, hashes: Array) -> None:
+        if len(which):
+            self._rows[where], self._hash[where] = rows[which], hashes[which]
+            self._largest[where] = logits[which].max(axis=1)
+
+
+def _hash_rows(rows: Array) -> Array:
+    """A sum of the row's words, each times a random odd number, modulo 2^64: any two rows tie with chance 2^-63."""
+    data = np.ascontiguousarray(rows)
+    width = data.shape[1] * data.itemsize
+    words = data.view(f"u{next(size for size in (8, 4, 2) if width % size == 0)}")
+    hashes: Array = np.einsum("ij,j->i", words, _draw_factors(words.shape[1]), dtype=np.uint64, casting="same_kind")
+    return hashes
+
+
+@cache
+def _draw_factors(words: int) -> Array:
+    return np.random.default_rng(_SEED).integers(0, 2**64, words, np.uint64) | np.uint64(1)

@@ -23,11 +23,11 @@ from oochub import catalog, detector
 from oochub.detector import Detector
 from oochub.errors import OochubError
 from oochub.eval_modules.detectors import _kept_rows, _moments, knn, vim
-from oochub.eval_modules.detectors._sample import RowSample
 from oochub.eval_modules.detectors.ash_b import AshB
 from oochub.eval_modules.detectors.energy import Energy
 from oochub.eval_modules.detectors.mahalanobis import Mahalanobis
 from oochub.eval_modules.detectors.msp import Msp
+from oochub.eval_modules.detectors.vim import _RowSample as RowSample
 from oochub.storage import tensor_file
 from oochub.storage.ownership import MANIFEST
 
@@ -402,8 +402,8 @@ def _fits_once(self: Detector, **rows: np.ndarray) -> Detector:
     return self if self.is_fitted else Detector.fit(self, **rows)
 
 
-def _not_copied(self: knn._Rows, rows: Arrays, *, lasting: bool) -> None:
-    self.kept.append(rows["features"], lasting=True)
+def _not_copied(self: _kept_rows.KeptRows, rows: Arrays, *, lasting: bool) -> None:
+    self.append(rows["features"], lasting=True)
 
 
 def _without_moving(self: _moments.ClassMoments, other: _moments.ClassMoments) -> None:
@@ -436,7 +436,7 @@ FAULTS: list[tuple[Rule, str, str, Any, str, Any]] = [
     (rule_direction, "lower is more in-distribution", "energy", Energy, "_score", _lower_is_inside),
     (rule_alone, "less the batch's mean", "energy", Energy, "_score", _against_the_batch),
     (rule_inputs_stay, "changes its input", "ash_b", AshB, "score", _clears_its_input),
-    (rule_inputs_stay, "keeps the caller's array", "knn", knn._Rows, "update", _not_copied),
+    (rule_inputs_stay, "keeps the caller's array", "knn", _kept_rows.BankFeatures, "update", _not_copied),
     (rule_streaming, "points not moved", "mahalanobis", _moments.ClassMoments, "merge", _without_moving),
     (rule_streaming, "a worker forgotten", "vim", vim._Gathered, "merge", _nothing),
     (rule_streaming, "samples not merged", "vim", RowSample, "merge", _nothing),

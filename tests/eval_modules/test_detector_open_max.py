@@ -7,8 +7,8 @@ from scipy.special import softmax
 from scipy.stats import weibull_min
 
 from oochub.errors import OochubError
-from oochub.eval_modules.detectors._weibull import fit_weibull
 from oochub.eval_modules.detectors.open_max import OpenMax
+from oochub.eval_modules.detectors.open_max import _fit_weibull as fit_weibull
 
 C = 6
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.special import logsumexp
 
 from oochub.errors import OochubError
-from oochub.eval_modules.detectors._quantiles import percentile
 from oochub.eval_modules.detectors.react import React
+from oochub.eval_modules.detectors.react import _percentile as percentile
 
 RNG = np.random.default_rng(0)
 WEIGHT, BIAS = RNG.normal(size=(5, 40)), RNG.normal(size=5)

@@ -6,9 +6,9 @@ from scipy.special import logsumexp
 
 from oochub.errors import OochubError
 from oochub.eval_modules.detectors import vim
-from oochub.eval_modules.detectors._residual_space import choose_dim
-from oochub.eval_modules.detectors._sample import RowSample
+from oochub.eval_modules.detectors.residual import choose_dim
 from oochub.eval_modules.detectors.vim import Vim
+from oochub.eval_modules.detectors.vim import _RowSample as RowSample
 
 D, C = 24, 30
 RNG = np.random.default_rng(0)
