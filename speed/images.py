@@ -100,7 +100,7 @@ def main() -> None:
             pass
 
     def ours(workers: int) -> None:
-        for _ in read_batches(data, PREPROCESSING, batch_size=BATCH, num_workers=workers):
+        for _ in read_batches(data, PREPROCESSING.pixels, batch_size=BATCH, num_workers=workers):
             pass
 
     with tempfile.TemporaryDirectory() as folder:

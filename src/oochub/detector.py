@@ -35,7 +35,6 @@ _HINTS = {
 }
 
 
-_STATE_TOGETHER = 1 << 21  # numbers looked at together
 _FLOATS = ("float16", "float32", "float64")
 _COLUMNS = {"d": "features", "c": "logits"}
 
@@ -46,12 +45,7 @@ _CARD, _STATE = "detector.json", "state.safetensors"
 
 
 def _check_arrays(needed: Sequence[str], arrays: Mapping[str, Any], *, by: str) -> dict[str, Array]:
-    """Each of the arrays needed, as `_check_array` gives it.
-
-    Args:
-        needed: Names.
-        arrays: What was passed under each name, None for nothing.
-        by: Who needs them, for the error.
+    """Each of the arrays needed, as `_check_array` gives it; `by` says in errors who needs them.
 
     Raises:
         OochubError: An array is missing or unfit.
@@ -94,8 +88,7 @@ def _check_array(values: Any, *, name: str) -> Array:
         )
     if array.dtype not in (np.float16, np.float32, np.float64):
         array = array.astype(np.float64)
-    parts = row_blocks(len(array), max(1, _TOGETHER // array[:1].size))
-    bad = np.concatenate([_find_unfit(array[part], array) for part in parts])
+    bad = _find_unfit(array)
     if bad.any():
         raise OochubError(
             f"{name} must be finite, got NaN or infinity in {int(bad.sum())} of {len(array)} rows, the first at row "
@@ -104,14 +97,17 @@ def _check_array(values: Any, *, name: str) -> Array:
     return array
 
 
-def _find_unfit(rows: Array, whole: Array) -> Array:
+def _find_unfit(array: Array) -> Array:
     """Which rows are not finite: one fast pass, for a sum keeps NaN and infinity; it may overflow, so a second look."""
-    sums = rows @ np.ones(rows.shape[-1], rows.dtype) if rows.ndim > 1 else rows
-    bad: Array = ~np.isfinite(sums)
-    if bad.any():
-        bad[bad] = ~np.isfinite(rows[bad]).reshape(bad.sum(), -1).all(axis=1)
-    release_pages(whole)
-    return bad
+    found = []
+    for part in row_blocks(len(array), max(1, _TOGETHER // array[:1].size)):
+        rows = array[part]
+        bad = ~np.isfinite(rows @ np.ones(rows.shape[-1], rows.dtype) if rows.ndim > 1 else rows)
+        if bad.any():
+            bad[bad] = ~np.isfinite(rows[bad]).reshape(bad.sum(), -1).all(axis=1)
+        release_pages(array)
+        found.append(bad)
+    return np.concatenate(found)
 
 
 def check_state(
@@ -156,19 +152,10 @@ def check_state(
             raise OochubError(f"{file}: {name} must be {kind} ({shape}), got {got}. Fit the detector again.")
         if not values.size:
             raise OochubError(f"{file}: {name} is empty. Fit the detector again.")
-        if values.dtype.kind not in "fiu" or not _are_finite(values):
+        if values.dtype.kind not in "fiu" or _find_unfit(np.atleast_1d(values)).any():
             raise OochubError(f"{file}: {name} must be finite numbers. Fit the detector again.")
         found[name] = values if values.ndim else values.item()
     return found
-
-
-def _are_finite(values: Array) -> bool:
-    rows = np.atleast_1d(values)
-    for part in row_blocks(len(rows), max(1, _STATE_TOGETHER // rows[:1].size)):
-        if not np.isfinite(rows[part]).all():
-            return False
-        release_pages(values)
-    return True
 
 
 class SearchRecall(NamedTuple):
@@ -385,7 +372,11 @@ class Detector:
             oochub=version("oochub"),
         )
         names = [declared.partition(" ")[0] for declared in self.fitted]
-        return card.write(path, {name: np.asarray(getattr(self, name)) for name in names})
+        with write_whole_folder(path, kind=DETECTOR) as draft:
+            state = {name: np.asarray(getattr(self, name)) for name in names}
+            save_tensors(state, draft / _STATE, about=to_json(card))
+            (draft / _CARD).write_text(json.dumps(to_json(card), indent=2) + "\n", "utf-8")
+        return Path(path)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -396,11 +387,25 @@ class Detector:
                 changed; a part of its state that is missing, of another type or shape, or not finite.
         """
         folder = Path(path).expanduser()
-        card = SavedDetector.read(folder)
+        for name in (_CARD, _STATE):
+            if not (folder / name).exists():
+                raise OochubError(
+                    f"There is no saved detector in {folder} (no {name}). Detector.save(folder) writes one."
+                )
+        card: SavedDetector = from_json(SavedDetector, read_json(folder / _CARD), what=str(folder / _CARD))
         try:
             detector: Self = card.made()
             needs = detector.score_needs if detector.fit_needs else ()
-            for name, values in card.state(folder, detector.fitted, needs=needs).items():
+            unsaid = next((name for name in needs if card.columns.get(name, 0) < 1), None)
+            if unsaid is not None:
+                raise OochubError(
+                    f"{folder / _CARD}: columns does not say how many {unsaid} has. Fit the detector again."
+                )
+            tensors = load_tensors(folder / _STATE, in_memory=tensor_file.LARGE)
+            if tensors.checked and tensors.about != to_json(card):
+                raise OochubError(f"{folder / _CARD} has changed since it was written. Save the detector again.")
+            state = check_state(detector.fitted, tensors.arrays, card.columns, file=str(folder / _STATE))
+            for name, values in state.items():
                 setattr(detector, name, values)
         except OochubError as error:
             raise OochubError(f"The detector saved in {folder} cannot be used. {error}") from error
@@ -495,31 +500,6 @@ class SavedDetector:
     columns: Mapping[str, int]
     oochub: str = ""
 
-    def write(self, folder: str | Path, state: Mapping[str, Array]) -> Path:
-        """Writes the folder, whole or not at all.
-
-        Raises:
-            OochubError: The folder cannot be written.
-        """
-        with write_whole_folder(folder, kind=DETECTOR) as draft:
-            save_tensors(state, draft / _STATE, about=to_json(self))
-            (draft / _CARD).write_text(json.dumps(to_json(self), indent=2) + "\n", "utf-8")
-        return Path(folder)
-
-    @classmethod
-    def read(cls, folder: Path) -> "SavedDetector":
-        """Reads `detector.json` of a folder.
-
-        Raises:
-            OochubError: There is no saved detector, or a field of another type.
-        """
-        for name in (_CARD, _STATE):
-            if not (folder / name).exists():
-                raise OochubError(
-                    f"There is no saved detector in {folder} (no {name}). Detector.save(folder) writes one."
-                )
-        return from_json(cls, read_json(folder / _CARD), what=str(folder / _CARD))
-
     def made(self) -> Any:
         """The detector, without what its fit found.
 
@@ -535,25 +515,3 @@ class SavedDetector:
         if unsaid:
             raise OochubError(f"{_CARD} does not say the {what} {unsaid[0]}. Save the detector again.")
         return kind(**given)
-
-    def state(self, folder: Path, declared: Sequence[str], *, needs: Sequence[str]) -> dict[str, Any]:
-        """What the fit found, arrays and numbers by name.
-
-        Args:
-            folder: Folder of the detector.
-            declared: See `Detector.fitted`.
-            needs: Names of features and logits that the detector reads; `columns` must say how many columns each has.
-
-        Raises:
-            OochubError: The state is not what was written, or not with this `detector.json`; a part of it is missing,
-                of another type or shape, or not finite.
-        """
-        unsaid = [name for name in needs if self.columns.get(name, 0) < 1]
-        if unsaid:
-            raise OochubError(
-                f"{folder / _CARD}: columns does not say how many {unsaid[0]} has. Fit the detector again."
-            )
-        tensors = load_tensors(folder / _STATE, in_memory=tensor_file.LARGE)
-        if tensors.checked and tensors.about != to_json(self):
-            raise OochubError(f"{folder / _CARD} has changed since it was written. Save the detector again.")
-        return check_state(declared, tensors.arrays, self.columns, file=str(folder / _STATE))

@@ -165,9 +165,13 @@ class Output(ABC):
     def class_names(self, dataset: Any) -> list[str] | None:
         """Names of the classes or labels of a data set with such a truth, by its feature; None where it has no names.
 
+        Of a kind without classes it is the name of the column.
+
         Args:
             dataset: A split of which `is_truth` holds.
         """
+        if not self.has_classes:
+            return [self.label_column]
         feature = dataset.features[self.label_column]
         names = getattr(getattr(feature, "feature", feature), "names", None)
         return None if names is None else list(names)
@@ -377,12 +381,11 @@ def find_output_of_features(features: Mapping[str, Any]) -> str | None:
     return None
 
 
-def find_output_of_columns(names: Sequence[str], labels_only: bool = False) -> str:
+def find_output_of_columns(names: Sequence[str]) -> str:
     """The name of the kind of output whose columns these are; of a table that does not say its kind.
 
     Args:
         names: Names of the columns.
-        labels_only: Whether the column `label` says nothing, as in `nooch/all`, whose rows have `labels`.
 
     Raises:
         OochubError: No kind has such columns.
@@ -391,7 +394,7 @@ def find_output_of_columns(names: Sequence[str], labels_only: bool = False) -> s
     ('classes', 'number')
     """
     kinds = {name: get_output(name) for name in catalog.names("output")}
-    other = "label" if labels_only or "label" not in names else "labels"
+    other = "label" if "label" not in names else "labels"
     fitting = [
         name
         for name, kind in kinds.items()

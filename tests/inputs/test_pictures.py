@@ -246,7 +246,7 @@ def pictures() -> list[bytes]:
 def test_batches_are_in_order_and_whole(pictures: list[bytes], workers: int, streaming: bool) -> None:
     dataset = dataset_of(pictures)
     source = dataset.to_iterable_dataset() if streaming else dataset.with_format("torch")
-    found = list(read_batches(source, PREPROCESSING, batch_size=4, num_workers=workers))
+    found = list(read_batches(source, PREPROCESSING.pixels, batch_size=4, num_workers=workers))
     assert [len(batch.rows) for batch in found] == [4, 4, 3]
     assert np.concatenate([batch.rows for batch in found]).tolist() == list(range(11))
     assert [label for batch in found for label in batch.columns["label"]] == list(range(11))
@@ -260,7 +260,7 @@ def test_batches_are_in_order_and_whole(pictures: list[bytes], workers: int, str
 def test_a_broken_picture_among_many_is_named_without_a_worker_traceback(pictures: list[bytes], workers: int) -> None:
     broken = [*pictures[:9], pictures[9][:600], pictures[10]]
     with pytest.raises(OochubError, match=r"^example id9: cannot read the image"):
-        list(read_batches(dataset_of(broken), PREPROCESSING, batch_size=4, num_workers=workers))
+        list(read_batches(dataset_of(broken), PREPROCESSING.pixels, batch_size=4, num_workers=workers))
 
 
 def test_pictures_by_path_and_missing_ones(tmp_path: Path, pictures: list[bytes]) -> None:
@@ -268,12 +268,12 @@ def test_pictures_by_path_and_missing_ones(tmp_path: Path, pictures: list[bytes]
     features = Features({"image": ImageFeature()})
     paths = [str(tmp_path / "a.png"), str(tmp_path / "b.png")]
     dataset = Dataset.from_dict({"image": paths}, features)
-    batch = next(read_batches(dataset.select([0]), PREPROCESSING, batch_size=2))
+    batch = next(read_batches(dataset.select([0]), PREPROCESSING.pixels, batch_size=2))
     assert np.array_equal(batch.pixels[0].numpy(), PREPROCESSING.pixels(pictures[0], ""))
     with pytest.raises(OochubError, match=r"example 1 \(.*/b\.png\): Cannot read .*b\.png"):
-        list(read_batches(dataset, PREPROCESSING, batch_size=2))
+        list(read_batches(dataset, PREPROCESSING.pixels, batch_size=2))
     with pytest.raises(OochubError, match="no column 'image'"):
-        list(read_batches(Dataset.from_dict({"x": [1]}), PREPROCESSING, batch_size=2))
+        list(read_batches(Dataset.from_dict({"x": [1]}), PREPROCESSING.pixels, batch_size=2))
 
 
 def test_cache_equals_the_pixels_and_is_read_again(pictures: list[bytes], tmp_path: Path) -> None:

@@ -98,10 +98,10 @@ def test_streamed_pictures_are_zoomed_alike():
 def test_both_in_one_batch_and_a_broken_picture_is_named():
     data = _data(_pictures())
     both = AsSeen(Preprocessing.from_processor(_processor()), zoom=2.0)
-    (batch,) = read_batches(data, both, batch_size=8)
+    (batch,) = read_batches(data, both.pixels, batch_size=8)
     plain, large = batch.pixels.split(20, dim=1)
     assert plain.shape == large.shape == (5, 20, 20, 3)
-    (alone,) = read_batches(data, both.preprocessing, batch_size=8)
+    (alone,) = read_batches(data, both.preprocessing.pixels, batch_size=8)
     assert torch.equal(plain, alone.pixels)
     broken = data.cast_column("image", Image(decode=False)).map(
         lambda row: {"image": {"bytes": row["image"]["bytes"][:90], "path": None}}, features=None

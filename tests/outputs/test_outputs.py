@@ -194,7 +194,6 @@ def test_a_kind_with_a_truth_of_its_own_name_is_found_by_its_columns(monkeypatch
     assert find_output_of_columns(["label", "logits", "prediction"]) == "classes"
     assert find_output_of_columns(["label", "value", "prediction"]) == "number"
     assert find_output_of_columns(["label", "prediction"]) == "choices"
-    assert find_output_of_columns(["label", "labels", "logits"], labels_only=True) == "labels"
 
 
 def test_tokens_that_somebody_else_predicted_are_whole_numbers():

@@ -104,7 +104,7 @@ def test_one_is_said_in_the_singular_and_of_many_the_first():
 def test_workers_leave_out_the_same(workers):
     """Reference: every whole image by itself. Planted: pixels stay at the places of before."""
     preprocessing, broken = Preprocessing(resize=(16, 16)), []
-    found = list(read_batches(rows(), preprocessing, batch_size=2, num_workers=workers, broken=broken))
+    found = list(read_batches(rows(), preprocessing.pixels, batch_size=2, num_workers=workers, broken=broken))
     assert np.concatenate([batch.rows for batch in found]).tolist() == KEPT
     expected = np.stack([preprocessing.pixels(WHOLE[row], "") for row in KEPT])
     assert np.array_equal(torch.cat([batch.pixels for batch in found]).numpy(), expected)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -78,7 +79,7 @@ class Texts(Input):
             for part in texts.iter(_TOKENIZED_TOGETHER):
                 tokens += [np.asarray(ids, np.int32) for ids in self._encode_texts(part["text"])]
                 bar.update(len(part["text"]))
-        return _Tokenized(tokens, self.processor.pad_token_id)
+        return partial(_pad_rows, tokens, self.processor.pad_token_id)
 
     def batches(
         self,
@@ -114,9 +115,5 @@ class Texts(Input):
         return ids
 
 
-class _Tokenized:
-    def __init__(self, tokens: list[Any], padding: int) -> None:
-        self._encode_texts, self._padding = tokens, padding
-
-    def __call__(self, rows: list[int]) -> "dict[str, torch.Tensor]":
-        return pad_tokens([self._encode_texts[row] for row in rows], self._padding)
+def _pad_rows(tokens: list[Any], padding: int, rows: list[int]) -> "dict[str, torch.Tensor]":
+    return pad_tokens([tokens[row] for row in rows], padding)

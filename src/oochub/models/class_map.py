@@ -136,17 +136,14 @@ class LabelMap:
         return [each for each in named if tuple(self.model_names[k] for k in each.outputs) != (each.name,)]
 
 
-_SHOWN_CLASSES = 6
-
-
-def list_names(names: Sequence[str], between: str = ", ") -> str:
+def list_names(names: Sequence[str]) -> str:
     """The first names of classes.
 
     >>> list_names(["tabby, tabby cat", "beagle"])
     'tabby, beagle'
     """
-    shown = [name.split(",")[0] for name in names[:_SHOWN_CLASSES]]
-    return between.join(shown + ["..."] * (len(names) > _SHOWN_CLASSES))
+    shown = [name.split(",")[0] for name in names[:_SHOWN]]
+    return ", ".join(shown + ["..."] * (len(names) > _SHOWN))
 
 
 def list_outputs(numbers: Sequence[int], names: Sequence[str]) -> str:
@@ -155,7 +152,7 @@ def list_outputs(numbers: Sequence[int], names: Sequence[str]) -> str:
     >>> list_outputs([0, 2], ["crane", "hen", "crane"])
     '0 (crane), 2 (crane)'
     """
-    if len(numbers) > _SHOWN_CLASSES:
+    if len(numbers) > _SHOWN:
         return f"{len(numbers)} of them"
     return ", ".join(f"{k} ({list_names([names[k]])})" for k in numbers)
 

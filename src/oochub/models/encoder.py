@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub.errors import OochubError, unknown_name
 from oochub.input import Input
@@ -86,6 +87,27 @@ class Encoder(nn.Module):  # type: ignore[misc]
     def forward(self, **inputs: torch.Tensor) -> torch.Tensor:
         """Float32 (b, d)."""
         return self._vectors(self.model, inputs).float()
+
+
+class ProbedEncoder(nn.Module):  # type: ignore[misc]
+    """An encoder and a linear layer on its vectors.
+
+    Args:
+        encoder: The encoder.
+        weight: (c, d).
+        bias: (c,).
+    """
+
+    def __init__(self, encoder: Encoder, weight: torch.Tensor, bias: torch.Tensor) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head = nn.Linear(weight.shape[1], len(weight), device=weight.device, dtype=weight.dtype)
+        self.head.weight.data, self.head.bias.data = weight, bias
+        self.head.requires_grad_(False)
+
+    def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
+        """The logits (b, c) of a batch."""
+        return ImageClassifierOutput(logits=self.head(self.encoder(**inputs)))
 
 
 def _make_probe(model: nn.Module, inputs: Input) -> dict[str, torch.Tensor]:

@@ -7,11 +7,12 @@ The boxes of a detector are stored, each with the score of its class, as fractio
 means squeezed to one size: a crop, or padding, would lose where a box lies in the image.
 """
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from oochub.errors import OochubError, choose_wording
@@ -37,16 +38,13 @@ class Perturbation:
         temperature: T, above 0. The score of `odin` is at the same temperature.
         std: What the model's processor divides each channel by.
 
-    Raises:
-        OochubError: An epsilon or temperature that is not a finite number above 0.
-
     Source: Liang, Li and Srikant 2018 (arXiv 1706.02690), Section 3, Equation 2.
     """
 
     def __init__(
         self, epsilon: float, *, temperature: float = ODIN_TEMPERATURE, std: Sequence[float] = (1.0,) * 3
     ) -> None:
-        self.epsilon, self.temperature = check_perturbation(epsilon, temperature)
+        self.epsilon, self.temperature = float(epsilon), float(temperature)
         self.std = [float(deviation) for deviation in std]
 
     @property
@@ -82,21 +80,6 @@ class Perturbation:
             (gradient,) = torch.autograd.grad(loss, x)
         std = torch.tensor(self.std, dtype=x.dtype, device=x.device).view(1, -1, 1, 1)
         return x.detach() - self.epsilon * gradient.sign() / std
-
-
-def check_perturbation(epsilon: Any, temperature: Any = ODIN_TEMPERATURE) -> tuple[float, float]:
-    """Both as floats.
-
-    Raises:
-        OochubError: One of the two is not a finite number above 0.
-
-    >>> check_perturbation(0.0014)
-    (0.0014, 1000.0)
-    """
-    for name, value, usual in (("odin", epsilon, 0.0014), ("odin_temperature", temperature, ODIN_TEMPERATURE)):
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-            raise OochubError(f"{name} must be a number above 0, got {value!r}. The usual value is {usual:g}.")
-    return float(epsilon), float(temperature)
 
 
 class Head(NamedTuple):
@@ -309,11 +292,38 @@ def check_whole_images(processor: Any) -> None:
         )
 
 
-def draw_boxes(logits: Tensor, boxes: Tensor, asked: Sequence[int], *, classes: int) -> Tensor:
-    """The boxes of a detector with the scores that transformers' post-processing gives them.
+def read_image_sizes(columns: Mapping[str, Sequence[Any]]) -> NDArray[np.float64]:
+    """The width and height of the image of each row (n, 2), in pixels.
+
+    Raises:
+        OochubError: A column is missing.
+
+    >>> read_image_sizes({"width": [640], "height": [480]}).tolist()
+    [[640.0, 480.0]]
+    """
+    missing = [name for name in ("width", "height") if name not in columns]
+    if missing:
+        raise OochubError(
+            f"Boxes are in pixels, but the dataset has no image sizes: it has no column {' and '.join(missing)}. "
+            "Add the columns width and height, in pixels."
+        )
+    return np.stack([np.asarray(columns[name], np.float64) for name in ("width", "height")], axis=1)
+
+
+def score_boxes(logits: Tensor, boxes: Tensor, classes: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The corners (n, q, 4) of the boxes of a detector, and of each the largest score and its class (n, q).
 
     A score is the largest of a box over the classes: from a softmax without its last class, "no object", where the
-    model has one for it, else from a sigmoid.
+    model has one for it, else from a sigmoid. See `draw_boxes` for the arguments.
+    """
+    has_none = logits.shape[-1] == classes + 1
+    scores, label = (logits.softmax(-1)[..., :-1] if has_none else logits.sigmoid()).max(-1)
+    center, half = boxes[..., :2], boxes[..., 2:] / 2
+    return torch.cat([center - half, center + half], -1), scores, label
+
+
+def draw_boxes(logits: Tensor, boxes: Tensor, asked: Sequence[int], *, classes: int) -> Tensor:
+    """The boxes of a detector with the scores that transformers' post-processing gives them, see `score_boxes`.
 
     Args:
         logits: float (n, q, c + 1), the last "no object"; or (n, q, c).
@@ -330,8 +340,6 @@ def draw_boxes(logits: Tensor, boxes: Tensor, asked: Sequence[int], *, classes: 
     tensor([[0.0000, 0.0000, 1.0000, 1.0000, 0.5000],
             [0.0000, 0.0000, 0.5000, 1.0000, 1.0000]])
     """
-    has_none = logits.shape[-1] == classes + 1
-    scores, label = (logits.softmax(-1)[..., :-1] if has_none else logits.sigmoid()).max(-1)
-    center, half = boxes[..., :2], boxes[..., 2:] / 2
+    corners, scores, label = score_boxes(logits, boxes, classes)
     is_asked = torch.isin(label, torch.tensor(list(asked), device=label.device))
-    return torch.cat([center - half, center + half, scores.where(is_asked, -1)[..., None]], -1)
+    return torch.cat([corners, scores.where(is_asked, -1)[..., None]], -1)

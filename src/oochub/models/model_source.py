@@ -351,11 +351,7 @@ def _read_trained_on(card: Path) -> tuple[str, ...] | None:
 
     A card is no input of a computation: one that is broken says nothing, and the model is used all the same.
 
-    Args:
-        card: The file `README.md` beside a model.
-
-    Returns:
-        The names, 100 at most; None where there is no card, or where it does not say.
+    They are 100 at most; None where there is no card, or where it does not say.
 
     >>> _read_trained_on(Path("nowhere/README.md")) is None
     True
@@ -420,9 +416,6 @@ class _Recipe:
 
 def _read_training_record(recipe: Path) -> Training | None:
     """What a report says of the training; None where there is no recipe: `oochub train` did not make the model.
-
-    Args:
-        recipe: The file `recipe.json` of a model.
 
     Raises:
         OochubError: The file is no recipe; a field that is missing or of another type is named.

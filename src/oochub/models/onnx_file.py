@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import onnxruntime
     from google.protobuf.message import Message
 
+_WHAT = "An ONNX file"
 _CHANNELS = 3
 _PASSING = ("Identity", "Add", "Reshape", "Flatten", "Squeeze", "Cast")  # between the last linear layer and the logits
 _SQUASHING = ("Softmax", "LogSoftmax", "Sigmoid")
@@ -76,20 +77,10 @@ def import_onnxruntime() -> ModuleType:
     Raises:
         OochubError: It is not installed.
     """
-    import_onnx("onnxruntime")
+    check_installed("onnxruntime", "onnx", _WHAT)
     module = import_module("onnxruntime")
     module.disable_telemetry_events()  # its builds since 1.32 would
     return module
-
-
-def import_onnx(*packages: str) -> None:
-    """Checks that packages of the extra `onnx` are there.
-
-    Raises:
-        OochubError: One is not; how to install it.
-    """
-    for package in packages:
-        check_installed(package, "onnx", "An ONNX file")
 
 
 class OnnxFile:
@@ -107,7 +98,8 @@ class OnnxFile:
     """
 
     def __init__(self, file: Path) -> None:
-        import_onnx("onnx", "onnxruntime")
+        for package in ("onnx", "onnxruntime"):
+            check_installed(package, "onnx", _WHAT)
         self._file = check_regular_file(file)
         proto = _parse(self._file)
         external = _check_external_data(proto, self._file)

@@ -37,10 +37,6 @@ class Number(Output):
         """Numbers, nan where there is none."""
         return read_truth("label", [None] * rows if values is None else values, pa.float64()).fill_null(np.nan)
 
-    def class_names(self, dataset: Any) -> list[str] | None:
-        """The name of the column."""
-        return [self.label_column]
-
     def check(self, table: pa.Table, class_names: Sequence[str]) -> None:
         """See `Output.check`."""
         for name in ("label", "value"):

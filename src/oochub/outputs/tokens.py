@@ -49,10 +49,6 @@ class Tokens(Output):
         """The lists as they are; empty ones of a data set without truth."""
         return read_truth("tokens", [[]] * rows if values is None else values, pa.list_(pa.int32()))
 
-    def class_names(self, dataset: Any) -> list[str] | None:
-        """The name of the column: there are too many tokens to name."""
-        return [self.label_column]
-
     def check(self, table: pa.Table, class_names: Sequence[str]) -> None:
         """See `Output.check`."""
         lengths = []

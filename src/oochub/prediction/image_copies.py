@@ -45,12 +45,11 @@ def number_digests(digests: Mapping[str, Iterable[object]]) -> dict[str, NDArray
     }
 
 
-def read_digests(part: "datasets.Dataset", num_workers: int | None = None) -> tuple[str, ...]:
+def read_digests(part: "datasets.Dataset") -> tuple[str, ...]:
     """The digest of the bytes of each image that can be read; nothing is decoded.
 
     Args:
         part: A split with a column `image`.
-        num_workers: Threads that read; None for as many as there are cores.
     """
     from oochub.inputs.pictures.image_threads import map_images  # imports torch
 
@@ -60,7 +59,6 @@ def read_digests(part: "datasets.Dataset", num_workers: int | None = None) -> tu
             part.select_columns(["image"]),
             lambda data, where: None,
             batch_size=_TOGETHER,
-            num_workers=num_workers,
             broken=[],  # the first step that reads it says so
             is_digested=True,
         )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import datasets
 import numpy as np
@@ -30,6 +30,7 @@ from oochub.prediction.predictions import Predictions
 from oochub.prediction.predictions_file import ListedPart, Manifest, PartRecord, save_thumbnails
 from oochub.prediction.stored_columns import StoredRows
 from oochub.process.follow import follow
+from oochub.records.metadata import Metadata
 from oochub.records.output_columns import ALSO_RIGHT, drop_right_classes, make_vectors
 from oochub.records.schema import from_json, to_json
 from oochub.stats.logits import SoftmaxSummary
@@ -245,22 +246,6 @@ def _read(file: Path) -> Any:
         return None
 
 
-class ExtractedPart(NamedTuple):
-    """A part of a split.
-
-    Attributes:
-        number: Number of the part within the split.
-        table: Rows of the part; None if none can be read.
-        rows: Numbers of its rows in the split.
-        broken: Rows that were left out.
-    """
-
-    number: int
-    table: pa.Table | None
-    rows: list[int]
-    broken: list[BrokenRow]
-
-
 def extract_parts(
     name: str,
     part: Any,
@@ -268,13 +253,16 @@ def extract_parts(
     extraction: Callable[[InputBatch], Mapping[str, torch.Tensor]],
     mode: Mode,
     *,
+    said: Callable[[StoredRows], Metadata],
     unit: str,
     part_rows: int,
     wanted: Sequence[int] | None = None,
     skip_broken: bool = False,
     is_quiet: bool = False,
-) -> Iterator[ExtractedPart]:
-    """Parts of one split, each when it is complete; a bar in a terminal shows speed, time left, and the wait for data.
+) -> Iterator[tuple[int, MadePart]]:
+    """Parts of one split with their numbers in it, each when it is complete.
+
+    A bar in a terminal shows speed, time left, and the wait for data.
 
     Args:
         name: Name of the split.
@@ -282,6 +270,7 @@ def extract_parts(
         read: `read(part, broken=None)` gives its batches in order, see `Input.batches`.
         extraction: Gives the model's columns of a batch.
         mode: Says the kind of output and the classes.
+        said: What predictions say of rows.
         unit: What the progress bar calls a row.
         part_rows: Rows of a part, whole batches: what stands beside a row in its batch is then the same,
             whichever parts are wanted.
@@ -310,17 +299,17 @@ def extract_parts(
             seen = places[-1] + 1
             numbers = list(places) if origin is None else origin[list(places)].tolist()
             if held.rows and numbers[0] // part_rows != held.rows[0] // part_rows:
-                yield held.part(name, part, mode, part_rows, broken, origin)
                 done.add(held.rows[0] // part_rows)
+                yield held.rows[0] // part_rows, held.part(name, part, mode, said, part_rows, broken, origin)
                 held = _Held()
             held.take(outputs, batch.columns, numbers)
             bar.update(count)
     if held.rows:
-        yield held.part(name, part, mode, part_rows, broken, origin)
         done.add(held.rows[0] // part_rows)
+        yield held.rows[0] // part_rows, held.part(name, part, mode, said, part_rows, broken, origin)
     lost = {_find_origin(row, origin) // part_rows for row in broken} - done
     for number in sorted(lost):
-        yield ExtractedPart(number, None, [], _select_broken(number, part_rows, broken, origin))
+        yield number, MadePart(name, None, [], _select_broken(number, part_rows, broken, origin))
 
 
 class _Held:
@@ -339,12 +328,19 @@ class _Held:
         self.rows += rows
 
     def part(
-        self, split: str, part: Any, mode: Mode, part_rows: int, broken: list[BrokenRow], origin: Any
-    ) -> ExtractedPart:
-        number = self.rows[0] // part_rows
+        self,
+        split: str,
+        part: Any,
+        mode: Mode,
+        said: Callable[[StoredRows], Metadata],
+        part_rows: int,
+        broken: list[BrokenRow],
+        origin: Any,
+    ) -> MadePart:
         matrices = {key: _join_batches(self._vectors.pop(key)) for key in list(self._vectors)}  # none twice
         table = _build_table(split, part, self._columns, matrices, mode, self.rows)
-        return ExtractedPart(number, table, self.rows, _select_broken(number, part_rows, broken, origin))
+        own = _select_broken(self.rows[0] // part_rows, part_rows, broken, origin)
+        return MadePart(split, Predictions(table, said(StoredRows.of(table))), self.rows, own)
 
 
 def _join_batches(vectors: list[torch.Tensor]) -> np.ndarray[Any, Any]:

@@ -74,7 +74,7 @@ def _show_rows(predictions: "Predictions") -> str:
 
 def _choose_worst(predictions: "Predictions") -> NDArray[np.int64]:
     """Numbers of the wrong rows with the highest loss, those with an image first; none if all are right."""
-    light, loss = predictions.rows.light, _read_loss(predictions)
+    light, loss = predictions.rows.light, np.asarray(predictions.summary.loss)
     wrong = np.flatnonzero((predictions.summary.prediction != predictions.label) & ~np.isnan(loss))
     has_image = np.zeros(len(predictions), bool)
     if "thumbnail" in light.column_names:
@@ -83,18 +83,13 @@ def _choose_worst(predictions: "Predictions") -> NDArray[np.int64]:
     return worst
 
 
-def _read_loss(predictions: "Predictions") -> NDArray[np.float64]:
-    loss = predictions.summary.loss
-    return np.full(len(predictions), np.nan) if loss is None else loss
-
-
 def _describe_answer(predictions: "Predictions", row: int) -> list[str]:
     """The truth, the answer, its confidence and the loss."""
     names, summary = predictions.class_names, predictions.summary
     answer = int(summary.prediction[row])
     said = names[answer] if answer >= 0 else "none of them"
-    loss = f"{_read_loss(predictions)[row]:.3f}"
-    return [names[int(predictions.label[row])], said, f"{100 * summary.confidence[row]:.1f}", loss]
+    loss: Any = summary.loss  # there is one: else the rows are not ranked
+    return [names[int(predictions.label[row])], said, f"{100 * summary.confidence[row]:.1f}", f"{loss[row]:.3f}"]
 
 
 def _clean(text: str) -> str:

@@ -56,7 +56,7 @@ class RayEngine:
         actors: Copies of the model; None takes one per GPU, else one per CPU.
 
     Raises:
-        OochubError: Ray is not installed, or no number of actors.
+        OochubError: Ray is not installed.
     """
 
     address: str | None = None
@@ -65,10 +65,6 @@ class RayEngine:
 
     def __post_init__(self) -> None:
         check_installed("ray", "ray", choose_wording('engine="ray"'))
-        if self.actors is not None and (isinstance(self.actors, bool) or self.actors < 1):
-            raise OochubError(
-                f"actors must be a whole number, 1 or larger, got {self.actors!r}. Omit it for the default."
-            )
 
     @classmethod
     def of(cls, asked: EngineSettings, ranks: Ranks) -> "RayEngine | None":

@@ -267,18 +267,18 @@ class _PartMaker:
         answer: Callable[[InputBatch], Mapping[str, torch.Tensor]],
     ) -> Iterator[int]:
         """Makes the wanted parts of a split, all of a stream, and gives the number of each within the split."""
-        for each in extract_parts(
+        for place, made in extract_parts(
             *(name, part, read, answer, self.mode),
+            said=self.said,
             unit=self.inputs.unit,
             part_rows=self.part_rows,
             wanted=wanted,
             skip_broken=self.asked.skip_broken,
             is_quiet=not self.ranks.is_first,
         ):
-            rows = None if each.table is None else Predictions(each.table, self.said(StoredRows.of(each.table)))
-            number = each.number if wanted is not None else each.number * self.ranks.count + self.ranks.number
-            self.parts.put(first_number + number, MadePart(name, rows, each.rows, each.broken))
-            del each, rows  # before the next one is made
+            number = place if wanted is not None else place * self.ranks.count + self.ranks.number
+            self.parts.put(first_number + number, made)
+            del made  # before the next one is made
             yield number
 
 
@@ -387,18 +387,7 @@ def _take_few(part: Any) -> Any:
 def _describe_dtype_difference(
     name: str, shorter: nn.Module, network: nn.Module, inputs: Mapping[str, torch.Tensor], kind: Output
 ) -> str:
-    """See `_describe_difference`.
-
-    Args:
-        name: Name of the dtype.
-        shorter: The network in it.
-        network: Network in float32.
-        inputs: Inputs of a few rows.
-        kind: Kind of output.
-
-    Raises:
-        OochubError: Logits that are not finite.
-    """
+    """`_describe_difference` of the logits of a few rows by a network in a shorter dtype, and in float32."""
     with torch.inference_mode():
         return _describe_difference(name, shorter(**inputs).logits, network(**inputs).logits, kind)
 
@@ -406,14 +395,10 @@ def _describe_dtype_difference(
 def _describe_difference(name: str, logits: torch.Tensor, reference: torch.Tensor, kind: Output) -> str:
     """What predictions say of it: "logits within 1.30% of their range, 0 of 8 answers differ".
 
-    Args:
-        name: Name of the dtype.
-        logits: Logits of a few rows in it.
-        reference: The same in float32.
-        kind: Kind of output; if it has one answer per row, the answers are compared too.
+    If the kind of output has one answer per row, the answers are compared too.
 
     Raises:
-        OochubError: Logits that are not finite.
+        OochubError: Logits in the dtype of that name that are not finite.
     """
     if not reference.is_floating_point():  # the answers themselves
         return f"{int((logits != reference).sum())} of {reference.numel()} tokens differ"

@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -53,8 +54,6 @@ def _zoom_in(picture: Image.Image, factor: float) -> Image.Image:
 class _AsSeen:
     """Preprocesses an image whose border is cut, and its zoomed self below it, decoded once.
 
-    It stands in for a Preprocessing in `read_batches`.
-
     Attributes:
         preprocessing: What the model does to either.
         border: See `Input.border`.
@@ -65,14 +64,8 @@ class _AsSeen:
     border: int = 0
     zoom: float | None = None
 
-    @property
-    def size(self) -> tuple[int, int]:
-        """(height, width); (2 height, width) with the zoomed self."""
-        height, width = self.preprocessing.size
-        return height if self.zoom is None else 2 * height, width
-
     def pixels(self, data: bytes, where: str) -> NDArray[np.uint8]:
-        """uint8 (height, width, 3) of one image, see `size` and `Preprocessing.pixels`."""
+        """uint8 (height, width, 3) of one image, (2 height, width, 3) with the zoomed; see `Preprocessing.pixels`."""
         picture = cut_border(decode(data, where), self.border, where)
         seen = [picture] if self.zoom is None else [picture, _zoom_in(picture, self.zoom)]
         return np.concatenate([self.preprocessing.fitted(each) for each in seen])
@@ -157,7 +150,7 @@ class Pictures(Input):
         """See `Input.fetch`; with a folder, all images are decoded once into a memory-mapped file in it."""
         fused = self._describe_training()
         if cache_dir is not None:
-            return _Cached(cache_pixels(dataset, fused, cache_dir=cache_dir))
+            return partial(_take_pixels, cache_pixels(dataset, fused, cache_dir=cache_dir))
         present = [name for name in ("example_id", "image") if name in dataset.column_names]
         return PictureRows(dataset.select_columns(present), fused)
 
@@ -196,7 +189,7 @@ class Pictures(Input):
         seen = self._fused if zoom is None and not self.border else _AsSeen(self._fused, self.border, zoom)
         workers, height = self.num_workers, self._fused.size[0]
         for batch in read_batches(
-            part, seen, batch_size=batch_size, num_workers=workers, broken=broken, is_digested=True
+            part, seen.pixels, batch_size=batch_size, num_workers=workers, broken=broken, is_digested=True
         ):
             plain, *large = ({"pixel_values": each.contiguous()} for each in batch.pixels.split(height, dim=1))
             yield InputBatch(plain, batch.columns, large[0] if large else None, batch.rows.tolist())
@@ -337,11 +330,7 @@ def _make_thumbnail(stored: Mapping[str, Any], where: str) -> bytes:
     return file.getvalue()
 
 
-class _Cached:
-    def __init__(self, pixels: Any) -> None:
-        self._pixels = pixels
+def _take_pixels(pixels: Any, rows: list[int]) -> "dict[str, torch.Tensor]":
+    import torch
 
-    def __call__(self, rows: list[int]) -> "dict[str, torch.Tensor]":
-        import torch
-
-        return {"pixels": torch.from_numpy(self._pixels[rows])}
+    return {"pixels": torch.from_numpy(pixels[rows])}

@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,17 +166,6 @@ def _run_in_order(
         pool.shutdown(cancel_futures=True)
 
 
-class Fitting(Protocol):
-    """What makes pixels of one size from an image's bytes; a Preprocessing is one."""
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """(height, width) of what `pixels` gives."""
-
-    def pixels(self, data: bytes, where: str) -> NDArray[np.uint8]:
-        """uint8 (height, width, 3) of the bytes of an image that errors call `where`."""
-
-
 class PictureBatch(NamedTuple):
     """Preprocessed images: `pixels` uint8 (b, height, width, 3); `rows` (b,) their numbers; `columns` the others."""
 
@@ -186,7 +175,7 @@ class PictureBatch(NamedTuple):
 
 
 def cache_pixels(
-    dataset: Any, preprocessing: Preprocessing, *, cache_dir: str | Path, num_workers: int | None = None
+    dataset: Any, preprocessing: Preprocessing, *, cache_dir: str | Path
 ) -> "np.memmap[Any, np.dtype[np.uint8]]":
     """All images of a data set decoded and resized once, as a memory-mapped file.
 
@@ -197,7 +186,6 @@ def cache_pixels(
         dataset: A `datasets.Dataset` with an `image` column.
         preprocessing: What to do with each image.
         cache_dir: Folder of the caches.
-        num_workers: Threads that decode; None for as many as there are cores.
 
     Returns:
         uint8 (n, height, width, 3), read-only, in row order.
@@ -213,7 +201,7 @@ def cache_pixels(
         bar = follow(total=len(dataset), desc="Decoding", unit="img", disable=None)
         with draft.open("wb") as file, bar:
             np.lib.format.write_array_header_1_0(file, header)
-            for batch in read_batches(pictures, preprocessing, batch_size=64, num_workers=num_workers):
+            for batch in read_batches(pictures, preprocessing.pixels, batch_size=64):
                 file.write(batch.pixels.numpy().data)
                 bar.update(len(batch.rows))
 
@@ -224,7 +212,7 @@ def cache_pixels(
 
 def read_batches(
     dataset: Any,
-    preprocessing: Fitting,
+    pixels: Callable[[bytes, str], NDArray[np.uint8]],
     *,
     batch_size: int,
     num_workers: int | None = None,
@@ -235,7 +223,7 @@ def read_batches(
 
     Args:
         dataset: A Dataset or IterableDataset with an `image` column; select the other columns that you need.
-        preprocessing: What to do with each image.
+        pixels: Function of the bytes of an image and the name that an error gives it, see `Preprocessing.pixels`.
         batch_size: Images in a batch; the last may hold fewer.
         num_workers: See `map_images`.
         broken: Gets the rows that cannot be read, which are left out; None makes the first an error.
@@ -248,7 +236,7 @@ def read_batches(
 
     arrays = map_images(
         dataset,
-        preprocessing.pixels,
+        pixels,
         batch_size=batch_size,
         num_workers=num_workers,
         broken=broken,
@@ -272,7 +260,7 @@ class PictureRows:
         OochubError: There is no `image` column.
     """
 
-    def __init__(self, dataset: Any, preprocessing: Fitting) -> None:
+    def __init__(self, dataset: Any, preprocessing: Preprocessing) -> None:
         self._dataset, self._preprocessing = keep_encoded(dataset), preprocessing
 
     def __call__(self, rows: list[int]) -> "dict[str, torch.Tensor] | OochubError":

@@ -79,7 +79,7 @@ class AnswerScores(nn.Module):  # type: ignore[misc]
             OochubError: A model that cannot be made to write an answer.
         """
         row = list_rows(inputs)[0]
-        answers, prompt = row["answer_ids"][0], _select_prompt(row, self._model[0])
+        answers, prompt = row["answer_ids"][0], select_prompt(self._model[0], row)
         lengths = (answers >= 0).sum(1)
         order = lengths.argsort()
         some = answers[torch.unique(torch.cat([order[:1], order[-2:]]))]  # several that are longer than a token
@@ -95,21 +95,17 @@ class AnswerScores(nn.Module):  # type: ignore[misc]
     def _score_row(self, row: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """(answers,) of one row."""
         answers, model = row["answer_ids"][0], self._model[0]
-        prompt = _select_prompt(row, model)
+        prompt = select_prompt(model, row)
         check_length(model, prompt, int((answers >= 0).sum(1).max()))
         score = self._score_together if self.shares_prompt else self._score_apart
-        try:
+        with refuse_image():
             scores = score(prompt, answers)
-        except OochubError:
-            raise
-        except (ValueError, LookupError) as error:
-            raise refuse_image(error) from error
         if self._calibrate == "blank":
             blank = {name.removeprefix(_BLANK): each for name, each in row.items() if name.startswith(_BLANK)}
             content = b"".join(each.cpu().numpy().tobytes() for each in (*blank.values(), answers))
             key = hashlib.sha256(content).digest()  # rows of one size and prompt share it
             if key not in self._blank:
-                self._blank = {**self._blank, key: score(_select_prompt(blank, model), answers)}
+                self._blank = {**self._blank, key: score(select_prompt(model, blank), answers)}
             scores = scores - self._blank[key]
         if self._normalize == "tokens":
             scores = scores / (answers >= 0).sum(1)
@@ -131,13 +127,23 @@ class AnswerScores(nn.Module):  # type: ignore[misc]
         return torch.stack([_score_written(self._model[0], prompt, answer[answer >= 0]) for answer in answers])
 
 
-def refuse_image(error: Exception) -> OochubError:
-    """The error for an image that the model cannot read, although it could read the first ones."""
-    line = next(iter(str(error).strip().splitlines()), type(error).__name__)
-    return OochubError(
-        f"The model cannot read an image of the data with its prompt: {line[:200].rstrip('. ')}. Check the image "
-        "processor beside the model, such as its sizes and its crop."
-    )
+@contextmanager
+def refuse_image() -> Iterator[None]:
+    """A block in which the model reads an image.
+
+    Raises:
+        OochubError: The model cannot read it, although it could read the first ones.
+    """
+    try:
+        yield
+    except OochubError:
+        raise
+    except (ValueError, LookupError) as error:
+        line = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise OochubError(
+            f"The model cannot read an image of the data with its prompt: {line[:200].rstrip('. ')}. Check the image "
+            "processor beside the model, such as its sizes and its crop."
+        ) from error
 
 
 class _Start(NamedTuple):
@@ -230,12 +236,6 @@ def list_rows(inputs: Mapping[str, torch.Tensor]) -> list[dict[str, torch.Tensor
     return [{name: each[number] for name, each in parts.items()} for number in range(count)]
 
 
-def _select_prompt(row: Mapping[str, torch.Tensor], model: Any) -> dict[str, torch.Tensor]:
-    """What the model is called with, without answers and blank images, and without what it does not take."""
-    taken = inspect.signature(model.forward).parameters
-    return {k: v for k, v in row.items() if k in taken and k not in _OF_ANSWERS and not k.startswith(_BLANK)}
-
-
 def read_next_token(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
     """The logits of the token after each prompt (b, vocabulary), for a batch of `ImageQuestions`."""
     prompts = [select_prompt(model, row) for row in list_rows(inputs)]
@@ -253,8 +253,9 @@ def _start_answer(model: Any, prompt: Mapping[str, torch.Tensor]) -> dict[str, t
 
 
 def select_prompt(model: Any, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """What a model is called with, of a batch of `ImageQuestions`."""
-    return _select_prompt(inputs, model)
+    """What a model is called with, of a batch or row of `ImageQuestions`: no answers, blank images, or what else."""
+    taken = inspect.signature(model.forward).parameters
+    return {k: v for k, v in inputs.items() if k in taken and k not in _OF_ANSWERS and not k.startswith(_BLANK)}
 
 
 def check_length(model: Any, prompt: Mapping[str, torch.Tensor], more: int) -> None:

@@ -132,19 +132,13 @@ class WrittenAnswers(nn.Module):  # type: ignore[misc]
             OochubError: An image that the model cannot read, or numbers that are not finite.
         """
         rows = list_rows(inputs)
-        try:
-            return ImageClassifierOutput(logits=self._write(inputs))
-        except FAULTS as error:  # a type that reads one image at a time
-            if len(rows) == 1:
-                if isinstance(error, ValueError | LookupError) and not isinstance(error, OochubError):
-                    raise refuse_image(error) from error
-                raise
-        try:
+        with refuse_image():
+            try:
+                return ImageClassifierOutput(logits=self._write(inputs))
+            except FAULTS:  # a type that reads one image at a time
+                if len(rows) == 1:
+                    raise
             return ImageClassifierOutput(logits=torch.cat([self._write(row) for row in rows]))
-        except OochubError:
-            raise
-        except (ValueError, LookupError) as error:
-            raise refuse_image(error) from error
 
     def _write(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
         model = self._model[0]

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-import datasets
 import torch
 from torch import nn
 from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub import catalog
-from oochub.benchmark import Benchmark
+from oochub.benchmark import Benchmark, find_declared
 from oochub.errors import OochubError, choose_wording
 from oochub.input import Input
 from oochub.models.class_map import LabelMap, match_classes, read_label_map
@@ -166,10 +165,15 @@ def _make_label_map(
         return LabelMap.in_order([kind.label_column])
     if given is None and not restrict and kind.name == "classes" and _find_positive(config, names or ()) is not None:
         return LabelMap.in_order(names or ())
+    record = BuildRecord.of(part.info)
+    declared = find_declared(record)
+    classes = None if declared is None else declared.imagenet_classes
+    if record is not None and isinstance(declared, Benchmark) and record.facts.imagenet_classes is not None:
+        classes = record.facts.imagenet_classes
     found = (
         LabelMap.in_order(own)
         if names is None
-        else match_classes(own, names, given=given, declared=_find_declared(part), restrict=restrict)
+        else match_classes(own, names, given=given, declared=classes, restrict=restrict)
     )
     if not kind.one_answer and (found.has_sums or found.left_out):
         raise OochubError(
@@ -177,19 +181,6 @@ def _make_label_map(
             f"these rows have {kind.name}. Give each class one class of the model."
         )
     return found
-
-
-def _find_declared(part: datasets.Dataset) -> Mapping[str, Sequence[int]] | None:
-    """The classes of ImageNet that the benchmark, or the file beside own data, declares for its classes."""
-    record = BuildRecord.of(part.info)
-    if record is not None and record.facts.declared is not None:
-        return record.facts.declared.imagenet_classes
-    if record is None or record.benchmark not in catalog.names("benchmark"):
-        return None
-    if record.facts.imagenet_classes is not None:
-        return record.facts.imagenet_classes
-    declared: Benchmark = catalog.get("benchmark", record.benchmark).of(record.config)
-    return declared.imagenet_classes
 
 
 class _NextTokens(nn.Module):  # type: ignore[misc]

@@ -13,13 +13,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
-from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub.errors import OochubError, choose_wording
 from oochub.input import BrokenRow, Input
 from oochub.models.cache_key import cache_key
-from oochub.models.encoder import Encoder
+from oochub.models.encoder import Encoder, ProbedEncoder
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
 from oochub.output import find_output_of_features, get_output
@@ -69,7 +67,8 @@ class LinearProbeMode(Mode):
             held_out = rows if len(rows.label) else None
         probe = _fit_logistic_regression(*train, classes=len(self.class_names), validation=held_out)
         self.kind = get_output("classes")
-        self.network = _Probed(encoder, probe.weight, probe.bias).to(data.device).eval()
+        weight, bias = (torch.from_numpy(np.asarray(each, np.float32)) for each in (probe.weight, probe.bias))
+        self.network = ProbedEncoder(encoder, weight, bias).to(data.device).eval()
         self.about, self.training = source.about("linear_probe"), source.training
         chosen_on = _VALIDATION if held_out is not None else f"a held-out fifth of {_TRAIN}"
         self.details = {
@@ -85,20 +84,6 @@ class LinearProbeMode(Mode):
             f"A linear probe trained on {len(train.label):,} rows of {_TRAIN}, its penalty (C = {probe.c:g}) chosen on "
             f"{chosen_on}{stopped}",
         )
-
-
-class _Probed(nn.Module):  # type: ignore[misc]
-    """An encoder and a linear layer on its features."""
-
-    def __init__(self, encoder: Encoder, weight: Any, bias: Any) -> None:
-        super().__init__()
-        self.encoder, self.head = encoder, nn.Linear(weight.shape[1], len(weight))
-        self.head.weight.data = torch.from_numpy(np.asarray(weight, dtype=np.float32))
-        self.head.bias.data = torch.from_numpy(np.asarray(bias, dtype=np.float32))
-        self.head.requires_grad_(False)
-
-    def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
-        return ImageClassifierOutput(logits=self.head(self.encoder(**inputs)))
 
 
 def _find_class_names(inputs: Input, data: PredictedData) -> tuple[str, ...]:
@@ -157,14 +142,7 @@ class _LabelledFeatures(NamedTuple):
 def _read_or_extract(
     encoder: Encoder, source: ModelSource, inputs: Input, data: PredictedData, split: str
 ) -> _LabelledFeatures:
-    """What an encoder sees of a split, from the cache where it was seen before.
-
-    Args:
-        encoder: Encoder on the device of the data.
-        source: The model that it is of.
-        inputs: How rows are read.
-        data: Data that the split belongs to.
-        split: Name of the split.
+    """What an encoder of a model sees of a split, from the cache where it was seen before.
 
     Raises:
         OochubError: A row that cannot be read, or features that are not finite.
@@ -281,13 +259,10 @@ def _fit_logistic_regression(
         fits, on = _iterate_fits(features, label, classes), validation
     likelihoods = [_log_likelihood(*fit[:2], *on) for fit in fits]
     best = int(np.argmax(likelihoods))
+    weight, bias, has_converged = fits[best]
+    right = (on[0] @ weight.T + bias).argmax(1) == on[1]
     if validation is None:
-        weight, bias, has_converged = _iterate_fits(features, label, classes, grid=_GRID[best : best + 1])[0]
-        chosen_on_weight, chosen_on_bias, _ = fits[best]
-    else:
-        weight, bias, has_converged = fits[best]
-        chosen_on_weight, chosen_on_bias = weight, bias
-    right = (on[0] @ chosen_on_weight.T + chosen_on_bias).argmax(1) == on[1]
+        ((weight, bias, has_converged),) = _iterate_fits(features, label, classes, grid=_GRID[best : best + 1])
     return _FittedProbe(
         weight=weight,
         bias=bias,

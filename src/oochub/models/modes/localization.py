@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from torch import nn
 from transformers.modeling_outputs import ImageClassifierOutput
 
-from oochub.errors import OochubError, choose_wording
+from oochub.errors import OochubError
 from oochub.input import Input
 from oochub.models.callable_model import CallableModel
 from oochub.models.class_map import match_classes, read_label_map
-from oochub.models.extraction import Head, check_whole_images
+from oochub.models.extraction import check_whole_images, read_image_sizes, score_boxes
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
 from oochub.models.supported_models import choose_auto_model
@@ -58,6 +58,7 @@ class LocalizationMode(Mode):
     rank: ClassVar[int] = 3
     is_linear = False
     is_one_pass = False
+    headless: ClassVar[str] = "answers with the class of a box"
 
     def __init__(
         self,
@@ -111,7 +112,8 @@ class LocalizationMode(Mode):
         """See `Mode.finish`: the number of the class at the object's place, (n, 1); -1 where nothing is found."""
         drawn = outputs.astype(np.float64)
         rows = [_read_areas(row) for row in drawn] if self._is_map else list(drawn.reshape(len(drawn), -1, 6))
-        chosen = [self._choose(row, _read_place(columns, k)) for k, row in enumerate(rows)]
+        places = _read_places(columns, len(rows))
+        chosen = [self._choose(row, place) for row, place in zip(rows, places, strict=True)]
         return np.array(chosen, np.float32).reshape(-1, 1)
 
     def _choose(self, drawn: NDArray[np.float64], place: NDArray[np.float64] | None) -> int:
@@ -120,17 +122,6 @@ class LocalizationMode(Mode):
         if place is not None and len(drawn):
             drawn = drawn[measure_overlap(drawn[:, :4], place).max(axis=1, initial=0) >= self._iou]
         return int(drawn[0, 5]) if len(drawn) else -1
-
-    def head(self, probe: Mapping[str, torch.Tensor]) -> Head:
-        """See `Mode.head`.
-
-        Raises:
-            OochubError: Always: boxes have no features.
-        """
-        raise OochubError(
-            "The mode localization answers with the class of a box, so there are no features and no head. Remove "
-            f"{choose_wording('features=True')}."
-        )
 
 
 class _Drawing(nn.Module):  # type: ignore[misc]
@@ -156,10 +147,7 @@ _Inputs = Mapping[str, torch.Tensor]
 def _draw_boxes(model: nn.Module, numbers: torch.Tensor, inputs: _Inputs) -> torch.Tensor:
     """The surest boxes of a detector, their scores and classes: (b, 6 * 100), a score of -1 where there are fewer."""
     made = model(**inputs)
-    has_none = made.logits.shape[-1] == len(numbers) + 1  # the last is "no object"
-    scores, label = (made.logits.softmax(-1)[..., :-1] if has_none else made.logits.sigmoid()).max(-1)
-    center, half = made.pred_boxes[..., :2], made.pred_boxes[..., 2:] / 2
-    boxes = torch.cat([center - half, center + half], -1)
+    boxes, scores, label = score_boxes(made.logits, made.pred_boxes, len(numbers))
     return torch.stack([_pack(*row) for row in zip(boxes, scores, numbers[label], strict=True)])
 
 
@@ -223,19 +211,14 @@ def _read_areas(cells: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.array(found).reshape(-1, 6)
 
 
-def _read_place(columns: Mapping[str, Sequence[object]], row: int) -> NDArray[np.float64] | None:
-    """The boxes of a row's object as fractions of its image (k, 4); None for data without boxes.
+def _read_places(columns: Mapping[str, Sequence[Any]], rows: int) -> list[NDArray[np.float64] | None]:
+    """The boxes of each row's object as fractions of its image (k, 4); None for data without boxes.
 
     Raises:
         OochubError: Boxes without the size of the image.
     """
     if "boxes" not in columns:
-        return None
-    missing = [name for name in ("width", "height") if name not in columns]
-    if missing:
-        raise OochubError(
-            f"Boxes are in pixels, but the dataset has no image sizes: it has no column {' and '.join(missing)}. "
-            "Add the columns width and height, in pixels."
-        )
-    boxes = np.asarray([] if columns["boxes"][row] is None else columns["boxes"][row], np.float64).reshape(-1, 4)
-    return boxes / np.array([columns["width"][row], columns["height"][row]] * 2, np.float64)
+        return [None] * rows
+    sizes = np.tile(read_image_sizes(columns), 2)
+    boxes = (np.asarray([] if each is None else each, np.float64).reshape(-1, 4) for each in columns["boxes"])
+    return [each / size for each, size in zip(boxes, sizes, strict=True)]

@@ -13,7 +13,7 @@ from transformers.modeling_outputs import ImageClassifierOutput
 from oochub.errors import OochubError, choose_wording
 from oochub.input import Input
 from oochub.models.class_map import match_classes, read_label_map
-from oochub.models.extraction import check_whole_images, draw_boxes
+from oochub.models.extraction import check_whole_images, draw_boxes, read_image_sizes
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
 from oochub.models.supported_models import choose_auto_model
@@ -102,13 +102,7 @@ class PresenceMode(Mode):
         """See `Mode.finish`: boxes in pixels of the image, of which `width` and `height` are columns."""
         if self.kind.name != "boxes":
             return outputs
-        missing = [name for name in ("width", "height") if name not in columns]
-        if missing:
-            raise OochubError(
-                f"Boxes are in pixels, but the dataset has no image sizes: it has no column {' and '.join(missing)}. "
-                "Add the columns width and height, in pixels."
-            )
-        size = np.stack([np.asarray(columns[name], np.float32) for name in ("width", "height")], axis=1)
+        size = read_image_sizes(columns).astype(np.float32)
         ones = np.ones((len(size), 1), np.float32)
         scale = np.concatenate([size, size, ones], axis=1)
         pixels: NDArray[np.float32] = (outputs.reshape(len(outputs), -1, 5) * scale[:, None]).reshape(len(outputs), -1)

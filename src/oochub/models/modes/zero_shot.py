@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
-from torch import nn
-from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub import catalog
+from oochub.benchmark import find_declared
 from oochub.errors import OochubError, choose_wording
 from oochub.input import Input
 from oochub.models.dual_encoder import (
@@ -22,6 +21,7 @@ from oochub.models.dual_encoder import (
     read_templates,
     write_prompts,
 )
+from oochub.models.encoder import Encoder, ProbedEncoder
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
 from oochub.models.supported_models import choose_auto_model
@@ -76,7 +76,9 @@ class ZeroShotMode(Mode):
     ) -> None:
         choose_auto_model(source, self.auto_models, mode="zero_shot")
         record = BuildRecord.of(data.part.info)
-        used = _find_templates(record) if templates is None else read_templates(templates, what="templates")
+        declared = find_declared(record)
+        usual = None if declared is None else declared.templates
+        used = (usual or TEMPLATE_SETS["photo"]) if templates is None else read_templates(templates, what="templates")
         absent = read_templates(negatives, what="negatives")
         given = None if prompts is None else read_prompts(prompts)
         self.kind, self.class_names = _find_classes(data.part, given)
@@ -100,7 +102,8 @@ class ZeroShotMode(Mode):
         weight, bias = reader.ensembles(encoder.model, texts), encoder.bias
         if against:
             weight, bias = weight - reader.ensembles(encoder.model, against), torch.zeros_like(bias)
-        self.network = _Cosines(encoder.model, encoder.scale * weight, bias).eval()
+        reads = Encoder(encoder.model, DualEncoder.embed_pictures, "image embeddings", way="embedding")
+        self.network = ProbedEncoder(reads, encoder.scale * weight, bias.expand(len(weight)).clone()).eval()
         unexpected = encoder.unexpected
         self.about, self.training = source.about("zero_shot"), source.training
         self.details = _summarize_texts(texts, against) | (
@@ -112,31 +115,6 @@ class ZeroShotMode(Mode):
                 f"absence of a thing is judged by texts that do not name it ({'; '.join(absent)}), which set the "
                 "threshold, so read the ranking (AUC) rather than the accuracy",
             )
-
-
-class _Cosines(nn.Module):  # type: ignore[misc]
-    """The unit embedding of an image and a linear layer on it."""
-
-    def __init__(self, model: Any, weight: torch.Tensor, bias: torch.Tensor) -> None:
-        super().__init__()
-        self.model = model
-        self.head = nn.Linear(weight.shape[1], len(weight), device=weight.device, dtype=weight.dtype)
-        self.head.weight.data, self.head.bias.data = weight, bias.expand(len(weight)).clone()
-        self.head.requires_grad_(False)
-
-    def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
-        return ImageClassifierOutput(logits=self.head(DualEncoder.embed_pictures(self.model, inputs)))
-
-
-def _find_templates(record: BuildRecord | None) -> tuple[str, ...]:
-    """Those of the benchmark, if it is known here, or of what own data declare."""
-    declared = record.facts.declared if record is not None else None
-    if declared is not None and declared.templates:
-        return declared.templates
-    if record is None or record.benchmark not in catalog.names("benchmark"):
-        return TEMPLATE_SETS["photo"]
-    templates: tuple[str, ...] = catalog.get("benchmark", record.benchmark).of(record.config).templates
-    return templates
 
 
 def _find_classes(part: Any, given: Given | None) -> tuple[Output, tuple[str, ...]]:
