@@ -1,5 +1,7 @@
 """Residual: the norm of the features in the subspace that training features hardly use."""
 
+from typing import ClassVar
+
 import numpy as np
 from scipy.linalg import lstsq
 
@@ -35,9 +37,9 @@ class Residual(Detector):
     [-0.0, -1.0]
     """
 
-    fit_needs = ("features", "weight", "bias")
-    score_needs = ("features",)
-    fitted = ("origin float64 d", "residual float64 d r")
+    fit_needs: ClassVar[tuple[str, ...]] = ("features", "weight", "bias")
+    score_needs: tuple[str, ...] = ("features",)
+    fitted: ClassVar[tuple[str, ...]] = ("origin float64 d", "residual float64 d r")
     origin: Array
     residual: Array
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,7 @@ class Vim(Residual):
     def _empty(self) -> "_Gathered":
         return _Gathered(super()._empty().origin)
 
-    def _finish(self, gathered: "_Gathered") -> None:
+    def _finish(self, gathered: Any) -> None:
         super()._finish(gathered)
         rows, total = gathered.sample.rows, 0.0
         for _, block in shift_blocks(rows, self.origin):
@@ -85,7 +86,7 @@ class _Gathered(CenteredGram):
             self.gram = with_gram(self.gram, block)
         self.count += len(features)
 
-    def merge(self, other: "_Gathered") -> None:
+    def merge(self, other: Any) -> None:
         super().merge(other)
         self.sample.merge(other.sample)
 
