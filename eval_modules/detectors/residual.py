@@ -48,15 +48,21 @@ class Residual(Detector):
         self.dim = None if dim is None else check_count("dim", dim)
 
     def _empty(self) -> CenteredGram:
-        choose_dim(self.dim, self._head[0].shape[1])
+        _choose_dim(self.dim, self._head[0].shape[1])
         return CenteredGram(_find_origin(*self._head))
 
     def _finish(self, gathered: CenteredGram) -> None:
-        dim = choose_dim(self.dim, len(gathered.gram))
+        dim = _choose_dim(self.dim, len(gathered.gram))
         self.origin, self.residual = gathered.origin, _find_residual(gathered.gram, dim, gathered.count)
 
     def _score(self, rows: dict[str, Array]) -> Array:
-        return -measure_residual(rows["features"] - self.origin, self.residual)
+        return -self._measure(rows["features"] - self.origin)
+
+    def _measure(self, moved: Array) -> Array:
+        """The length of the part of each row (n, d) that lies in the residual directions, (n,)."""
+        part = moved @ self.residual
+        length: Array = np.sqrt(np.einsum("ij,ij->i", part, part))
+        return length
 
 
 def _find_origin(weight: Array, bias: Array) -> Array:
@@ -71,13 +77,13 @@ def _find_origin(weight: Array, bias: Array) -> Array:
     return origin
 
 
-def choose_dim(dim: int | None, d: int) -> int:
+def _choose_dim(dim: int | None, d: int) -> int:
     """How many directions count as used: `dim`, or for None what ViM's authors take for features of that width.
 
     Raises:
         OochubError: None is left; the largest allowed is given.
 
-    >>> [choose_dim(None, d) for d in (2048, 1280, 64)]
+    >>> [_choose_dim(None, d) for d in (2048, 1280, 64)]
     [1000, 512, 32]
     """
     chosen = dim or (1000 if d >= 2048 else 512 if d >= 768 else max(1, d // 2))
@@ -112,10 +118,3 @@ def _find_residual(gram: Array, dim: int, rows: int) -> Array:
             "Set a smaller dim, or fit on more rows."
         )
     return np.ascontiguousarray(vectors[:, : len(values) - dim])
-
-
-def measure_residual(moved: Array, residual: Array) -> Array:
-    """The length of the part of each row (n, d) that lies in the residual directions, (n,)."""
-    part = moved @ residual
-    length: Array = np.sqrt(np.einsum("ij,ij->i", part, part))
-    return length

@@ -8,7 +8,7 @@ import numpy as np
 
 from oochub.eval_modules.detectors._moments import CenteredGram, with_gram
 from oochub.eval_modules.detectors._softmax import log_partition
-from oochub.eval_modules.detectors.residual import Residual, measure_residual
+from oochub.eval_modules.detectors.residual import Residual
 from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import shift_blocks
 
@@ -64,7 +64,7 @@ class Vim(Residual):
         super()._finish(gathered)
         rows, total = gathered.sample.rows, 0.0
         for _, block in shift_blocks(rows, self.origin):
-            total += float(measure_residual(block, self.residual).sum())
+            total += float(self._measure(block).sum())
         self.alpha = float(gathered.sample.largest.sum()) / total
         self.alpha_rows = gathered.sample.count
 

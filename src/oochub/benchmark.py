@@ -7,9 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from oochub import catalog
 from oochub.errors import OochubError, choose_wording
-from oochub.records.build_record import BuildFacts, BuildRecord, OwnDeclaration
+from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Spectrum, Vocabulary
 
 
@@ -350,17 +349,3 @@ def _suggest_folder(benchmark: Benchmark, folder: Path) -> str:
     except OSError:  # no permission to look around is no reason to say less
         return ""
     return f" Did you mean {whole[0]}? There is a {benchmark.title} folder: pass data_dir={whole[0]}." if whole else ""
-
-
-def find_declared(record: BuildRecord | None) -> Benchmark | OwnDeclaration | None:
-    """What is declared of data that were built: by the file beside own data, else by the benchmark if it is known here.
-
-    Args:
-        record: Build record of the data; None for data without one.
-    """
-    if record is None or record.facts.declared is not None:
-        return None if record is None else record.facts.declared
-    if record.benchmark not in catalog.names("benchmark"):
-        return None
-    benchmark: Benchmark = catalog.get("benchmark", record.benchmark)
-    return benchmark.of(record.config)

@@ -165,7 +165,7 @@ class Output(ABC):
     def class_names(self, dataset: Any) -> list[str] | None:
         """Names of the classes or labels of a data set with such a truth, by its feature; None where it has no names.
 
-        Of a kind without classes it is the name of the column.
+        A kind without classes has the name of the column.
 
         Args:
             dataset: A split of which `is_truth` holds.

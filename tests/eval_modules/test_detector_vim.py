@@ -6,7 +6,7 @@ from scipy.special import logsumexp
 
 from oochub.errors import OochubError
 from oochub.eval_modules.detectors import vim
-from oochub.eval_modules.detectors.residual import choose_dim
+from oochub.eval_modules.detectors.residual import _choose_dim as choose_dim
 from oochub.eval_modules.detectors.vim import Vim
 from oochub.eval_modules.detectors.vim import _RowSample as RowSample
 

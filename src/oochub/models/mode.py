@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from torch import nn
 
 from oochub import catalog
+from oochub.benchmark import Benchmark
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.input import Input
 from oochub.models.extraction import Head, find_head
 from oochub.models.model_source import ModelSource
 from oochub.models.supported_models import list_architectures
 from oochub.output import Output
+from oochub.records.build_record import BuildRecord, OwnDeclaration
 from oochub.records.metadata import PredictedBy, Training
 from oochub.records.typed_values import check_parameters
 
@@ -192,3 +194,17 @@ def list_mode_options() -> list[str]:
 
 def _list_options(mode: type[Mode]) -> list[str]:
     return [name for name, each in inspect.signature(mode).parameters.items() if each.kind is each.KEYWORD_ONLY]
+
+
+def find_declared(record: BuildRecord | None) -> Benchmark | OwnDeclaration | None:
+    """What is declared of data that were built: by the file beside own data, else by the benchmark if it is known here.
+
+    Args:
+        record: Build record of the data; None for data without one.
+    """
+    if record is None or record.facts.declared is not None:
+        return None if record is None else record.facts.declared
+    if record.benchmark not in catalog.names("benchmark"):
+        return None
+    benchmark: Benchmark = catalog.get("benchmark", record.benchmark)
+    return benchmark.of(record.config)

@@ -12,12 +12,12 @@ from torch import nn
 from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub import catalog
-from oochub.benchmark import Benchmark, find_declared
+from oochub.benchmark import Benchmark
 from oochub.errors import OochubError, choose_wording
 from oochub.input import Input
 from oochub.models.class_map import LabelMap, match_classes, read_label_map
 from oochub.models.extraction import Head, find_head
-from oochub.models.mode import Mode, PredictedData
+from oochub.models.mode import Mode, PredictedData, find_declared
 from oochub.models.model_source import ModelSource
 from oochub.output import Output, check_fixed_classes, find_output_of_features, get_output
 from oochub.records.build_record import BuildRecord

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import torch
 
 from oochub import catalog
-from oochub.benchmark import find_declared
 from oochub.errors import OochubError, choose_wording
 from oochub.input import Input
 from oochub.models.dual_encoder import (
@@ -22,7 +21,7 @@ from oochub.models.dual_encoder import (
     write_prompts,
 )
 from oochub.models.encoder import Encoder, ProbedEncoder
-from oochub.models.mode import Mode, PredictedData
+from oochub.models.mode import Mode, PredictedData, find_declared
 from oochub.models.model_source import ModelSource
 from oochub.models.supported_models import choose_auto_model
 from oochub.output import Output, check_fixed_classes, find_output_of_features, get_output
