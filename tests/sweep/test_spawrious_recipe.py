@@ -105,10 +105,10 @@ def test_a_sweep_is_the_papers_table(tmp_path, spawrious, monkeypatch, capsys):
     out = run("compare", tmp_path / "out", "--rows", "methods", *chosen, "--reported", "--csv", tmp_path / "table.csv")
     assert "Table 4 of Lynch" in out and "Table 3" not in out
     table, runs = (pd.read_csv(tmp_path / "table.csv"), pd.read_parquet(tmp_path / "out" / "runs.parquet"))
-    for method in ("erm", "mmd"):
+    for method, title in (("erm", "ERM"), ("mmd", "MMD-AAE")):
         averages = []
         for side in sides:
-            of = table[(table["method"] == method) & (table["slice"] == side) & ~table["reported"]].set_index("config")
+            of = table[(table["method"] == title) & (table["slice"] == side) & ~table["reported"]].set_index("config")
             assert sorted(of.index) == sorted([*TASKS, "Average"])
             seeds = [
                 runs[(runs["objective"] == method) & (runs["task"] == f"spawrious/{task}")][f"{side}/accuracy"]

@@ -45,7 +45,7 @@ _Given = Predictions | str | Path
 
 @with_options(
     "evaluate",
-    metrics=Iterable[str | Callable[..., Any]] | None,
+    metrics=Iterable[str | Callable[..., object]] | None,
     detectors=Iterable[str] | None,
     reference=_Given | None,
     pairs=Sequence[tuple[str, str]] | None,
@@ -169,7 +169,7 @@ def make_evaluation(
     )
 
 
-def _open_metric(metric: str | Callable[..., Any]) -> tuple[str, Callable[..., Any]]:
+def _open_metric(metric: str | Callable[..., object]) -> tuple[str, Callable[..., Any]]:
     """The name and the function of a metric that is given by its name, or as a function."""
     return (metric.__name__, metric) if callable(metric) else (metric, catalog.get("metric", metric))
 

@@ -390,7 +390,7 @@ class _Evaluate(Protocol):
         self,
         predictions: Predictions | str | Path | Sequence[Predictions | str | Path],
         *,
-        metrics: Iterable[str | Callable[..., Any]] | None = None,
+        metrics: Iterable[str | Callable[..., object]] | None = None,
         match: str | None = None,
         classes: Literal["all", "present"] = "all",
         detectors: Iterable[str] | None = None,
