@@ -48,7 +48,7 @@ def open_few_labels(source: object, few: LabelSettings, settings: DataSettings) 
     folders = [_check_folder(each) for each in (source, few.unlabeled) if each is not None]
     paths = [_list_images(folder) for folder in folders]
     names = {"label": settings.label or "label", "context": settings.context or "context"}
-    table = _read_table(Path(few.labels), names)
+    table = _read_table(Path(few.labels or ""), names)
     rows = _find_rows(table.pop("file_name"), folders[0], paths[0], file=few.labels)
     count = sum(map(len, paths))
     spread = {role: _spread(values, rows, count) for role, values in table.items()}
@@ -124,7 +124,7 @@ def _find_rows(given: Sequence[object], folder: Path, paths: Sequence[str], *, f
 
 def _spread(values: Sequence[object], rows: Sequence[int], count: int) -> list[object]:
     """The values at the places of their images; None elsewhere."""
-    every = [None] * count
+    every: list[object] = [None] * count
     for row, value in zip(rows, values, strict=True):
         every[row] = value
     return every
@@ -149,7 +149,9 @@ def _make_classes(values: Sequence[object]) -> tuple[list[int], datasets.ClassLa
     """The numbers of classes, -1 for None, and their feature; whole numbers stay as they are."""
     known = [value for value in values if value is not None]
     if all(isinstance(value, int | float) and not isinstance(value, bool) and value == int(value) for value in known):
-        return [_NO_CLASS if value is None else int(value) for value in values], datasets.Value("int64")
+        return [int(value) if isinstance(value, int | float) else _NO_CLASS for value in values], datasets.Value(
+            "int64"
+        )
     names = sorted({str(value) for value in known})
     numbers = {name: number for number, name in enumerate(names)}
     return [_NO_CLASS if value is None else numbers[str(value)] for value in values], datasets.ClassLabel(names=names)

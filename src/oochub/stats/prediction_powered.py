@@ -174,8 +174,8 @@ def subtract_shares(first: FewShare, second: FewShare) -> FewShare:
     together = difference(first.together, second.together, correlation=correlation if helps else 0.0)
     alone = [each.alone.value * (1 - each.alone.value) / max(each.alone.n, 1) for each in (first, second)]
     parts = [of * (1 - each.saved) for of, each in zip(alone, (first, second), strict=True)]
-    left = sum(parts) - 2 * correlation * math.sqrt(parts[0] * parts[1])
-    saved = max(0.0, 1 - left / sum(alone)) if helps and sum(alone) else 0.0
+    whole, left = math.fsum(alone), math.fsum(parts) - 2 * correlation * math.sqrt(parts[0] * parts[1])
+    saved = max(0.0, 1 - left / whole) if helps and whole else 0.0
     return FewShare(difference(first.alone, second.alone), together, saved, first.parts - second.parts)
 
 
