@@ -9,10 +9,12 @@ from oochub import catalog
 from oochub.context_finder import ContextWay
 from oochub.context_finding.context_columns import find_contexts, make_way_for_model
 from oochub.data.data_source import DataSource
+from oochub.data.label_table import open_few_labels
 from oochub.data.load import find_data_declaration, open_data
 from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.evaluate import evaluate
 from oochub.evaluation.evaluation_inputs import read_kept_report
+from oochub.evaluation.unlabeled_rows import check_proxies, measure_few_labels, read_proxies
 from oochub.models.callable_model import CallableModel, leave_as_it_was, wrap_callable
 from oochub.models.extraction import find_head
 from oochub.models.mode import list_mode_options
@@ -28,6 +30,7 @@ from oochub.settings import listing, with_options, without
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.evaluation_settings import IntervalSettings
+from oochub.settings.label_settings import LabelSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.probe_settings import ProbeSettings
@@ -43,6 +46,7 @@ def audit(
     data: Annotated[DataSettings, without("revision")],
     asked: Annotated[PredictionSettings, listing("splits")],
     out: str | Path | None = None,
+    few: LabelSettings,
     found: ContextSettings,
     probe: ProbeSettings,
     intervals: IntervalSettings,
@@ -60,6 +64,7 @@ def audit(
         asked: Its option `splits`; the others are among `**prediction`.
         out: A folder for `predictions.parquet`, `report.json` and `report.html`; what stands there and is of the same
             model, data and settings is not made again. None writes nothing.
+        few: The options of `LabelSettings`.
         found: The options of `ContextSettings`.
         probe: The options of `ProbeSettings`.
         intervals: The options of `IntervalSettings`.
@@ -83,7 +88,7 @@ def audit(
     """
     how = replace(how, mode_options=prediction or how.mode_options)
     with leave_as_it_was(model):
-        return _audit(model, source, data, how, asked, found, probe, intervals, out)
+        return _audit(model, source, data, how, asked, few, found, probe, intervals, out)
 
 
 def _audit(
@@ -92,6 +97,7 @@ def _audit(
     data: DataSettings,
     how: ModelSettings,
     asked: PredictionSettings,
+    few: LabelSettings,
     found: ContextSettings,
     probe: ProbeSettings,
     intervals: IntervalSettings,
@@ -103,9 +109,15 @@ def _audit(
     folder = None if out is None else check_writable(out, kind=AUDIT)
     opened.check_place()
     needs_context = way is None and altered is None
-    loaded = open_data(source, data, in_place=True, guess=("label", "context") if needs_context else ("label",))
+    proxies = read_proxies(few.proxy)
+    if few.labels is None:
+        loaded = open_data(source, data, in_place=True, guess=("label", "context") if needs_context else ("label",))
+    else:
+        loaded = open_few_labels(source, few, data)
+        names = getattr(loaded.first.features["label"], "names", None)
+        check_proxies(proxies, loaded.first["example_id"][:], names)
     _check_task(loaded)
-    typed = list_typed_options(data, how, asked)
+    typed = (*list_typed_options(data, how, asked), *few.words("labels", "unlabeled"))
     knows_objects = None
     if altered is not None:
         altered.check(loaded.rows, data_dir=data.data_dir)
@@ -144,6 +156,9 @@ def _audit(
             knows_objects=knows_objects,
         )
         report = probed(report, predictions)
+        if few.labels is not None:
+            numbers = measure_few_labels(predictions, proxies)
+            report = replace(report, findings={**(report.findings or {}), "few_labels": numbers})
         report = replace(report, provenance=replace(report.provenance, asked=known))
         if folder is not None:
             if kept is None or to_json(report) != to_json(kept):

@@ -18,6 +18,7 @@ import pytest
 import reports
 from chosen_reports import chosen_report
 from detection_reports import detection_report
+from few_reports import few_report
 from found_rows import found_report
 from own_worlds import HARDER, own_report
 from probed_report import probed_report
@@ -35,6 +36,7 @@ MAKERS = {
     "detection": lambda: reports.read(detection_report()),
     "found contexts": lambda: reports.read(found_report()),
     "backgrounds": lambda: reports.read(probed_report()),
+    "few labels": lambda: reports.read(few_report()),
     "near and far": lambda: reports.read(near_and_far_report()),
     "chosen rows": lambda: _chosen(unseen=False),
     "tested rule": lambda: _chosen(unseen=True),

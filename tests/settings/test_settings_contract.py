@@ -76,6 +76,7 @@ CHECKED_WHERE_USED = {  # fields that take an object, or of several types: what 
     "metric": "a name or several",
     "pairs": "pairs of names",
     "predictions": "paths",
+    "proxy": "predictions or their paths",
     "processor": "a folder, an id or an object",
     "reference": "a path or predictions",
     "segmenter": "a folder, an id or a way",
@@ -300,13 +301,18 @@ EXAMPLES = {
     "detectors": ["msp", "vim"],
     "metrics": ["auc", "nll"],
     "earlier": ["old.json", "older.json"],
+    "proxy": ["a.parquet", "b.parquet"],
     "zoom": 1.5,
     "compile": False,  # it needs a compiler, and nothing beside it
     "ray_address": None,
     "actors": None,
     "class_names": ("corgi", "pug"),
 }
-BESIDE = {"ContextSettings": {"contexts": "properties"}, "ProbeSettings": {"probe": "background"}}
+BESIDE = {
+    "ContextSettings": {"contexts": "properties"},
+    "LabelSettings": {"labels": "few.csv"},
+    "ProbeSettings": {"probe": "background"},
+}
 
 
 def example(kind: type[Settings], name: str) -> Any:
@@ -374,8 +380,8 @@ predictions = oochub.predict("m", "s", batch_size=3)
 assert_type(oochub.compare(predictions, predictions), PairedReport)
 """
     wrong = {
-        'oochub.audit("m", "s", labl="x")': '"labl" for "__call__" of "_Audit"; did you mean "label"?',
-        'audit("m", "s", labl="x")': '"labl" for "__call__" of "_Audit"; did you mean "label"?',
+        'oochub.audit("m", "s", labl="x")': '"labl" for "__call__" of "_Audit"; did you mean "label" or "labels"?',
+        'audit("m", "s", labl="x")': '"labl" for "__call__" of "_Audit"; did you mean "label" or "labels"?',
         'audit("m", "s", seed="x")': '"seed" to "__call__" of "_Audit" has incompatible type "str"; expected "int"',
         'audit("m", "s", batch_size="x")': 'has incompatible type "str"; expected "int | None"',
         'oochub.predict("m", "s", batchsize=3)': 'did you mean "batch_size"?',

@@ -20,6 +20,7 @@ from oochub.settings.context_settings import ContextSettings
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.evaluation_settings import IntervalSettings
 from oochub.settings.keywords import take_records
+from oochub.settings.label_settings import LabelSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.probe_settings import ProbeSettings
@@ -34,6 +35,7 @@ def audit(
     data: DataSettings,
     how: ModelSettings,
     asked: PredictionSettings,
+    few: LabelSettings,
     contexts: ContextSettings,
     probe: ProbeSettings,
     intervals: IntervalSettings,
@@ -53,7 +55,7 @@ def audit(
 
     without_weight_bars()
     made = open_model_file(model, how, asked)
-    records = {"found": contexts, "probe": probe, "intervals": intervals}
+    records = {"few": few, "found": contexts, "probe": probe, "intervals": intervals}
     report = take_records(audit_model)(
         made.model, source, data=data, how=made.how, asked=made.asked, out=out, **records
     )

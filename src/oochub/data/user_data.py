@@ -105,10 +105,11 @@ def make_user_data(source: DataSource, settings: DataSettings, *, guess: Collect
         notes = (*notes, *columns.notes)
     elif label is not None and context is not None:
         for split, codes in context.codes.items():
-            if (codes < 0).any():
+            outside = (codes < 0) & (label.codes[split] != _NO_CLASS)  # a row without a class is of no side in any case
+            if outside.any():
                 raise OochubError(
-                    f"The context is -1, outside its classes, in {int((codes < 0).sum()):,} of {len(codes):,} rows of "
-                    f"split {split}, first row {int(np.argmax(codes < 0))}: such rows are neither easy nor hard. "
+                    f"The context is -1, outside its classes, in {int(outside.sum()):,} of {len(codes):,} rows of "
+                    f"split {split}, first row {int(np.argmax(outside))}: such rows are neither easy nor hard. "
                     "Remove them."
                 )
         shared = None if columns.cluster is None else columns.cluster.codes

@@ -654,3 +654,45 @@ class Reliance:
     def has_sides(self) -> bool:
         """Whether a row is in a context that is usual or unusual for its class."""
         return self.n_usual + self.n_unusual > 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FewLabelRow:
+    """One number from few labels, and with the images that have none.
+
+    Attributes:
+        name: "accuracy", "in_context", "out_of_context", "gap" or "worst_group".
+        alone: From the images with a label; nan with a reason if it cannot be estimated.
+        together: From all images; equal to `alone` if the others save nothing.
+        saved: Share of the variance that they save, in [0, 1): as precise as n / (1 - saved) labels.
+    """
+
+    name: str
+    alone: Estimate
+    together: Estimate
+    saved: Share
+
+
+@dataclass(frozen=True, kw_only=True)
+class FewLabelNumbers:
+    """What few labels and many images without one say of a model.
+
+    Attributes:
+        rows: The numbers.
+        n_labeled: Images with a label.
+        n_unlabeled: Images without one.
+        n_contexts: Images without a label that have a context: those that count for sides, gap and worst group.
+        proxies: Names of the models whose probability of the answer was used; () for that of the model itself.
+        correlation: Correlation of that probability with being right, over the images with a label; None if one of the
+            two does not vary.
+        p_value: p-value of no difference between that probability with a label and without one (Kolmogorov, Smirnov),
+            which says whether the labeled images look like a random choice; None without other images.
+    """
+
+    rows: Annotated[tuple[FewLabelRow, ...], SHOWN]
+    n_labeled: Count
+    n_unlabeled: Count
+    n_contexts: Count
+    proxies: tuple[str, ...]
+    correlation: float | None
+    p_value: Share | None

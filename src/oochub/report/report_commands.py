@@ -12,6 +12,7 @@ from oochub.records.origin_records import Asked
 from oochub.report import wording
 from oochub.settings.context_settings import ContextSettings
 from oochub.settings.data_settings import DataSettings
+from oochub.settings.label_settings import LabelSettings
 from oochub.settings.model_settings import TYPED, ModelSettings
 from oochub.settings.option import Option, Settings, list_options, type_of
 from oochub.settings.prediction_settings import PredictionSettings
@@ -24,7 +25,7 @@ _PLACES = ("model", "model_file", "source", "predictions", "report")  # of what 
 _LONGEST_OPTION = 4_000  # the names of many classes
 _PROBE = (DataSettings, ModelSettings, PredictionSettings, ProbeSettings)
 _KINDS: Mapping[str, tuple[type[Settings], ...]] = {
-    "audit": (*_PROBE, ContextSettings),
+    "audit": (*_PROBE, ContextSettings, LabelSettings),
     "repair": (DataSettings, ModelSettings, PredictionSettings, ContextSettings),
     "predict": (DataSettings, ModelSettings, PredictionSettings),
     "train": (DataSettings,),
@@ -170,7 +171,7 @@ def _read_options(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Each known flag with its value, or alone if it takes none."""
     known = {
         flag: type_of(kind, name) is bool
-        for kind in (DataSettings, ContextSettings, ModelSettings, PredictionSettings)
+        for kind in (DataSettings, ContextSettings, LabelSettings, ModelSettings, PredictionSettings)
         for name, each in list_options(kind).items()
         for flag in (each.flag or "").split("/")
         if flag in _list_flags(kind)

@@ -30,6 +30,8 @@ _WIDE = 0.05
 """A group is named for more rows if its 95% interval reaches further than this to either side."""
 _WITH_HEAD = (None, "head", "linear_probe")
 """Modes that answer by a last layer, which a repair replaces; None is unknown."""
+_READ_LABELS = ("repair", "predict", "train")
+"""Commands that take no table of labels, and so cannot read those of such an audit."""
 _AUDIT_ONCE = (
     "audit once: an audit repeated until it decides errs more often than its intervals say. `oochub check --anytime` "
     "holds at every look."
@@ -116,9 +118,11 @@ class WhatNext(Section["ReportRecord"]):
 def _list_steps(report: "ReportRecord") -> Iterator[NextStep]:
     """Every step of which the report has the reason, the most useful first; a command once, for its first reason."""
     known = set()
+    has_table = "few_labels" in (report.findings or {})
     for propose in _RANKED if report.chosen_rows is None else (_test_rule,):
         step = propose(report)
-        if step is not None and step.command not in known:
+        is_told = step is None or not has_table or step.command.split()[1] not in _READ_LABELS
+        if step is not None and is_told and step.command not in known:
             known.add(step.command)
             yield step
 

@@ -114,6 +114,9 @@ class _Audit(Protocol):
         options: Mapping[str, Any] | None = None,
         splits: Iterable[str] | None = None,
         out: str | Path | None = None,
+        labels: str | None = None,
+        unlabeled: str | None = None,
+        proxy: Any = (),
         contexts: str | ContextWay | None = None,
         context_settings: Mapping[str, Any] | None = None,
         choose_on: Literal["auto", "train", "half"] = "auto",
@@ -153,6 +156,12 @@ class _Audit(Protocol):
             splits: Splits to predict (default: all except train).
             out: A folder for `predictions.parquet`, `report.json` and `report.html`; what stands there and is of the same
                 model, data and settings is not made again. None writes nothing.
+            labels: Table with the labels of a few images of SOURCE: file_name, label, context. A CSV, JSON Lines or Parquet
+                file; file_name is relative to the folder. The images with a label must be a random choice. A row may have a
+                context and no label. See `oochub.evaluation.unlabeled_rows`.
+            unlabeled: With --labels: folder of more images like those of SOURCE, without labels. All images below it.
+            proxy: With --labels: predictions of another model on the same images, used in place of the model's own
+                confidence. A list of predictions, or their paths; several are averaged.
             contexts: Find contexts in the images first, with a method from `oochub list context`, such as properties. Or
                 the method itself. For data without a context column; see `oochub.contexts`. What it measures is cached.
             context_settings: Another option of the method. By name, such as {"model": "my-encoder"}.

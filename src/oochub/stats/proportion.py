@@ -43,11 +43,11 @@ def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Estimate:
     return Estimate(successes / n, low=low, high=high, n=int(n), method="wilson")
 
 
-def clopper_pearson(successes: int, n: int, *, confidence: float = 0.95) -> Estimate:
+def clopper_pearson(successes: float, n: float, *, confidence: float = 0.95) -> Estimate:
     """A proportion with the exact interval, whose coverage is never below its level.
 
     Args:
-        successes: How many of the rows.
+        successes: How many of the rows; for weighted rows any number, as for `n`.
         n: Number of rows.
         confidence: Level of the interval.
 
@@ -66,7 +66,7 @@ def clopper_pearson(successes: int, n: int, *, confidence: float = 0.95) -> Esti
     tail = (1 - confidence) / 2
     low = 0.0 if successes == 0 else special.betaincinv(successes, n - successes + 1, tail)
     high = 1.0 if successes == n else special.betainccinv(successes + 1, n - successes, tail)
-    return Estimate(successes / n, low=low, high=high, n=n, method="clopper-pearson")
+    return Estimate(successes / n, low=low, high=high, n=int(n), method="clopper-pearson")
 
 
 def paired_shares(first: Any, second: Any, *, confidence: float = 0.95) -> PairedDifference:

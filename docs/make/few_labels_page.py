@@ -1,0 +1,198 @@
+"""Writes the table of docs/few_labels.md: how many labels are saved, and how often intervals hold the true number.
+
+A world has two classes in two contexts, or two kinds of two classes. A model answers with a calibrated probability,
+or one that is too sure; few rows have a label, all have a context. The true numbers follow from the law of the world.
+
+`python docs/make/few_labels_page.py` draws 2,000 worlds a cell (about three minutes), keeps the numbers in
+docs/few_labels/worlds.json and writes the table; `--page` writes the table of the numbers that are there. The lines of
+ppi-python are drawn if that package is on the path.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from oochub.evaluation.unlabeled_rows import KnownRows, estimate_numbers
+
+DOCS = Path(__file__).parents[1]
+PAGE, NUMBERS = DOCS / "few_labels.md", DOCS / "few_labels" / "worlds.json"
+BEGIN, END = "<!-- made by docs/make/few_labels_page.py -->", "<!-- end of the worlds -->"
+WORLDS, LABELED = 2_000, (50, 100, 300)
+BESIDE = 100  # labels with which ppi-python is tried
+NAMES = ("accuracy", "in_context", "out_of_context", "gap", "worst_group")
+
+
+class World(NamedTuple):
+    """The law of a world.
+
+    Attributes:
+        title: It in words.
+        correlation: What the probability of the answer is to be correlated with being right, in every context.
+        usual: How often the model is right if it answers the class that is usual in the context.
+        unusual: The same for the other class.
+        sharpness: What the log-odds of the probability are multiplied with: 1 is calibrated.
+        keeps_side: Whether the right class of a wrong answer has the same usual context as the answer, so that the side
+            of each image is known. Else it is the other class, for which the context is what it is not for the answer.
+        images: Images in all.
+    """
+
+    title: str
+    correlation: float
+    usual: float
+    unusual: float
+    sharpness: float = 1.0
+    keeps_side: bool = False
+    images: int = 3_000
+
+
+def list_worlds() -> Iterator[World]:
+    """Every world."""
+    yield World("a confidence that says nothing", 0.0, 0.85, 0.6)
+    for correlation in (0.33, 0.43, 0.5):
+        yield World(f"a calibrated confidence, {correlation:g} in each context", correlation, 0.85, 0.6)
+    yield World("a confidence that is too sure, 0.4 in each context", 0.4, 0.85, 0.6, 3.0)
+    yield World("a model that is nearly always right, 0.5 in each context", 0.5, 0.97, 0.9)
+    yield World("sides that are known, 0.5 in each context", 0.5, 0.85, 0.6, keeps_side=True)
+    yield World("600 images in all, 0.43 in each context", 0.43, 0.85, 0.6, images=600)
+
+
+def find_truths(world: World) -> dict[str, float]:
+    """The numbers of all images of a world, by the law."""
+    right_in, right_out = world.usual, world.unusual
+    accuracy = (right_in + right_out) / 2
+    inside, outside = right_in, right_out
+    if not world.keeps_side:
+        inside, outside = right_in / (right_in + 1 - right_out), right_out / (right_out + 1 - right_in)
+    truths = {"accuracy": accuracy, "in_context": inside, "out_of_context": outside, "gap": outside - inside}
+    return truths | {"worst_group": min(inside, outside)}
+
+
+def draw(world: World, labeled: int, rng: np.random.Generator) -> tuple[KnownRows, np.ndarray]:
+    """The rows of a world, and whether each answer is right (n,)."""
+    images = world.images
+    classes = 4 if world.keeps_side else 2
+    context, answer = rng.integers(0, 2, images), rng.integers(0, classes, images)
+    mean = np.where(answer % 2 == context, world.usual, world.unusual)
+    if world.correlation:
+        size = 1 / world.correlation**2 - 1  # of a beta law, whose variance is then r^2 of that of being right
+        chance = rng.beta(mean * size, (1 - mean) * size)
+        shown = special.expit(world.sharpness * special.logit(np.clip(chance, 1e-9, 1 - 1e-9)))
+    else:
+        chance, shown = mean, rng.beta(4, 1, images)
+    right = rng.random(images) < chance
+    other = (answer + classes // 2) % classes
+    label = np.where(right, answer, other)
+    probability = np.zeros((images, classes))
+    probability[np.arange(images), answer], probability[np.arange(images), other] = shown, 1 - shown
+    label, place = label[:labeled], context[:labeled]
+    rows = KnownRows(
+        label=label,
+        prediction=answer,
+        probability=probability,
+        context=context,
+        is_usual=label % 2 == place,
+        is_unusual=label % 2 != place,
+    )
+    return rows, right
+
+
+def simulate(world: World, labeled: int, worlds: int, seed: int = 1) -> dict[str, Any]:
+    """Of each number: coverage and squared error, from the labels alone and together; what is said to be saved.
+
+    Returns:
+        By name of the number; and `correlation`, and the same of ppi-python for accuracy if it is there.
+    """
+    rng, truths = np.random.default_rng([seed, labeled]), find_truths(world)
+    peer = find_peer() if labeled == BESIDE else None
+    found: dict[str, list[list[float]]] = {name: [] for name in (*NAMES, *(("peer",) if peer else ()))}
+    correlations = []
+    for _ in range(worlds):
+        rows, right = draw(world, labeled, rng)
+        shown = rows.answered
+        correlations.append(float(np.corrcoef(shown, right)[0, 1]))
+        for name, number in estimate_numbers(rows).items():
+            if not isinstance(number, str):
+                truth, pair = truths[name], (number.alone, number.together)
+                held = [float(each.low <= truth <= each.high) for each in pair]
+                found[name].append([*held, *((each - truth) ** 2 for each in pair), number.saved])
+        if peer:
+            value, low, high = peer(right[:labeled] * 1.0, shown[:labeled], shown[labeled:])
+            found["peer"].append([0.0, low <= truths["accuracy"] <= high, 0.0, (value - truths["accuracy"]) ** 2, 0.0])
+    means = {name: [round(float(one), 6) for one in np.mean(rows, axis=0)] for name, rows in found.items() if rows}
+    counts = {name: len(rows) for name, rows in found.items()}
+    return {"worlds": worlds, "correlation": round(float(np.mean(correlations)), 3), "counts": counts} | means
+
+
+def find_peer() -> Callable[..., tuple[float, float, float]] | None:
+    """The estimate of the package ppi-python, power tuned: the value and both ends; None if it is not there."""
+    try:
+        from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
+    except ImportError:
+        return None
+
+    def estimate(right: np.ndarray, shown: np.ndarray, other: np.ndarray) -> tuple[float, float, float]:
+        value = ppi_mean_pointestimate(right, shown, other)
+        low, high = ppi_mean_ci(right, shown, other, alpha=0.05)
+        return float(np.ravel(value)[0]), float(np.ravel(low)[0]), float(np.ravel(high)[0])
+
+    return estimate
+
+
+def write_table(numbers: dict[str, dict[str, Any]]) -> str:
+    """The tables of the page."""
+    lines = []
+    for world in list_worlds():
+        cells = {labeled: numbers[f"{world.title}; {labeled}"] for labeled in LABELED}
+        seen = next(iter(cells.values()))["correlation"]
+        lines += [
+            f"**{world.title[0].upper()}{world.title[1:]}** (correlation over all images: {seen:.2f})",
+            "",
+            "| number | labels | held, labels alone, % | held, together, % | labels saved, % | said to be saved, % |",
+            "|---|---:|---:|---:|---:|---:|",
+        ]
+        for name in NAMES:
+            for labeled, cell in cells.items():
+                if name in cell:
+                    alone, together, error, less, said = cell[name]
+                    lines.append(
+                        f"| {name.replace('_', ' ')} | {labeled} | {100 * alone:.1f} | {100 * together:.1f} | "
+                        f"{100 * (1 - less / error):.0f} | {100 * said:.0f} |"
+                    )
+        for labeled, cell in cells.items():
+            if "peer" in cell:
+                saved = 100 * (1 - cell["peer"][3] / cell["accuracy"][2])
+                lines.append(f"| accuracy, ppi-python | {labeled} | | {100 * cell['peer'][1]:.1f} | {saved:.0f} | |")
+        lines.append("")
+    return "\n".join(lines).strip()
+
+
+def write_page(numbers: dict[str, dict[str, Any]]) -> str:
+    """The page with the tables in their place."""
+    head, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
+    return f"{head}{BEGIN}\n\n{write_table(numbers)}\n\n{END}{rest.partition(END)[2]}"
+
+
+def main() -> None:
+    """Simulates what is not there yet, and writes the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--page", action="store_true", help="Write the page of the numbers that are there.")
+    numbers = json.loads(NUMBERS.read_text("utf-8")) if NUMBERS.exists() else {}
+    if not parser.parse_args().page:
+        for world in list_worlds():
+            for labeled in LABELED:
+                cell = f"{world.title}; {labeled}"
+                if cell not in numbers:
+                    numbers[cell] = simulate(world, labeled, WORLDS)
+                    NUMBERS.write_text(json.dumps(numbers, indent=1) + "\n", "utf-8")
+                    sys.stderr.write(f"{cell} {numbers[cell]}\n")
+    PAGE.write_text(write_page(numbers), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

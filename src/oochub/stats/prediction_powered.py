@@ -1,0 +1,200 @@
+"""A share from few rows whose truth is known and many whose truth is only predicted.
+
+The mean over the known rows is corrected by what the predicted values (the proxy) say of the other rows: prediction-
+powered inference. Whatever the proxy is, the corrected number is right on average, since the known rows say how far the
+proxy is off. How much of the correction is taken (lambda) is tuned so that the variance is smallest, for each known row
+on the other known rows, so that no row tunes its own correction.
+
+With the correlation r of proxy and truth, n known rows and N others, the variance falls by r^2 N / (n + N), and no
+multiple of the proxy saves more.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from oochub.stats.estimate import Estimate
+from oochub.stats.estimation import difference
+from oochub.stats.proportion import clopper_pearson, wilson
+
+_FEWEST = 5  # right, and wrong, known rows
+_LEAST_SAVED = 0.03
+_TINY = 1e-12
+Floats = NDArray[np.float64]
+
+
+class Tuned(NamedTuple):
+    """A corrected share.
+
+    Attributes:
+        value: The share; that of the known rows where nothing is saved.
+        saved: How much smaller its variance is than that of the known rows alone, in [0, 1).
+        parts: What varies in it (2, n), which has the same mean products as two shares have covariance, times n: what
+            each known row adds after the correction, by the root of the part of the others among all rows; and before
+            it, by that of the part of the known ones.
+    """
+
+    value: float
+    saved: float
+    parts: Floats
+
+
+class FewShare(NamedTuple):
+    """A share from the known rows, and from all.
+
+    Attributes:
+        alone: From the known rows alone; n is their number.
+        together: With the other rows; the same number where they save nothing.
+        saved: Share of the variance that they save, in [0, 1): as many labels would be needed as n / (1 - saved).
+        parts: See `Tuned`.
+    """
+
+    alone: Estimate
+    together: Estimate
+    saved: float
+    parts: Floats
+
+
+def tune(right: ArrayLike, member: ArrayLike, proxy_right: ArrayLike, proxy_member: ArrayLike) -> Tuned:
+    """The share of right rows among members, corrected by proxies of both.
+
+    Members are the rows that the share is of, such as those out of context. A row's membership may be predicted too.
+
+    Args:
+        right: Whether each known row (n,) is right and a member, 0 or 1.
+        member: Whether it is a member.
+        proxy_right: What is predicted of `right`, of the n known rows and then of the N others (n + N,).
+        proxy_member: What is predicted of `member`, in the same order.
+
+    Returns:
+        The known rows' own share, and nothing saved, if fewer than 5 of the members are right, or wrong, if there is
+        no other row, or if less than 3% of the variance would be saved; nan if no known row is a member.
+
+    Source:
+        Angelopoulos, Duchi and Zrnic 2023, PPI++ (arXiv:2311.01453), Sections 2 and 6; the proxy's mean is that of all
+        rows, known ones too, as in double sampling (Cochran 1977, Section 12.6). What is added for small n, decided by
+        simulation: lambda is tuned without the row, shrunk by its own noise, between 0 and 1, and the variance is that
+        of rows which did not tune it.
+
+    >>> rng = np.random.default_rng(0)
+    >>> proxy = rng.beta(2, 1, 2_000)
+    >>> right = (rng.random(100) < proxy[:100]) * 1.0
+    >>> found = tune(right, np.ones(100), proxy, np.ones(2_000))
+    >>> round(float(right.mean()), 2), round(found.value, 3), round(found.saved, 2)
+    (0.62, 0.654, 0.27)
+    """
+    right, member = np.asarray(right, np.float64), np.asarray(member, np.float64)
+    predicted, chance = np.asarray(proxy_right, np.float64), np.asarray(proxy_member, np.float64)
+    n, every = len(member), len(predicted)
+    ones, size = float(right.sum()), float(member.sum())
+    alone = ones / size if size else math.nan
+    value = (right - alone * member) * n / max(size, 1)  # what each known row adds to the share; their mean is 0
+    share = 1 - n / every
+    scales = np.sqrt([[share], [1 - share]])
+    if every == n or min(ones, size - ones) < _FEWEST:
+        return Tuned(alone, 0.0, scales * value)
+    proxy = (predicted - alone * chance) * n / size
+    spread = proxy.var()
+    proxy = proxy[:n] - proxy.mean()
+    value_mean, proxy_mean = _average_others(value), _average_others(proxy)
+    shared = _average_others(value * proxy) - value_mean * proxy_mean
+    own = np.maximum(_average_others(proxy**2) - proxy_mean**2, _TINY)
+    explained = np.clip(shared**2 / (own * (_average_others(value**2) - value_mean**2)), _TINY, 1 - 1e-9)
+    noise = (1 - explained) / (size - 2)
+    strength = np.maximum(1 - noise / explained, 0) * shared / np.maximum(own, spread)
+    left = value - np.clip(strength, 0, 1) * proxy
+    saved = share * (1 - size / (size - 2) * left.var() / np.square(value).mean())
+    if saved < _LEAST_SAVED:
+        return Tuned(alone, 0.0, scales * value)
+    return Tuned(float(np.clip(alone + left.mean(), 0, 1)), float(saved), scales * np.stack([left, value]))
+
+
+def _average_others(values: Floats) -> Floats:
+    """For each row the mean of the others."""
+    others: Floats = (values.sum() - values) / (len(values) - 1)
+    return others
+
+
+def estimate_share(
+    right: ArrayLike,
+    member: ArrayLike,
+    proxy_right: ArrayLike,
+    proxy_member: ArrayLike,
+    *,
+    confidence: float = 0.95,
+    exact: bool = False,
+) -> FewShare:
+    """What `tune` gives, with intervals: those of a share of as many rows as the variance amounts to, by Student's t.
+
+    Args:
+        right: See `tune`; of one world, and so are the others.
+        member: See `tune`.
+        proxy_right: See `tune`.
+        proxy_member: See `tune`.
+        confidence: Level of the intervals.
+        exact: Clopper and Pearson's interval instead of Wilson's, for levels near 1.
+
+    >>> found = estimate_share([1, 1, 1, 0], np.ones(4), np.full(9, 0.5), np.ones(9))
+    >>> found.alone, found.together, found.saved
+    (0.750 [0.301, 0.954] n=4, 0.750 [0.301, 0.954] n=4, 0.0)
+    """
+    found, of = tune(right, member, proxy_right, proxy_member), clopper_pearson if exact else wilson
+    n = int(np.sum(member))
+    alone = of(int(np.sum(right)), n, confidence=confidence)
+    if not found.saved:
+        return FewShare(alone, alone, 0.0, found.parts)
+    units = n / (1 - found.saved)
+    normal = -float(special.stdtrit(n - 2, (1 - confidence) / 2))
+    level = 1 - 2 * float(special.ndtr(-normal))
+    near = of(min(found.value * units, units), units, confidence=level)
+    method = f"prediction-powered, {near.method}"
+    together = Estimate(found.value, low=near.low, high=near.high, n=n, method=method)
+    return FewShare(alone, together, found.saved, found.parts)
+
+
+def subtract_shares(first: FewShare, second: FewShare) -> FewShare:
+    """The first share minus the second, of other members of the same rows, by Newcombe's interval.
+
+    One correction may move both, so the interval allows for their correlation.
+
+    Args:
+        first: A share.
+        second: Another one.
+
+    >>> one, other = (estimate_share([1] * k + [0] * 9, *np.ones((3, 9 + k))) for k in (9, 9))
+    >>> subtract_shares(one, other).alone
+    0.000 [-0.297, 0.297] n=36
+    """
+    one, other = (each.parts - each.parts.mean(axis=1, keepdims=True) for each in (first, second))
+    correlation = float((one * other).sum() / math.sqrt(max((one**2).sum() * (other**2).sum(), _TINY)))
+    helps = bool(first.saved or second.saved)
+    together = difference(first.together, second.together, correlation=correlation if helps else 0.0)
+    alone = [each.alone.value * (1 - each.alone.value) / max(each.alone.n, 1) for each in (first, second)]
+    parts = [of * (1 - each.saved) for of, each in zip(alone, (first, second), strict=True)]
+    whole, left = math.fsum(alone), math.fsum(parts) - 2 * correlation * math.sqrt(parts[0] * parts[1])
+    saved = max(0.0, 1 - left / whole) if helps and whole else 0.0
+    return FewShare(difference(first.alone, second.alone), together, saved, first.parts - second.parts)
+
+
+def take_smallest(shares: list[FewShare]) -> FewShare:
+    """The smallest of several shares, whose intervals are simultaneous: made at the level 1 - 0.05 / their number.
+
+    Args:
+        shares: Shares of several groups, each with an interval.
+
+    Source:
+        See `oochub.stats.group_intervals`.
+    """
+
+    def smallest(every: list[Estimate]) -> Estimate:
+        least = min(every, key=lambda each: (each.value, -each.n))
+        low, high = (min(getattr(each, end) for each in every) for end in ("low", "high"))
+        method = f"{least.method}, simultaneous over {len(every)} groups" if len(every) > 1 else least.method
+        return Estimate(least.value, low=low, high=high, n=least.n, method=method)
+
+    alone, together = smallest([each.alone for each in shares]), smallest([each.together for each in shares])
+    chosen = next(each for each in shares if each.together.value == together.value and each.together.n == together.n)
+    return FewShare(alone, together, chosen.saved, chosen.parts)
