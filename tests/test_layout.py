@@ -65,7 +65,7 @@ BY_NAME = {"trainers": ("eval_modules", "builders"), "eval_modules": ("builders"
 CODE_LINES = {
     "app": 200,
     "attention": 800,
-    "auditing": 150,
+    "auditing": 170,
     "benchmark": 200,
     "browsing": 850,
     "builder": 300,
@@ -74,17 +74,17 @@ CODE_LINES = {
     "checking": 1050,
     "class_names": 450,
     "cli": 100,
-    "commands": 2510,
+    "commands": 2520,
     "comparison": 3100,
     "context_finder": 50,
     "context_finding": 1550,
-    "data": 3700,
+    "data": 3740,
     "dataset_cards": 250,
     "detection": 700,
     "detector": 350,
     "errors": 70,
     "eval_modules": 3090,
-    "evaluation": 2550,
+    "evaluation": 2720,
     "exchange": 1890,
     "figures": 2510,
     "hub": 1350,
@@ -101,7 +101,7 @@ CODE_LINES = {
     "prediction": 2650,
     "probing": 1400,
     "process": 345,
-    "records": 2480,
+    "records": 2500,
     "registration": 150,
     "remote": 560,
     "repairing": 300,
@@ -110,10 +110,10 @@ CODE_LINES = {
     "repository": 1300,
     "reviewing": 610,
     "section": 100,
-    "sections": 2990,
-    "settings": 1475,
+    "sections": 3080,
+    "settings": 1500,
     "showing": 50,
-    "stats": 3050,
+    "stats": 3120,
     "storage": 1650,
     "studies": 5390,
     "sweep": 1900,
@@ -121,7 +121,7 @@ CODE_LINES = {
     "training": 200,
 }
 """The lines of code of each room, at most: whoever raises one says why in the same commit."""
-AUDIT_LINES = 26_800
+AUDIT_LINES = 27_250
 """Lines of code of `oochub.auditing` and all that it imports, at most; raised as `CODE_LINES` is."""
 HEAVY = ("datasets", "torch", "transformers", "evaluate", "pandas", "scipy.stats", "sklearn", "matplotlib")
 BUT_PANDAS = tuple(name for name in HEAVY if name != "pandas")  # pyarrow imports it where it is installed

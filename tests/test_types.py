@@ -7,7 +7,7 @@ import tomllib
 import pytest
 from import_graph import ROOT, files, trees
 
-MOST = {"Any": 2261, "type: ignore": 79}
+MOST = {"Any": 2262, "type: ignore": 79}
 """Today's counts. Fewer is better: then lower the number here; a new one needs a reason, or another way.
 
 The last to come: the types of typer's contexts and parameters are private (`app`), and a decorator of a dataclass sets

@@ -67,6 +67,9 @@ KINDS = {  # of what each option writes
 }
 KINDS |= declared_in_tests("WRITTEN", "commands")  # of a new command: WRITTEN = {("name", "--out"): artifacts.CSV}
 READ = {  # options of paths that are read
+    ("audit", "--labels"),
+    ("audit", "--proxy"),
+    ("audit", "--unlabeled"),
     ("check", "--earlier"),
     ("challenge", "--of"),
     ("contexts", "--checked"),
