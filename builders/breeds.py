@@ -102,7 +102,6 @@ _breeds = Benchmark(
         example="image",
         inside="on source subclasses",
         outside="on target ones",
-        cause="the subclass",
         place="of",
     ),
     context_column="subclass",

@@ -19,7 +19,7 @@ import oochub
 from oochub.data.benchmark_file import BenchmarkFile
 from oochub.data.describe_data import describe_data
 from oochub.errors import OochubError
-from oochub.models.modes import zero_shot
+from oochub.models.mode import find_declared
 from oochub.records.build_record import BuildRecord
 from oochub.repository.write_repository import write_user_repository
 from oochub.settings.data_settings import DataSettings
@@ -276,7 +276,7 @@ def test_sides_that_show_the_same_things(tmp_path):
 def test_templates_reach_a_model_of_images_and_texts(tmp_path):
     """Planted fault seen: those of all own data."""
     data = oochub.load(_folder(tmp_path / "cows", _TEXT.replace("[data]", 'templates = ["a {} at dusk"]\n[data]')))
-    assert zero_shot._find_templates(BuildRecord.of(data["train"].info)) == ("a {} at dusk",)
+    assert find_declared(BuildRecord.of(data["train"].info)).templates == ("a {} at dusk",)
 
 
 def test_a_side_without_its_column_in_predictions_is_an_error(tmp_path):

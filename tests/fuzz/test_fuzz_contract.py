@@ -92,6 +92,8 @@ ELSEWHERE = {
     "browsing/sprite_sheets.py": "tiles that it wrote just before, images by the decoder of all",
     "src/oochub/class_names/wordnet.py": "WordNet as its package installs it",
     "figures/_picture_grid.py": "images of a dataset that was built",
+    "src/oochub/exchange/bridges/every_eval_ever.py": "tells what stands in the place of an output",
+    "src/oochub/hub/inspect_tasks.py": "questions of a dataset that was built, images by the decoder of all",
     "src/oochub/storage/artifacts.py": "tells what stands in the place of an output",
     "attention/object_masks.py": "images by the decoder of all, tests/attention/test_attention.py",
     "src/oochub/storage/cache.py": "records of the library's own builds, tests/commands/test_cache.py",

@@ -35,7 +35,7 @@ def test_results_name_the_data_set_and_commit_that_was_loaded(hub, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         push_results(file, "user/net")
-    (path,) = [path for path in hub.files("user/net") if path.startswith(".eval_results")]
+    (path,) = [path for path in hub.files("user/net") if path.endswith(".yaml")]
     entries = yaml.safe_load(hub.content("user/net", path))
     assert path == ".eval_results/My-Birds.yaml" and len(entries) > 1
     assert {(entry["dataset"]["id"], entry["dataset"]["revision"]) for entry in entries} == {("user/My-Birds", commit)}

@@ -124,7 +124,8 @@ def estimate_numbers(rows: KnownRows) -> dict[str, FewShare | str]:
         sides += [placed.estimate_members(placed.mark_pairs(side))] if side.any() else []
         words = name.replace("_", " ")
         found[name] = sides[-1] if side.any() else f"no image that has a label is known to be {words}"
-    found["gap"] = subtract_shares(*sides[::-1]) if len(sides) == 2 else "one side has no image that has a label"
+    gap = subtract_shares(*sides[::-1]) if len(sides) == 2 else "one side has no image that has a label"
+    found |= {"gap": gap}
     pairs = np.argwhere(placed.mark_pairs(np.ones(len(placed.label), bool)))
     groups = []
     for label, context in pairs:
