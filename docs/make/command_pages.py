@@ -26,7 +26,7 @@ def command_panel(name: str) -> str:
 
 def _lines(name: str, command: Any) -> Iterator[str]:
     """The lines of one page: what the command does, how it is written, each argument and option."""
-    context = typer.Context(command, info_name=f"oochub {name}")
+    context = typer.Context(command, info_name=f"oochub {name}", help_option_names=["-h", "--help"])
     usage = command.get_usage(context).removeprefix("Usage: ")
     yield from (f"# oochub {name}", "", literal(" ".join((command.help or "").split())), "")
     yield from ("```text", usage, "```", "")

@@ -80,7 +80,8 @@ def parse(line: str) -> tuple[str, dict[str, list[str]], list[str]]:
     assert name in known, f"{line}: no command {name}"
     command = known[name]
     try:
-        given = command.make_parser(command.context_class(command)).parse_args(words[len(name.split()) :])[0]
+        context = command.context_class(command, help_option_names=["-h", "--help"])  # the first is kept in the command
+        given = command.make_parser(context).parse_args(words[len(name.split()) :])[0]
     except Exception as error:  # of the click that comes with typer
         raise AssertionError(f"{line}: {error}") from None
     typed = {parameter.name: _as_list(given.get(parameter.name)) for parameter in command.params}
