@@ -7,13 +7,11 @@ predictions beside it. What is no such mean stays undecided, and says why.
 from functools import cached_property
 from pathlib import Path
 
-from oochub import catalog
-from oochub.checking.rule_rows import RuleRows, find_predictions, judge_mean, without_interval
+from oochub.checking.rule_rows import RuleRows, find_predictions, find_row_numbers, judge_mean, without_interval
 from oochub.checking.rules import RuleNumber
 from oochub.data.declaration import find_declaration
 from oochub.errors import OochubError
 from oochub.evaluation.evaluation_rows import make_evaluation_rows
-from oochub.metric import read_facts
 from oochub.report.report import Report
 from oochub.stats.confidence_sequence import Evidence, MeanEvidence, ShareEvidence, make_difference
 from oochub.stats.estimate import Estimate
@@ -42,12 +40,11 @@ class AnytimeNumbers:
     def _find_evidence(self, number: RuleNumber) -> Evidence | str:
         if number.ones is not None:
             return ShareEvidence(number.ones, number.estimate.n)
-        name = number.metric.partition(".")[0]
-        if name == "worst_group":
+        if number.metric.partition(".")[0] == "worst_group":
             return 'the rows themselves choose the worst group; write a rule with group = "*" instead'
-        facts = read_facts(catalog.get("metric", name)) if name in catalog.names("metric") else None
-        if facts is None or facts.row_numbers is None or facts.minimum is None or facts.maximum is None:
-            return f"{number.metric} is not a mean of bounded numbers of rows"
+        make = find_row_numbers(number)  # before any predictions are opened
+        if isinstance(make, str):
+            return make
         return self._rows if isinstance(self._rows, str) else self._rows.read_mean(number)
 
     @cached_property

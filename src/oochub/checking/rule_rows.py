@@ -1,6 +1,6 @@
 """The rows of predictions that a number of their report is of, and the mean that the number is, at every look."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from oochub.records.sides import GroupsOfRows
 from oochub.report.report import Report
 from oochub.stats.confidence_sequence import Evidence, MeanEvidence, ShareEvidence, make_interval
 from oochub.stats.estimate import Estimate
+from oochub.stats.mean_interval import RowNumbers
 
 _BESIDE = "predictions.parquet"
 _ROUNDING = 1e-6  # of a number that is computed again; a report keeps every digit
@@ -77,7 +78,7 @@ class RuleRows:
         old, new = (_read_values(number, each, rows) for each in pair)
         if isinstance(old, str) or isinstance(new, str):
             return without_interval(number, str(new))
-        low, high = number.described.minimum or 0.0, number.described.maximum or 1.0
+        low, high = _read_bounds(number)
         return judge_mean(_gather(new - old, number, self._evaluated, rows, within=(low - high, high - low)))
 
 
@@ -97,12 +98,26 @@ def without_interval(number: RuleNumber, reason: str) -> Estimate:
 
 def _read_values(number: RuleNumber, evaluated: EvaluationRows, rows: Rows) -> NDArray[np.float64] | str:
     """One number for each row, whose mean the metric is, or why it is no mean of bounded numbers."""
+    make = find_row_numbers(number)
+    if isinstance(make, str):
+        return make
     metric = catalog.get("metric", number.metric.partition(".")[0])
-    facts = read_facts(metric)
-    if facts is None or facts.row_numbers is None or facts.minimum is None or facts.maximum is None:
-        return f"{number.metric} is not a mean of bounded numbers of rows, so there is no confidence sequence for it"
-    columns = evaluated.arrays(metric, rows)
-    return np.asarray(facts.row_numbers(columns, **evaluated.options(metric)).values, dtype=np.float64)
+    return np.asarray(make(evaluated.arrays(metric, rows), **evaluated.options(metric)).values, dtype=np.float64)
+
+
+def find_row_numbers(number: RuleNumber) -> Callable[..., RowNumbers] | str:
+    """What makes the bounded numbers of rows that a number is the mean of, or why it is no such mean."""
+    name = number.metric.partition(".")[0]
+    facts = read_facts(catalog.get("metric", name)) if name in catalog.names("metric") else None
+    if facts is None or facts.row_numbers is None or None in (number.described.minimum, number.described.maximum):
+        return f"{number.metric} is not a mean of bounded numbers of rows"
+    return facts.row_numbers
+
+
+def _read_bounds(number: RuleNumber) -> tuple[float, float]:
+    low, high = number.described.minimum, number.described.maximum
+    assert low is not None and high is not None  # noqa: S101  `find_row_numbers` looked
+    return low, high
 
 
 def _gather(
@@ -112,7 +127,7 @@ def _gather(
     rows: Rows,
     within: tuple[float, float] | None = None,
 ) -> Evidence:
-    low, high = within or (number.described.minimum or 0.0, number.described.maximum or 1.0)
+    low, high = within or _read_bounds(number)
     cluster = evaluated.cluster(rows)
     if cluster is not None:
         _, codes = np.unique(np.asarray(cluster), return_inverse=True)

@@ -132,7 +132,7 @@ def estimate_numbers(rows: KnownRows) -> dict[str, FewShare | str]:
         one = np.zeros((placed.probability.shape[1], int(placed.context.max()) + 1), bool)
         one[label, context] = True
         groups.append(placed.estimate_members(one, confidence=1 - 0.05 / len(pairs)))
-    found["worst_group"] = take_smallest(groups) if groups else "no image that has a label has a context too"
+    found["worst_group"] = take_smallest(groups) if groups else _NO_CONTEXT
     return found
 
 
