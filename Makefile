@@ -122,8 +122,8 @@ lint: $(READY)  ## ruff and mypy, which must be clean
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(READY)  ## speed as ratios, side by side in one run
-	for file in $$(grep -l __main__ speed/*.py); do $(BIN)/python $$file || exit 1; done
+bench: $(READY)  ## speed as ratios, side by side in one run; writes docs/speed.md and docs/scale.md
+	$(BIN)/python speed/all.py
 
 options: $(READY)  ## the signatures of public functions for type checkers, of the records of settings
 	$(BIN)/python docs/make/signatures.py

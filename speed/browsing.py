@@ -4,6 +4,8 @@ Ten classes in ten contexts with an image each, cut from photographs if there ar
 filtered, from disk in Chromium at 1280 px: a filter is timed from the event to the second frame after it, which shows
 the cards. Memory is that of the process that writes, which holds the small images of the predictions, 8 kB a row here,
 and the heap of the page's scripts. Medians of five; the first number of each is said beside it.
+
+Measured code: browsing.
 """
 
 import io

@@ -5,6 +5,8 @@ share. A plain builder of `datasets`, without a check or a column of ours, shows
 Nothing syncs. The floor is a copy in one process, written an image at a time, and one written 64 images at a
 time, as a build's tables are: on ext4 with large folios, in a virtual machine that gives free memory back to its host,
 the system time of writes of 4 MB was seen to be up to 5 times that of writes of 64 kB.
+
+Measured code: builders, storage.
 """
 
 import json

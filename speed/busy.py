@@ -5,6 +5,8 @@ counts in one thread and is ended by its number. "Before" is torch's own choice 
 Seconds are of the clock, of `predict` alone, because waiting is what is measured; interleaved rounds, medians. The
 logits of all four are the same bits. A machine that does other work says more of that work than of ours: the load is
 printed.
+
+Measured code: prediction, models.
 """
 
 import os

@@ -6,6 +6,8 @@ images, the folding included, without the cache. "Before" is the arithmetic and 
 the place of ours. CPU time of one process with one thread of torch, because a machine that does other work delays the
 two unequally; medians of interleaved rounds, with the lowest and the highest. The measures of both are compared.
 OOCHUB_BENCHMARK_SCALE=0.25 takes a quarter of the images.
+
+Measured code: context_finding.
 """
 
 import copy

@@ -1,6 +1,8 @@
 """What the detectors' fits hold in memory, at a quarter and all of the rows: `python speed/detector_memory.py`.
 
 The rows of `speed/detectors.py`: what a fit allocates at most, and what a process of its own takes to fit on a file.
+
+Measured code: detection, eval_modules.
 """
 
 import subprocess

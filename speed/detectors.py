@@ -4,6 +4,8 @@
 the rows. Each round takes the CPU time of the floor and then of ours, in one thread, five rounds; the ratio is the
 median of the rounds' ratios, so a load that comes and goes hits both. A bound that does not hold is printed as such.
 pytorch-ood, where it is installed, is timed beside.
+
+Measured code: eval_modules, stats.
 """
 
 import importlib.util

@@ -4,6 +4,8 @@ A ResNet-50 with random weights predicts JPEGs of 500 x 375 through the command 
 The wall time of each way over that of one process, in interleaved rounds, and how far its logits are from those of one
 process. On one machine the cores are the same ones, so what engines cost is what is seen; Ray is left out where it is
 not installed. OOCHUB_BENCHMARK_SCALE=0.25 takes a quarter of the images.
+
+Measured code: prediction.
 """
 
 import os

@@ -3,6 +3,8 @@
 Two classes as NOOCH has them (sides, groups, every interval), beside one argsort of as many scores; and 1,000 classes.
 CPU time, five interleaved rounds, medians. Memory is the peak of a fresh process above what it had after its imports
 and an evaluation of 200 rows; this process imports nothing, since a child's peak starts at its parent's.
+
+Measured code: evaluation, stats.
 """
 
 import json

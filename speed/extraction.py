@@ -3,6 +3,8 @@
 A ResNet-50 (its configuration, random weights) at 224 pixels predicts three sets of images once, with features; then
 every detector but open_max is fitted and scored and every metric computed with its interval, from the files alone.
 The ratio is (extraction + detection) / extraction. One round: the extraction takes minutes.
+
+Measured code: prediction, detection, eval_modules.
 """
 
 import io

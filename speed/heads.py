@@ -3,6 +3,8 @@
 32 learning rates x 3 seeds of ERM, and the 96 runs of NOOCH's grid (9 methods), by SGD on 2,400 rows of 512 features,
 2 epochs of batches of 64. The bare loops are plain torch with the loss of the same objective, without validation.
 Interleaved rounds in one thread, CPU time; the median ratio counts.
+
+Measured code: trainers, sweep.
 """
 
 import os

@@ -2,6 +2,8 @@
 
 Synthetic 500 x 375 JPEGs of noise and shapes, and larger ones for drafts. "Decoding" is Pillow's decoder alone, into an
 array; the cached epoch reads shuffled batches in this process and normalizes them. Medians of interleaved rounds.
+
+Measured code: inputs.
 """
 
 import io

@@ -3,6 +3,8 @@
 The floor lists the folder, asks the disk for each file's size and time, and reads the metadata file. "Before" is the
 same call with imagefolder of `datasets` in the place of our rows of a plain folder. CPU time in one process, after a
 small folder was opened for the imports; interleaved rounds, each with a cache of its own. The rows are compared.
+
+Measured code: data.
 """
 
 import io

@@ -1,6 +1,8 @@
 """Making a report's page beside evaluating its predictions: `python speed/page.py`.
 
 4,000 rows of two classes with a challenge column; the page has all but images. Interleaved rounds, CPU time.
+
+Measured code: report, sections.
 """
 
 import statistics

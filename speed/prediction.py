@@ -8,6 +8,8 @@ over the cores; of the ResNet-50 the passes are of a network that was folded by 
 A machine that does other work delays ours and not the floor: the second number of a row is the CPU time of ours over
 that of the floor, which leaves out the waiting. `python speed/prediction.py 1` takes one round;
 OOCHUB_BENCHMARK_SCALE=0.25 takes a quarter of the rows.
+
+Measured code: prediction, models, inputs.
 """
 
 import copy

@@ -3,6 +3,8 @@
 Each command runs in a process of its own, beside an interpreter that imports what predictions are read with (numpy,
 pandas, pyarrow). The key of the predictions needs the data and the model's config, so most of the time is importing
 torch, transformers and `datasets`. CPU time of the processes, interleaved rounds, medians.
+
+Measured code: storage, prediction, commands.
 """
 
 import os

@@ -6,6 +6,8 @@ comparing the first rows, decoding, the passes, the rows) over that of the same 
 medians of interleaved rounds. The network was exported before, which happens once: that call is the last column. The
 pipeline has the network open already, and the same processor and batches. `python speed/runtimes.py 1` takes one round;
 OOCHUB_BENCHMARK_SCALE=0.25 takes a quarter of the rows.
+
+Measured code: models, prediction.
 """
 
 import os

@@ -5,6 +5,8 @@ start takes. One thread does all, so CPU seconds are those of one core. Memory i
 peak of a fresh process above what it had after its imports and 200 rows. `--short` tries everything at toy sizes, in
 under a minute: its numbers mean nothing. `--out docs/scale/slopes.json` writes what
 `python docs/make/scale_page.py` makes the page of.
+
+Measured code: evaluation, prediction, context_finding, eval_modules.
 """
 
 import argparse

@@ -5,6 +5,8 @@ counts. Beside them, where they are to be had, the steps of other code bases: `t
 Objectives may be named: `python speed/training.py erm irm`. Last, or as `python speed/training.py sweep`: the
 96 runs of NOOCH's grid as heads on cached features against fine-tuning a ResNet-50 96 times, of which one step is
 measured and the rest multiplied.
+
+Measured code: trainers.
 """
 
 import os
