@@ -67,15 +67,15 @@ def _choose_mistakes(
     """
     first = predictions[0]
     names = first.class_names
-    for each in predictions:
-        if not each.output.has_confidence:
+    for part in predictions:
+        if not part.output.has_confidence:
             raise OochubError(
-                f"A mistake is one class taken for another, but {each.metadata.model.id} answers with "
-                f"{each.metadata.kind}. Use a model and data with one class per row."
+                f"A mistake is one class taken for another, but {part.metadata.model.id} answers with "
+                f"{part.metadata.kind}. Use a model and data with one class per row."
             )
-        if each.class_names != names or list(each.column("example_id")) != list(first.column("example_id")):
+        if part.class_names != names or list(part.column("example_id")) != list(first.column("example_id")):
             raise OochubError(
-                f"{each.metadata.model.id} and {first.metadata.model.id} differ in classes or rows. Compare models "
+                f"{part.metadata.model.id} and {first.metadata.model.id} differ in classes or rows. Compare models "
                 "with the same classes on the same rows."
             )
     for name in (label, answer):
@@ -84,7 +84,7 @@ def _choose_mistakes(
     if label is not None and label == answer:
         raise OochubError(f"{label} taken for {answer} is not a mistake. Name two different classes.")
     looked_at, words = _choose_rows(first)
-    right = [each.prediction == first.label for each in predictions]
+    right = [part.prediction == first.label for part in predictions]
     chosen = looked_at & ~right[0] & np.logical_and.reduce(right[1:]) if right[1:] else looked_at & ~right[0]
     if label is not None:
         chosen &= first.label == names.index(label)
@@ -151,7 +151,7 @@ class Attention:
     def table(self) -> pd.DataFrame:
         """A line for each image and model: what it is, what was answered, and where masks are known the shares."""
         names = ("example_id", "label", "context", "model", "answer", "probability", "shown", "share", "area")
-        return pd.DataFrame([{name: getattr(each, name) for name in names} for each in self.maps])
+        return pd.DataFrame([{name: getattr(mapping, name) for name in names} for mapping in self.maps])
 
 
 def attention(
@@ -280,7 +280,7 @@ def _choose_split(data: Mapping[str, Any], split: str | None) -> str:
 
 def _name_models(predictions: list[Predictions]) -> list[str]:
     """The last part of each model's id; of equal ones with a number."""
-    names = [str(each.metadata.model.id).rstrip("/").rpartition("/")[2] for each in predictions]
+    names = [str(part.metadata.model.id).rstrip("/").rpartition("/")[2] for part in predictions]
     return names if len(set(names)) == len(names) else [f"{name} ({k})" for k, name in enumerate(names, 1)]
 
 

@@ -107,7 +107,7 @@ def measure_object_shares(maps: Sequence[AttentionMap], sampling: Sampling = Sam
     Returns:
         Three per model, in the order of the models; none where no map has a mask.
     """
-    known = [each for each in maps if each.mask is not None]
+    known = [mapping for mapping in maps if mapping.mask is not None]
     found = []
     for model in dict.fromkeys(each.model for each in known):
         own = [each for each in known if each.model == model]

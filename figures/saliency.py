@@ -53,7 +53,7 @@ def saliency(attention: Attention, *, ax: "Axes | None" = None) -> "Axes":
     ['corgi, snow', 'bulldog (wrong) 90%']
     """
     check_installed("matplotlib", "plots", "Drawing plots")
-    shown = [each for each in attention.maps if each.shown]
+    shown = [mapping for mapping in attention.maps if mapping.shown]
     first = [each for each in shown if each.model == attention.models[0]]
     rows = [
         (

@@ -150,9 +150,15 @@ def make_review_page(
         OochubError: A page of more than 400 MB.
     """
     choices = [
-        {"name": each.name, "scope": each.scope, "decision": each.decision, "past": each.past, "key": each.key}
-        | {"good": each.is_good}
-        for each in question.choices
+        {
+            "name": choice.name,
+            "scope": choice.scope,
+            "decision": choice.decision,
+            "past": choice.past,
+            "key": choice.key,
+        }
+        | {"good": choice.is_good}
+        for choice in question.choices
     ]
     return self_contained_page(
         "review.html.jinja",

@@ -125,7 +125,7 @@ class TrainingStep:
                 if rows["label"].dtype == torch.int32:  # of tokens the logits would be too many to keep
                     losses = token_losses(outputs.logits.float(), rows["label"])
                     outputs = Outputs(torch.stack([outputs.logits.argmax(-1).float(), losses], dim=-1), None)
-                parts.append([gather(each).float().cpu() for each in outputs if each is not None])
+                parts.append([gather(output).float().cpu() for output in outputs if output is not None])
         logits, *features = (torch.cat(each) for each in zip(*parts, strict=True))
         return Outputs(logits, features[0] if features else None)
 

@@ -155,7 +155,7 @@ def saliency(
             "rows": found.rows,
             "notes": found.notes,
         }
-        print_result(about | {"shares": [to_json(each) for each in shares]} | written, as_json)
+        print_result(about | {"shares": [to_json(share) for share in shares]} | written, as_json)
         return
     _print_mistakes(found, shares)
     print_result(written, as_json)
@@ -182,16 +182,16 @@ def _build_table(shares: "Sequence[ObjectShare]") -> "pd.DataFrame":
     return pd.DataFrame(
         [
             {
-                "Model": each.model,
-                "Pictures": each.rows,
-                "n": each.share.n,
-                "Attention on object, %": _format_with_interval(fraction(each.share), interval(each.share)),
-                "Its area, %": fraction(each.area),
-                "Difference, points": _format_with_interval(points(each.over_area), interval_points(each.over_area)),
-                "No map": each.n_zero,
-                "No object": each.n_empty,
+                "Model": share.model,
+                "Pictures": share.rows,
+                "n": share.share.n,
+                "Attention on object, %": _format_with_interval(fraction(share.share), interval(share.share)),
+                "Its area, %": fraction(share.area),
+                "Difference, points": _format_with_interval(points(share.over_area), interval_points(share.over_area)),
+                "No map": share.n_zero,
+                "No object": share.n_empty,
             }
-            for each in shares
+            for share in shares
         ]
     )
 

@@ -84,7 +84,9 @@ def _list_pictures(config: str, place: Path, file_list: Path | None, within: Pat
         return _list_all_or_listed(environment, place, pictures, file_list)
     if environment == "imagenet_1k" and not all(stored.label for stored in pictures):
         truth = validation_wnids(place)
-        pictures = [each._replace(label=truth.get(PurePosixPath(each.name).stem, each.label)) for each in pictures]
+        pictures = [
+            picture._replace(label=truth.get(PurePosixPath(picture.name).stem, picture.label)) for picture in pictures
+        ]
     if environment == "imagenet_v2":
         pictures = [stored._replace(label=_read_class_number(stored.name)) for stored in pictures]
     if environment == "imagenet_c":

@@ -87,7 +87,7 @@ def _read(folder: Path, config: str) -> WildsRows:
             "split": [split] * len(files),
             "file": [f"images/{file}" for file in files],
             "boxes": pa.array(boxes, _BOXES),
-            "categories": pa.array([[0] * len(each) for each in boxes], pa.list_(pa.int64())),
+            "categories": pa.array([[0] * len(box) for box in boxes], pa.list_(pa.int64())),
             "session": [_SESSIONS[number] for number in table["domain"]],
             "width": [width for width, _ in sizes],
             "height": [height for _, height in sizes],

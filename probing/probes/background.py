@@ -476,7 +476,7 @@ def _open_model(
             logits = [network(**batch.inputs).logits.float().cpu().numpy() for batch in batches]
         records = {each: predictions.rows.row(each) for each in dict.fromkeys(rows)}
         named = [name for name in _PLACE if name in predictions.column_names]
-        made = opened.finish(np.concatenate(logits), {name: [records[each][name] for each in rows] for name in named})
+        made = opened.finish(np.concatenate(logits), {name: [records[row][name] for row in rows] for name in named})
         if opened.kind.name == "classes":
             return made
         return _mark_choices(made[:, 0].astype(np.int64), len(opened.class_names)).astype(np.float32)

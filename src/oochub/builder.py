@@ -309,7 +309,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 def _count_rows_at_once(features: datasets.Features) -> int:
     """How many rows are held at a time: large arrays are fewer."""
     arrays = [feature for feature in features.values() if isinstance(feature, _ARRAYS)]
-    size = sum(math.prod(n or 1 for n in each.shape) * np.dtype(each.dtype).itemsize for each in arrays)
+    size = sum(math.prod(n or 1 for n in array.shape) * np.dtype(array.dtype).itemsize for array in arrays)
     return max(1, min(_ROWS, _BYTES // max(1, int(size))))
 
 

@@ -272,7 +272,7 @@ def _find_kind(own: OwnFile) -> str:
     public = [value for key, value in vars(module).items() if not key.startswith("_")]
     types = [value for value in public if isinstance(value, type) and value.__module__ == module.__name__]
     classes = [each for value in types for each in value.__mro__] + [type(value) for value in public]
-    names_of_classes = [f"{each.__module__}.{each.__qualname__}" for each in classes]
+    names_of_classes = [f"{cls.__module__}.{cls.__qualname__}" for cls in classes]
     kinds_of = {_BASES[name] for name in names_of_classes if name in _BASES}
     if len(kinds_of) != 1:
         allowed = ", ".join(base.rpartition(".")[2] for base in _BASES)

@@ -320,7 +320,9 @@ def _list_missing(state: Any, arrays: tuple[str, ...]) -> tuple[str, ...]:
 def _list_parameters(function: Callable[..., Any]) -> dict[str, bool]:
     """The names of a function's arguments, and whether each must be given."""
     parameters = inspect.signature(function).parameters.values()
-    return {each.name: each.default is each.empty for each in parameters if each.name != "self"}
+    return {
+        parameter.name: parameter.default is parameter.empty for parameter in parameters if parameter.name != "self"
+    }
 
 
 class MeanState:
@@ -387,7 +389,7 @@ def _make_metric_features(arrays: Sequence[str], outputs: Sequence[str], *, stat
     for kind in outputs:
         named = {**_TYPES, **_TYPES_OF_NUMBERS} if kind in ("labels", "number") else _TYPES
         types = {name: Value(named.get(name, "float64")) for name in arrays}
-        for name in (each for each in arrays for _ in range(_DEPTHS.get(each, 0))):
+        for name in (array for array in arrays for _ in range(_DEPTHS.get(array, 0))):
             types[name] = List(types[name])
         lists = {name: List(types[name]) for name in _PER_LABEL if name in types}
         features = Features({**types, **lists} if kind in ("labels", "tokens") else types)

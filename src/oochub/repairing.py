@@ -219,7 +219,7 @@ def repair_predictions(
         judged = judge_without_gap(gap, out=int(rows.is_out[~main.seen].sum()), at_most_lost=lost)
         return Repair(**judged._asdict(), **(shared | {"gap": gap})), None, None
     check_sides(rows, main)
-    heads = [choose_head(rows, each, at_most_lost=lost, seed=settings.seed) for each in divisions]
+    heads = [choose_head(rows, division, at_most_lost=lost, seed=settings.seed) for division in divisions]
     if tuning is not None:
         absent = tuning.explain_absence(rows, main)
         shared |= {"notes": (*shared["notes"], absent)} if absent else {}

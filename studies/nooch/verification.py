@@ -120,7 +120,7 @@ class Verification:
     def agrees(self) -> bool:
         """Whether every set that counts agrees, and with all images every count and context too."""
         counts = [*self.table_2, *self.contexts, *self.figure_10]
-        differing = [each for each in self.sets if each.counted and not each.agrees]
+        differing = [part for part in self.sets if part.counted and not part.agrees]
         return not differing and all(count.agrees is not False for count in counts)
 
 

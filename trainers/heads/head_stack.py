@@ -66,8 +66,8 @@ class _HeadOptimizer:
         self._decay = torch.tensor([each.weight_decay for each in args]).to(device)
         self._clip = args[0].max_grad_norm
         self._age = torch.zeros(len(args), device=device)  # steps since the moments were zero
-        self._first = [torch.zeros_like(each, requires_grad=False) for each in self._parameters]
-        self._second = [torch.zeros_like(each, requires_grad=False) for each in self._parameters]
+        self._first = [torch.zeros_like(parameter, requires_grad=False) for parameter in self._parameters]
+        self._second = [torch.zeros_like(parameter, requires_grad=False) for parameter in self._parameters]
 
     def step(self) -> None:
         """One step down the gradients, which are gone afterwards."""
@@ -115,7 +115,7 @@ class _HeadOptimizer:
         """Clips the gradient of each head to `max_grad_norm`, as `torch.nn.utils.clip_grad_norm_` does."""
         if not self._clip:
             return
-        gradients = [each.grad for each in self._parameters if each.grad is not None]
+        gradients = [parameter.grad for parameter in self._parameters if parameter.grad is not None]
         norm = torch.stack([each.flatten(1).norm(dim=1) for each in gradients]).norm(dim=0)
         for each in gradients:
             each.mul_(_widen((self._clip / (norm + 1e-6)).clamp(max=1.0), each))

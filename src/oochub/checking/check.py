@@ -72,7 +72,7 @@ def _describe_limits(outcomes: Sequence[RuleOutcome], looks: Looks) -> Iterator[
         needed = f"; about {each.needed:,} rows in all {once}" if each.needed else ""
         if each.reason:
             yield f"{each.rule.text}: {each.reason}{needed}."
-    unpaired = Counter(each.paired for each in outcomes if each.paired not in (None, "paired"))
+    unpaired = Counter(outcome.paired for outcome in outcomes if outcome.paired not in (None, "paired"))
     for reason, n in unpaired.items():
         yield f"{n} {'change is' if n == 1 else 'changes are'} {reason}".rstrip(".") + "."
 

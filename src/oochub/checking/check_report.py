@@ -326,7 +326,9 @@ def _correct(outcomes: Sequence[RuleOutcome]) -> list[RuleOutcome]:
     A fail is a one-sided test at 2.5%, so its two-sided p-value is held to 5%. What does not fail has no part in the
     first steps of Holm's correction, and counts.
     """
-    tested = [each.p_value if each.state == "fail" or math.isnan(each.p_value) else 1.0 for each in outcomes]
+    tested = [
+        outcome.p_value if outcome.state == "fail" or math.isnan(outcome.p_value) else 1.0 for outcome in outcomes
+    ]
     reason = "fails by itself, and not among all rules (Holm)"
     return [
         replace(each, state="undecided", reason="; ".join(filter(None, [reason, each.reason])))

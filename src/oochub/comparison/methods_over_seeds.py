@@ -186,7 +186,7 @@ def place_methods(methods: Mapping[str, SeededNumbers], *, direction: str) -> Me
             for ((i, j), each), of_holm, is_clear in tested
         ),
         smallest=statistics.median(smallest) if smallest else float("nan"),
-        seeds=min(len(each.values) for each in methods.values()),
+        seeds=min(len(method.values) for method in methods.values()),
     )  # fmt: skip
 
 
@@ -235,11 +235,11 @@ def join_seeds(runs: Sequence[Any]) -> SeededNumbers:
 
 def _average(tasks: Sequence[SeededNumbers]) -> SeededNumbers:
     """The mean over tasks of each seed's numbers; an image that is in several tasks is left out of all at once."""
-    left = np.stack([each.left for each in tasks])
+    left = np.stack([task.left for task in tasks])
     is_nowhere = np.isnan(left).all(axis=0)
-    left = np.where(np.isnan(left), np.stack([each.values for each in tasks])[:, :, None], left).mean(axis=0)
-    values = np.mean([each.values for each in tasks], axis=0)
-    units = min(each.units for each in tasks)
+    left = np.where(np.isnan(left), np.stack([task.values for task in tasks])[:, :, None], left).mean(axis=0)
+    values = np.mean([task.values for task in tasks], axis=0)
+    units = min(task.units for task in tasks)
     return SeededNumbers(values, np.where(is_nowhere, np.nan, left), units, tasks[0].limit)
 
 

@@ -360,7 +360,9 @@ def _make_dot(line: ModelLine, point: LinePoint) -> Dot:
 
 def _make_axis(line: ModelLine, estimates: Sequence[Estimate], title: str) -> Axis:
     """An axis on which these have room, with their intervals."""
-    places = [float(line.place(line.shown(each, end))) for each in estimates for end in svg.list_ends([each])]
+    places = [
+        float(line.place(line.shown(estimate, end))) for estimate in estimates for end in svg.list_ends([estimate])
+    ]
     room = 0.08 * (max(places) - min(places)) or 0.1
     low, high = min(places) - room, max(places) + room
     scale = format_numbers.SCALES.get(line.described.unit, 1)

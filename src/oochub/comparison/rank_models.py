@@ -186,7 +186,7 @@ class Ranking(DocumentForms):
         for table in self.tables:
             lines.append(f"{self._title(table)}:")
             lines += [
-                f"  {self.names[each.model]}: place {_format_place(each)}, {each.number!r}" for each in table.models
+                f"  {self.names[model.model]}: place {_format_place(model)}, {model.number!r}" for model in table.models
             ]
         return "\n".join(lines)
 
@@ -194,7 +194,7 @@ class Ranking(DocumentForms):
     def headline(self) -> str:
         """Who is ahead on the rows of the first table, or that nobody is."""
         table = self.tables[0]
-        leaders = [self.names[each.model] for each in table.models if each.best == 1]
+        leaders = [self.names[model.model] for model in table.models if model.best == 1]
         where = self._describe_place(table)
         if len(leaders) == len(self.names):
             return f"No model of {len(self.names)} is clearly better than another {where}."
@@ -217,7 +217,7 @@ class Ranking(DocumentForms):
 
         records = []
         for table in self.tables:
-            places = {each.model: each for each in table.models}
+            places = {model.model: model for model in table.models}
             for pair in table.pairs:
                 one, other = places[pair.first], places[pair.second]
                 records.append(
@@ -250,7 +250,7 @@ class Ranking(DocumentForms):
     def _document(self) -> Document:
         return Document(
             headline=self.headline,
-            blocks=tuple(Block(table=self._format_table(each), below=self._describe(each)) for each in self.tables),
+            blocks=tuple(Block(table=self._format_table(table), below=self._describe(table)) for table in self.tables),
             notes=tuple(f"Note: {wording.name(note, 400)}." for note in self.notes),
             apart=True,
         )
@@ -275,12 +275,12 @@ class Ranking(DocumentForms):
         scale = svg.LinearScale(low=0.5, high=len(self.names) + 0.5)
         rows = [
             {
-                "name": self.names[each.model],
-                "place": _format_place(each),
-                "chart": svg.range_bar(scale, each.best - 0.35, each.worst + 0.35),
-                "number": each.number,
+                "name": self.names[model.model],
+                "place": _format_place(model),
+                "chart": svg.range_bar(scale, model.best - 0.35, model.worst + 0.35),
+                "number": model.number,
             }
-            for each in table.models
+            for model in table.models
         ]
         return {
             "title": self._title(table),
@@ -311,7 +311,7 @@ class Ranking(DocumentForms):
     def _format_table(self, table: RankingTable) -> Table:
         limits, unit = Footnotes(), self._unit(table)
         rows = tuple(
-            (self.names[each.model], _format_place(each), limits.cell(each.number, unit)) for each in table.models
+            (self.names[model.model], _format_place(model), limits.cell(model.number, unit)) for model in table.models
         )
         return Table(
             title=self._title(table), heads=("Model", "Place", table.metric), rows=rows, footnotes=limits.lines
@@ -392,7 +392,7 @@ def _align(opened: Sequence[Predictions], *, resamples: int, seed: int) -> list[
     pairs = [pair_rows(opened[0], other, resamples=resamples, seed=seed) for other in opened[1:]]
     rows = [pairs[0][0], *(pair[1] for pair in pairs)]
     known = np.logical_and.reduce([each.known for pair in pairs for each in pair])
-    return [replace(each, known=known) for each in rows]
+    return [replace(row, known=known) for row in rows]
 
 
 def _choose_sets(sets: Sequence[RowSet], slices: Sequence[str] | None) -> list[RowSet]:
@@ -414,7 +414,7 @@ def _rank(rows: RowSet, name: str, metric: Callable[..., Any], models: Sequence[
         return []
     members = np.flatnonzero(rows.mask)
     is_groups = isinstance(side, GroupsOfRows)
-    values = [estimate_side(rows, metric, each) if is_groups else each.of(metric, members) for each in models]
+    values = [estimate_side(rows, metric, model) if is_groups else model.of(metric, members) for model in models]
     numbers: dict[str, dict[Pair, ComparedNumber]] = {}
     pairs = list(combinations(range(len(models)), 2))
     for i, j in follow(pairs, desc=f"Testing {name}", unit="pair", delay=2, disable=None):

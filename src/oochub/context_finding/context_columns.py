@@ -170,7 +170,11 @@ def make_way(by: str | ContextWay, settings: Mapping[str, Any]) -> ContextWay:
     kind = catalog.get("context", by)
     check_parameters(kind, settings, kind=f"option of the method {by}")
     parameters = inspect.signature(kind).parameters.values()
-    lacking = [each.name for each in parameters if each.default is each.empty and each.name not in settings]
+    lacking = [
+        parameter.name
+        for parameter in parameters
+        if parameter.default is parameter.empty and parameter.name not in settings
+    ]
     if lacking:
         name = lacking[0]
         typed = (

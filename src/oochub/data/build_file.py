@@ -244,7 +244,7 @@ class ConfigFiles:
         Raises:
             OochubError: A field that was changed, a path that leads elsewhere.
         """
-        paths = [PurePosixPath(each.path) for each in self.files]
+        paths = [PurePosixPath(file.path) for file in self.files]
         if self.digest != self._compute_digest() or any(path.is_absolute() or ".." in path.parts for path in paths):
             raise OochubError(
                 f"{what} were changed by hand, or come from another build: their digest is not {self.digest[:12]!r}. "
@@ -396,7 +396,7 @@ class RepositoryFiles:
             return None
         for name in beside.configs:
             found = cls._of(beside, name) if config in (None, name) else None
-            if found is not None and any(Path(each.path).parent.name == place.name for each in found.written.files):
+            if found is not None and any(Path(file.path).parent.name == place.name for file in found.written.files):
                 return found
         return None
 
@@ -446,7 +446,7 @@ class RepositoryFiles:
             given["revision"] = self.root.name
         elif has_magic(str(self.root)):  # the patterns of the card would take the folder's name for one
             given["data_files"] = {
-                split: DataFilesList([str(self.root / each.path) for each in files], [(each.path,) for each in files])
+                split: DataFilesList([str(self.root / file.path) for file in files], [(file.path,) for file in files])
                 for split, files in self.written.splits.items()
             }
         builder = retry(lambda: datasets.load_dataset_builder(source, **given))
@@ -486,7 +486,7 @@ class RepositoryFiles:
 
     def _check_splits(self, builder: datasets.DatasetBuilder) -> None:
         files = builder.config.data_files or {}
-        found = {str(split): [_name(each) for each in paths] for split, paths in files.items()}
+        found = {str(split): [_name(path) for path in paths] for split, paths in files.items()}
         for split in {**self.written.splits, **found}:
             expected = [_name(each.path) for each in self.written.splits.get(split, ())]
             if found and sorted(found.get(split, ())) != sorted(expected):

@@ -274,7 +274,9 @@ def _read_tables(files: ImageFiles, paths: Sequence[str], named: Mapping[str, st
 
 def _find_name_column(features: datasets.Features) -> str:
     """The column of the names of files."""
-    is_plain = all(isinstance(each, datasets.Value) and _PLAIN.fullmatch(each.dtype) for each in features.values())
+    is_plain = all(
+        isinstance(feature, datasets.Value) and _PLAIN.fullmatch(feature.dtype) for feature in features.values()
+    )
     found = [name for name in features if re.fullmatch(r"(.*_)?file_names?", name)]
     column = found[0] if len(found) == 1 else ""
     image = "image" if column == "file_name" else column.removesuffix("_file_name")

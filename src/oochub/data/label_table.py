@@ -98,7 +98,9 @@ def _read_table(file: Path, names: Mapping[str, str]) -> dict[str, list[object]]
     for role, column in {"file_name": "file_name", **names}.items():
         if column in part.column_names:
             values = get_column_array(part, column).to_pylist()
-            found[role] = [None if each is None or each != each or not str(each).strip() else each for each in values]
+            found[role] = [
+                None if value is None or value != value or not str(value).strip() else value for value in values
+            ]
         elif role != "context" or column != "context":
             raise unknown_name("column", column, part.column_names, f"{file} must have it.")
     return found

@@ -109,15 +109,19 @@ def find_tar_rows(name: str, splits: Mapping[str, Sequence[Path]]) -> tuple[File
         own = samples[split]
         for start in range(0, len(own), _ROWS):
             some = own[start : start + _ROWS]
-            made: dict[str, pa.Array] = {each: records[each][split][start : start + len(some)] for each in records}
-            for each in pictures:
-                found = [next((sample.fields[f] for f in sample.images if column[f] == each), None) for sample in some]
+            made: dict[str, pa.Array] = {
+                record: records[record][split][start : start + len(some)] for record in records
+            }
+            for picture in pictures:
+                found = [
+                    next((sample.fields[f] for f in sample.images if column[f] == picture), None) for sample in some
+                ]
                 paths = [None if member is None else member.name for member in found]
                 arrays = [pa.array(_read_all(found), pa.binary()), pa.array(paths, pa.string())]
-                made[each] = pa.StructArray.from_arrays(arrays, fields=list(features[each].pa_type))
+                made[picture] = pa.StructArray.from_arrays(arrays, fields=list(features[picture].pa_type))
             made["__key__"] = pa.array([sample.key for sample in some], pa.string())
             made["__url__"] = pa.array([str(sample.archive) for sample in some], pa.string())
-            yield pa.Table.from_arrays([made[each] for each in features], schema=features.arrow_schema)
+            yield pa.Table.from_arrays([made[feature] for feature in features], schema=features.arrow_schema)
 
     files = [archive for own in splits.values() for archive in own]
     made = {split: partial(tables, split) for split in splits}
@@ -188,7 +192,7 @@ def _group(members: Mapping[str, Sequence[_Member]]) -> dict[str, list[_Sample]]
 def _has_one_image(samples: Mapping[str, Sequence[_Sample]]) -> bool:
     """Whether each sample has one image, and nothing but a suffix tells their names apart from their keys."""
     images = {each.images for own in samples.values() for each in own}
-    return all(len(each) == 1 for each in images) and len({each[0].rpartition(".")[0] for each in images}) == 1
+    return all(len(image) == 1 for image in images) and len({image[0].rpartition(".")[0] for image in images}) == 1
 
 
 def _are_keys(samples: Sequence[_Sample]) -> bool:
@@ -217,8 +221,8 @@ def _list(images: Sequence[str]) -> str:
 def _find_image_columns(samples: Mapping[str, Sequence[_Sample]]) -> dict[str, str]:
     """Field to column of images: one column where each row has one image, whatever its suffix."""
     images = {each.images for own in samples.values() for each in own}
-    fields = sorted({field for each in images for field in each})
-    if all(len(each) == 1 for each in images) and len(fields) > 1:
+    fields = sorted({field for image in images for field in image})
+    if all(len(image) == 1 for image in images) and len(fields) > 1:
         return dict.fromkeys(fields, "image")
     return {field: field for field in fields}
 

@@ -79,16 +79,16 @@ def find_context_effects(evaluated: EvaluationRows, correction: Correction = "ho
         nan, nothing = math.nan, Estimate(math.nan, n=0, method="none", reason=untold)
         tests = [
             ContextTests(
-                replace(each.gap, estimate=nothing, p_value=nan, mean_with=nan, mean_against=nan, reason=untold),
-                replace(each.effect, alike=nan, p_value=nan),
-                each.having,
+                replace(test.gap, estimate=nothing, p_value=nan, mean_with=nan, mean_against=nan, reason=untold),
+                replace(test.effect, alike=nan, p_value=nan),
+                test.having,
                 nan,
             )
-            for each in tests
+            for test in tests
         ]
-    p_values = [each.p_value for each in tests]
+    p_values = [test.p_value for test in tests]
     adjusted = adjusted_p_values(p_values, correction=correction)
-    alike = adjusted_p_values([each.effect.alike for each in tests], correction=correction)
+    alike = adjusted_p_values([test.effect.alike for test in tests], correction=correction)
     found = {
         number: _make_finding(tested, number, right, own, (p_value, same), sampling)
         for number, (own, p_value, same) in enumerate(zip(tests, adjusted, alike, strict=True))

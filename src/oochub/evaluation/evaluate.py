@@ -227,7 +227,7 @@ def _describe_origin(parts: Sequence[Predictions | str | Path], evaluation: Eval
         "match": [settings.match] if settings.match else [],
         "correction": [intervals.correction] if intervals.correction != "holm" else [],
         "classes": [settings.classes] if settings.classes != "all" else [],
-        "detector": [each if isinstance(each, str) else make_detector_key(each) for each in detectors],
+        "detector": [detector if isinstance(detector, str) else make_detector_key(detector) for detector in detectors],
         "reference": [Path(reference).name] if isinstance(reference, str | Path) else [],
         "pair": [":".join(pair) for pair in settings.pairs or ()],
         "probe": list(settings.probes),

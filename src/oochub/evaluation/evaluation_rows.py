@@ -104,7 +104,7 @@ class EvaluationRows:
     def of_groups(self, metric: Callable[..., Any], groups: Sequence[NDArray[np.int64]]) -> list[Estimate]:
         """What `of` gives of each of these sets of rows, by their numbers; at once where the metric is a mean."""
         if groups and self.benchmark.cluster is None and "group" not in read_metric(metric).arrays:
-            rows, sizes = np.concatenate(groups), [len(each) for each in groups]
+            rows, sizes = np.concatenate(groups), [len(group) for group in groups]
             columns, options = self.arrays(metric, rows), self.options(metric)
             found = estimate_groups(metric, columns, sizes, Sampling(**self.sampling), options=options)
             if found is not None:
@@ -256,8 +256,8 @@ def read_metric(metric: Callable[..., Any]) -> KnownMetric:
     ['label', 'probability']
     """
     arguments = inspect.signature(metric).parameters.values()
-    required = [each.name for each in arguments if each.default is each.empty]
-    return KnownMetric(read_facts(metric), [each.name for each in arguments], required)
+    required = [argument.name for argument in arguments if argument.default is argument.empty]
+    return KnownMetric(read_facts(metric), [argument.name for argument in arguments], required)
 
 
 def check_metric(name: str, metric: Callable[..., Any], evaluated: EvaluationRows) -> None:

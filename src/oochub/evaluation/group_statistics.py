@@ -233,7 +233,7 @@ def _find_worst(
         )
     level = 1 - 0.05 / len(groups)
     estimates = [evaluated.of(metric, part, confidence=level) for part in groups.values()]
-    defined = [each for each in estimates if not np.isnan(each.value)]
+    defined = [estimate for estimate in estimates if not np.isnan(estimate.value)]
     if not defined:
         reason = f"none of {len(groups)} groups has a value: {estimates[0].reason}"
         return Estimate(np.nan, n=0, method="none", reason=reason)

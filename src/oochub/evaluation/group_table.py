@@ -66,8 +66,8 @@ def tabulate_groups(evaluation: Evaluation) -> pa.Table:
 def _list_numbers(name: str, estimates: Sequence[Estimate]) -> Mapping[str, pa.Array]:
     """Values and ends as columns; nan is null."""
     columns = {
-        name: [each.value for each in estimates],
-        f"{name}_low": [each.low for each in estimates],
-        f"{name}_high": [each.high for each in estimates],
+        name: [estimate.value for estimate in estimates],
+        f"{name}_low": [estimate.low for estimate in estimates],
+        f"{name}_high": [estimate.high for estimate in estimates],
     }
     return {key: pa.array(np.array(values, np.float64), from_pandas=True) for key, values in columns.items()}

@@ -137,13 +137,13 @@ def estimate_matched_gap(
     codes, strata = _make_strata(*(side["label"] for side in sides), *(side[column] for side in sides))
     parts = zip(titles, (in_columns, out_columns), sides, strict=True)
     missing = _explain_missing_values(column, [(title, len(of[LABEL]), len(kept[LABEL])) for title, of, kept in parts])
-    within = np.array([0 if column == LABEL else each.label for each in strata])
-    n_out, n_kept = len(out_columns["label"]), sum(each.n_out for each in strata if each.kept)
+    within = np.array([0 if column == LABEL else stratum.label for stratum in strata])
+    n_out, n_kept = len(out_columns["label"]), sum(stratum.n_out for stratum in strata if stratum.kept)
     return MatchedGap(
         column=column,
         metric=metric,
-        n_in=sum(each.n_in for each in strata),
-        n_out=sum(each.n_out for each in strata),
+        n_in=sum(stratum.n_in for stratum in strata),
+        n_out=sum(stratum.n_out for stratum in strata),
         share_out=n_kept / n_out if n_out else np.nan,
         estimate=_estimate_gap(metric, sides, codes, within, samplings, missing, _number_units(clusters)),
         strata=strata,
@@ -267,10 +267,10 @@ def _resample_gap(
             assert values is not None  # noqa: S101 every metric with a weighted form is the AUC or a mean
             units.append(_make_row_cells({"loss": values}, code, "loss"))
     # The value of a cell is any number, so that its weighted form is that of a loss.
-    forms = [make_weighted_form("nll" if set(each.columns) == {"loss"} else metric, each.columns) for each in units]
-    strata = [each.stratum for each in units]
+    forms = [make_weighted_form("nll" if set(unit.columns) == {"loss"} else metric, unit.columns) for unit in units]
+    strata = [unit.stratum for unit in units]
     own = _compute_differences(
-        forms, _compute_weights(strata, within, [each.rows[None].astype(np.float64) for each in units])
+        forms, _compute_weights(strata, within, [unit.rows[None].astype(np.float64) for unit in units])
     )[0]
     together = max(1, _BLOCK // max(len(code) for code in strata))
     blocks: Iterable[Sequence[Array]]

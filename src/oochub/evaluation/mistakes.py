@@ -51,7 +51,7 @@ def _convert_boxes(boxes: RowBoxes | None, record: Mapping[str, Any]) -> BoxesIn
     width, height = (record.get(name) for name in ("width", "height"))
     if boxes is None or not (isinstance(width, int) and isinstance(height, int)):
         return None
-    true, answered = (tuple((x1, y1, x2, y2) for x1, y1, x2, y2 in each) for each in boxes)
+    true, answered = (tuple((x1, y1, x2, y2) for x1, y1, x2, y2 in box) for box in boxes)
     return BoxesInPicture(width=width, height=height, true=true, answered=answered)
 
 

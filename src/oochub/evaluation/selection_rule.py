@@ -163,7 +163,7 @@ def _select_values(evaluated: EvaluationRows, name: str, column: str, values: tu
         return fits
     read = evaluated.columns[column]
     if isinstance(read, pd.Categorical):
-        return _select_codes(name, read.codes, [str(each) for each in read.categories], values)
+        return _select_codes(name, read.codes, [str(category) for category in read.categories], values)
     array = np.asarray(read)
     if array.ndim != 1:
         raise OochubError(f"A rule cannot read the column {name}: it has several values per row.")

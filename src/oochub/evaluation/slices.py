@@ -432,7 +432,7 @@ def pair_sides(metric: _Metric, sides: "Mapping[Role, RowSet]", models: Sequence
     if not np.isin(units[0], units[1]).any():
         if benchmark.pair is None:
             return None
-        found = SideCorrelation(0.0, 0, *(len(np.unique(each)) for each in units))
+        found = SideCorrelation(0.0, 0, *(len(np.unique(unit)) for unit in units))
     elif influences[0] is None or influences[1] is None:
         found = _correlate_by_bootstrap(metric, places, units, models)
     else:
@@ -462,15 +462,15 @@ class _Influence(NamedTuple):
 def _find_influence(metric: _Metric, rows: _RowNumbers, models: Sequence[EvaluationRows]) -> _Influence | None:
     """That of the metric of one model, or of its change; None for a metric that is no mean and no AUC."""
     facts, found = read_facts(metric), []
-    for each in models:
-        arrays = each.arrays(metric, rows)
+    for model in models:
+        arrays = model.arrays(metric, rows)
         if getattr(metric, "__name__", "") == "auc":
             label = arrays["label"]
             if label.all() or not label.any():  # no AUC, and nothing to correlate
                 return _Influence(np.zeros(len(rows)), are_shares=False)
             found.append(_Influence(compute_auc_influence(label, arrays["score"]), are_shares=False))
         elif facts is not None and facts.row_numbers is not None:
-            values, is_share = facts.row_numbers(arrays, **each.options(metric))[:2]
+            values, is_share = facts.row_numbers(arrays, **model.options(metric))[:2]
             if len(values) != len(rows):  # some rows have no number
                 return None
             is_share = is_share and len(models) == 1 and bool(np.isin(values, (0, 1)).all())
@@ -490,7 +490,7 @@ def _correlate_by_bootstrap(
         numbers = [np.nan, np.nan]
         for side, chosen in enumerate((place[~is_outside[place]], place[is_outside[place]])):
             if len(chosen):
-                values = [float(each.value(metric, rows[chosen])) for each in models]
+                values = [float(model.value(metric, rows[chosen])) for model in models]
                 numbers[side] = values[-1] - (values[0] if len(values) > 1 else 0.0)
         return np.array(numbers)
 

@@ -48,12 +48,12 @@ def _write_file(source: Path, out: Path) -> str:
     columns = [_ID, QUESTION, OPTIONS, _LABEL]
     texts = pa.field(_IMAGE, pa.string())
     with pq.ParquetFile(source) as file:
-        schema = pa.schema([*(file.schema_arrow.field(each).remove_metadata() for each in columns), texts])
+        schema = pa.schema([*(file.schema_arrow.field(column).remove_metadata() for column in columns), texts])
         with pq.ParquetWriter(target, schema, use_content_defined_chunking=True) as writer:
             for batch in file.iter_batches(_ROWS, columns=[*columns, _IMAGE]):
                 images = batch.column(_IMAGE).field("bytes").to_pylist()
                 uris = pa.array([_make_uri(content) for content in images], pa.string())
-                writer.write_table(pa.table([*(batch.column(each) for each in columns), uris], schema=schema))
+                writer.write_table(pa.table([*(batch.column(column) for column in columns), uris], schema=schema))
     seal(target)
     return str(target.relative_to(out))
 

@@ -168,9 +168,9 @@ class ResultsSnapshot:
         from huggingface_hub import HfApi
 
         files = {
-            part.relative_to(self.folder).as_posix(): each.name
-            for each in entries
-            for file in each.files
+            part.relative_to(self.folder).as_posix(): entry.name
+            for entry in entries
+            for file in entry.files
             for part in ([file] if file.is_file() else file.rglob("*"))
         }
         client, asked = HfApi(), {"repo_type": "dataset", "revision": self.commit}

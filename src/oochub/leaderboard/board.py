@@ -243,17 +243,17 @@ class Board:
             first_commits: Gives for entries the number of the commit that brought their answers into the results, by
                 the name of the entry; None for results without history.
         """
-        known, by_name = own or {}, {each.name: each for each in entries}
+        known, by_name = own or {}, {entry.name: entry for entry in entries}
         places: dict[BoardKey, list[BoardRow]] = {}
-        for each in entries:
-            if each.entry is not None and each.report is not None:
+        for entry in entries:
+            if entry.entry is not None and entry.report is not None:
                 row = BoardRow(
-                    name=each.name, entry=each.entry, report=each.report, reason=each.reason,
-                    check="" if each.reason else _check(each), rows=each.rows, is_sent=each.is_sent,
-                    digest=each.digest, values=each.values,
-                    measure_seed=partial(each.measure_seed, known.get(BoardKey.of(each.report.benchmark))),
+                    name=entry.name, entry=entry.entry, report=entry.report, reason=entry.reason,
+                    check="" if entry.reason else _check(entry), rows=entry.rows, is_sent=entry.is_sent,
+                    digest=entry.digest, values=entry.values,
+                    measure_seed=partial(entry.measure_seed, known.get(BoardKey.of(entry.report.benchmark))),
                 )  # fmt: skip
-                places.setdefault(BoardKey.of(each.report.benchmark), []).append(row)
+                places.setdefault(BoardKey.of(entry.report.benchmark), []).append(row)
         boards, given_up = [], withdrawn or {}
         for key in sorted(places, key=lambda place: place.order):
             whole = given_up.get(f"{key.benchmark}/{key.config}@{key.version}") or given_up.get(f"{key[0]}/{key[1]}")

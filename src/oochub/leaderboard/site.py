@@ -380,7 +380,9 @@ class LeaderboardTable:
         heads, lines = [*plain, *(f"{name}_{part}" for name in _ESTIMATES for part in parts)], []
         for row in self.rows:
             estimates = [getattr(row, name) for name in _ESTIMATES]
-            cells = [getattr(each, part) if each is not None else None for each in estimates for part in parts]
+            cells = [
+                getattr(estimate, part) if estimate is not None else None for estimate in estimates for part in parts
+            ]
             known = [*(getattr(row, name) for name in plain), *cells]
             lines.append([None if cell is None or cell != cell else cell for cell in known])
         return format_csv(pd.DataFrame(lines, columns=heads, dtype=object))

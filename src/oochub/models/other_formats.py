@@ -118,7 +118,7 @@ def refuse_pickles(source: str, folder: Path) -> None:
         return
     files = {path.name for path in folder.iterdir()} if is_local else list_files(name, revision)
     pickles = [each for each in _PICKLES if each in files]
-    if not pickles or any(each.endswith(".safetensors") for each in files):
+    if not pickles or any(file.endswith(".safetensors") for file in files):
         return
     safe = None if is_local else find_safe_request(name)
     convert = (

@@ -167,7 +167,7 @@ def choose_auto_model(source: ModelSource, among: Sequence[str], *, mode: str) -
         if type(source.config) in mapping:
             classes = mapping[type(source.config)]
             classes = classes if isinstance(classes, tuple) else (classes,)
-            if isinstance(source.given, classes) or source.architecture in ("", *(each.__name__ for each in classes)):
+            if isinstance(source.given, classes) or source.architecture in ("", *(cls.__name__ for cls in classes)):
                 return name
     raise OochubError(
         f"The mode {mode} serves models of {', '.join(sorted(served))}, but this one is a {source.architecture}. "

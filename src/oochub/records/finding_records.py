@@ -287,24 +287,24 @@ class BackgroundProbe:
 
     def variant(self, name: Variant) -> VariantRow:
         """The numbers of a variant."""
-        return next(each for each in self.variants if each.name == name)
+        return next(variant for variant in self.variants if variant.name == name)
 
     @property
     def pasted_back(self) -> VariantRow | None:
         """The numbers of objects on their own filled backgrounds; None in an older report."""
-        return next((each for each in self.variants if each.name == "pasted_back"), None)
+        return next((variant for variant in self.variants if variant.name == "pasted_back"), None)
 
     def estimates(self) -> dict[str, Estimate]:
         """Every number by name: "background_gap", "background/mixed_rand/accuracy", ..."""
         found = {"background_gap": self.gap, "background_gap/log_odds": self.gap_log_odds}
-        for each in self.variants:
+        for variant in self.variants:
             parts = {
-                "accuracy": each.accuracy,
-                "accuracy_change": each.accuracy_change,
-                "log_odds": each.log_odds,
-                "logit": each.logit,
+                "accuracy": variant.accuracy,
+                "accuracy_change": variant.accuracy_change,
+                "log_odds": variant.log_odds,
+                "logit": variant.logit,
             }
-            found |= {f"background/{each.name}/{key}": value for key, value in parts.items() if value is not None}
+            found |= {f"background/{variant.name}/{key}": value for key, value in parts.items() if value is not None}
         return found
 
 

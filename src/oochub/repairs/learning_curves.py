@@ -188,7 +188,7 @@ class _Curves:
         fewest = np.bincount(rows.groups["side"][unseen], minlength=2 * rows.classes)
         present = np.bincount(rows.groups["side"][body], minlength=2 * rows.classes) > 0
         kinds = [False, True] if len(unseen) < len(body) and fewest[present].min() >= FEWEST else [False]
-        tried = [_Kind(each["c"], kind) for each in RetrainWeighted.settings for kind in kinds]
+        tried = [_Kind(setting["c"], kind) for setting in RetrainWeighted.settings for kind in kinds]
         self.kind, self._used, self.full = tried[0], body, np.zeros(len(scored), bool)
         best = -1.0
         for kind in tried:

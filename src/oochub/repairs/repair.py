@@ -86,7 +86,7 @@ def write_sentences(repair: "Repair") -> list[str]:
     if repair.contexts:
         said.append(
             "Contexts were found in the images. On the fitting and selection rows, these matter to the model: "
-            f"{wording.join_names([wording.name(each, 60) for each in repair.contexts])}."
+            f"{wording.join_names([wording.name(context, 60) for context in repair.contexts])}."
         )
     if repair.outside is None and not format_numbers.is_undefined(repair.gap):
         where = "On the fitting and selection rows" if repair.tried else "On rows that the model was not trained on"
@@ -210,7 +210,7 @@ def _make_parts(repair: "Repair") -> Table:
     return Table(
         title="How the rows of each split were used",
         heads=("Part", "split", "rows", "in unusual contexts", "model trained on it"),
-        rows=tuple(_part_cells(each) for each in repair.parts),
+        rows=tuple(_part_cells(part) for part in repair.parts),
     )
 
 

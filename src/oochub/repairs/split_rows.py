@@ -286,7 +286,7 @@ def add_found_sides(
         rows = every.take(some)
         sampling = Sampling(cluster=None if cluster is None else cluster[rows.rows])
         tests = [measure_context(rows, number, right[some], sampling) for number in range(len(every.facts.names))]
-        p_values = [each.p_value for each in tests]
+        p_values = [test.p_value for test in tests]
         tested = max(tested, int(np.isfinite(p_values).sum()))
         adjusted = adjusted_p_values(p_values)
         shown = {k: float(each.gap.estimate) for k, each in enumerate(tests) if adjusted[k] <= _LEVEL}

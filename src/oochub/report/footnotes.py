@@ -120,10 +120,10 @@ def are_few(estimates: Iterable[Estimate]) -> bool:
     [False, True, True]
     """
     return any(
-        each.n < format_numbers.FEW
-        or "one cluster only" in (each.reason or "")
-        or any(int(n) < format_numbers.FEW for n in _COUNTED.findall(each.reason or ""))
-        for each in estimates
+        estimate.n < format_numbers.FEW
+        or "one cluster only" in (estimate.reason or "")
+        or any(int(n) < format_numbers.FEW for n in _COUNTED.findall(estimate.reason or ""))
+        for estimate in estimates
     )
 
 

@@ -280,7 +280,9 @@ def describe_intervals(report: "ReportRecord") -> str:
     """
     sides = [part.metrics.values() for part in report.slices]
     worst = [each.estimate for each in (report.worst_group or {}).values()]
-    chosen = [each for estimates in (*sides, worst) for each in estimates if format_numbers.has_interval(each)]
+    chosen = [
+        estimate for estimates in (*sides, worst) for estimate in estimates if format_numbers.has_interval(estimate)
+    ]
     if not report.group_rows or not any(map(simultaneous, chosen)):
         return ""
     return (

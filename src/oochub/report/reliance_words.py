@@ -58,7 +58,7 @@ def judge_reliance(report: "ReportRecord", case: Case) -> JudgedGap | None:
     if (found.gap.high < 0) if is_worse else (found.gap.low > 0):
         return JudgedGap("relies" if is_worse else "better", case, "", "")
     kind: Answer = "harder" if is_worse else "easier"
-    alike = [each.name for each in found.contexts if each.status == f"{kind} for all"]
+    alike = [context.name for context in found.contexts if context.status == f"{kind} for all"]
     gap, unit = report.gap.estimate, report.unit
     size = f"The gap is {format_numbers.points(gap, unit)}{format_numbers.points_word(unit)}."
     if alike:

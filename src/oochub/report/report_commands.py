@@ -145,7 +145,7 @@ def _list_flags(kind: type[Settings]) -> Mapping[str, Option]:
     """The options of a record that a report keeps, by each flag."""
     kept = kind in (ModelSettings, PredictionSettings)
     options = {name: each for name, each in list_options(kind).items() if not kept or name in TYPED}
-    return {flag: each for each in options.values() for flag in (each.flag or "").split("/")}
+    return {flag: option for option in options.values() for flag in (option.flag or "").split("/")}
 
 
 def _is_of(option: Option, command: str) -> bool:

@@ -144,7 +144,7 @@ def _fill_verdict(report: "ReportRecord") -> Verdict:
 
 def _find_case(report: "ReportRecord") -> Case:
     found, everything = report.contexts, report.headline("all")
-    shown = [] if found is None else [each.gap for each in found.contexts if each.status == "shown"]
+    shown = [] if found is None else [context.gap for context in found.contexts if context.status == "shown"]
     if shown:
         worst = min(shown)
         return "reversed" if worst > 0 else "relies" if worst <= -report.benchmark.practical_gap else "slight"
@@ -196,7 +196,7 @@ def _say_how_much(finding: ContextFinding) -> Fact:
 
 def _say_on_what(report: "ReportRecord") -> Fact:
     found = report.contexts
-    shown = [each for each in found.contexts if each.status == "shown"] if found else []
+    shown = [context for context in found.contexts if context.status == "shown"] if found else []
     checked = _describe_check(found) if found else ""
     if not shown:
         return Fact("Where", "No context has a demonstrated effect.", f" {checked}")
@@ -214,7 +214,7 @@ def _say_how_sure(report: "ReportRecord", finding: ContextFinding | None) -> Fac
     )
     covers = format_numbers.seeds(report.model.seeds, wording.name(report.benchmark.words.example))
     if finding is None or found is None:
-        reasons = [each.reason for each in found.contexts if each.reason] if found else []
+        reasons = [context.reason for context in found.contexts if context.reason] if found else []
         why = f": {max(reasons, key=reasons.count)}" if reasons else ""
         answer = f"Nothing was tested{why}."
     else:
@@ -226,7 +226,7 @@ def _say_how_sure(report: "ReportRecord", finding: ContextFinding | None) -> Fac
 
 def _write_headline(found: ContextFindings) -> str:
     """The finding in one sentence: the contexts shown, those that are harder for every class, or that none is shown."""
-    shown = [each for each in found.contexts if each.status == "shown"]
+    shown = [context for context in found.contexts if context.status == "shown"]
     worse = [each for each in shown if each.gap < 0]
     if worse:
         names = [f"{wording.words(each.name)} ({_name_classes_it_goes_with(each)})" for each in worse[:_NAMED]]
@@ -234,7 +234,7 @@ def _write_headline(found: ContextFindings) -> str:
         return f"This model does worse when the context is not the usual one: {wording.join_names([*names, *more])}."
     if shown:
         return "This model does better when the context is not the usual one."
-    alike = [each for each in found.contexts if each.is_alike]
+    alike = [context for context in found.contexts if context.is_alike]
     if alike and found.is_annotated:
         return _write_annotated_headline(alike)
     if alike:
@@ -273,10 +273,12 @@ def _write_sentences(report: "ReportRecord") -> tuple[str, ...]:
 
 def _describe_tests(found: ContextFindings) -> str:
     """How many contexts are shown of those tested, on which rows, and for what they are corrected."""
-    shown = [each for each in found.contexts if each.status == "shown" or (found.is_annotated and each.is_alike)]
+    shown = [
+        context for context in found.contexts if context.status == "shown" or (found.is_annotated and context.is_alike)
+    ]
     better = sum(each.gap > 0 for each in shown)
     others = f", {better} of them in the opposite direction" if 0 < better < len(shown) else ""
-    alike = 0 if found.is_annotated else sum(each.is_alike for each in found.contexts)
+    alike = 0 if found.is_annotated else sum(context.is_alike for context in found.contexts)
     others += f"; {alike} {'is' if alike == 1 else 'are'} harder or easier for every class alike" if alike else ""
     rows = f"{format_numbers.count(found.n_tested)} rows"
     if not found.is_annotated:
@@ -304,7 +306,7 @@ def _name_correction(found: ContextFindings) -> str:
 
 def _describe_check(found: ContextFindings) -> str:
     """What found the contexts, and whether people checked them."""
-    checked = sum(each.check is not None for each in found.contexts)
+    checked = sum(context.check is not None for context in found.contexts)
     if found.is_annotated:
         return "People annotated the contexts."
     by = f"with {wording.name(found.way)}" + (f", using {wording.name(found.model)}" if found.model else "")
@@ -347,7 +349,7 @@ def _select_listed(found: ContextFindings) -> tuple[ContextFinding, ...]:
     """Those that go with a class, in their order, twelve at most; all that people annotated."""
     if found.is_annotated:
         return found.contexts
-    return tuple(each for each in found.contexts if _has_role(each))[:_LISTED]
+    return tuple(context for context in found.contexts if _has_role(context))[:_LISTED]
 
 
 def _build_table(report: "ReportRecord") -> Table:
@@ -381,16 +383,16 @@ def _build_annotated_table(found: ContextFindings) -> Table:
     below = Footnotes()
     rows = [
         (
-            wording.words(each.name),
-            each.status.removesuffix(" for all"),
-            format_numbers.fraction(each.accuracy_against),
-            format_numbers.fraction(each.accuracy_usual),
-            _describe_gap(each, below),
-            format_numbers.p_value(each.adjusted_p_value).removeprefix("p = ").removeprefix("p "),
-            _describe_ratio(each),
-            f"{format_numbers.count(each.n)}",
+            wording.words(context.name),
+            context.status.removesuffix(" for all"),
+            format_numbers.fraction(context.accuracy_against),
+            format_numbers.fraction(context.accuracy_usual),
+            _describe_gap(context, below),
+            format_numbers.p_value(context.adjusted_p_value).removeprefix("p = ").removeprefix("p "),
+            _describe_ratio(context),
+            f"{format_numbers.count(context.n)}",
         )
-        for each in found.contexts
+        for context in found.contexts
     ]
     p = f"p ({_name_correction(found)})"
     heads = ("Context", "Matters", "With %", "Without %", "Gap in points", p, "Error ratio", "n with")
@@ -430,7 +432,7 @@ def _format_names(classes: list[ClassInContext]) -> str:
 
 def _select_role(finding: ContextFinding, role: str) -> list[ClassInContext]:
     """The classes of that role, those first whose lift is farthest from 1."""
-    several = [each for each in finding.classes if each.role == role]
+    several = [cls for cls in finding.classes if cls.role == role]
     return sorted(several, key=_get_lift, reverse=role == "usual")
 
 
@@ -440,13 +442,13 @@ def _get_lift(each: ClassInContext) -> float:
 
 def _has_role(finding: ContextFinding) -> bool:
     """Whether a context is usual or unusual for a class."""
-    return any(each.role != "neither" for each in finding.classes)
+    return any(cls.role != "neither" for cls in finding.classes)
 
 
 def _describe_left_out(found: ContextFindings) -> str:
     """What is not in the table, or in it without a test."""
-    loose = 0 if found.is_annotated else sum(not _has_role(each) for each in found.contexts)
-    few = sum(each.status == "too few" and (found.is_annotated or _has_role(each)) for each in found.contexts)
+    loose = 0 if found.is_annotated else sum(not _has_role(context) for context in found.contexts)
+    few = sum(context.status == "too few" and (found.is_annotated or _has_role(context)) for context in found.contexts)
     parts = [f"{few} {'has' if few == 1 else 'have'} too few rows"] if few else []
     if loose:
         parts.append(f"{loose} {'is' if loose == 1 else 'are'} left out: neither usual nor unusual for any class")

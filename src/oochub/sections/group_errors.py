@@ -127,7 +127,7 @@ def _choose_groups(
     metric = next(iter(metrics.values()))  # the report's first one
     estimates, facts = evaluated.of_groups(metric, groups), read_facts(metric)
     sign = -1.0 if facts is not None and facts.direction == "lower" else 1.0
-    values, n = sign * np.array(estimates, np.float64), np.array([each.n for each in estimates])
+    values, n = sign * np.array(estimates, np.float64), np.array([estimate.n for estimate in estimates])
     chosen = [np.lexsort((-n, order))[:_WORST] for order in (values, -values)]  # of equal ones the largest
     kept: list[int] = np.union1d(*chosen).tolist()
     return kept

@@ -68,8 +68,8 @@ class ObjectAndBackground(Section["ReportRecord"]):
         if found is None:
             return None
         rows = (
-            ChartRow(wording.capitalize_sentence(_VARIANTS[each.name]), each.accuracy, None, each.accuracy.n)
-            for each in found.variants
+            ChartRow(wording.capitalize_sentence(_VARIANTS[variant.name]), variant.accuracy, None, variant.accuracy.n)
+            for variant in found.variants
         )
         return _Chart(_write_headline(found), _describe_right_answer(found), tuple(rows))
 
@@ -79,7 +79,7 @@ class ObjectAndBackground(Section["ReportRecord"]):
         if found is None or shown is None:
             return None
         pictures = found.shown.pictures if found.shown is not None and room is not None else ()
-        return OnPage(values=shown, pictures=sum(len(each.image) for each in pictures))
+        return OnPage(values=shown, pictures=sum(len(picture.image) for picture in pictures))
 
     def command(self, report: "ReportRecord") -> str:
         """The command that asks for the probe again; "" for a report without it.
@@ -221,7 +221,9 @@ def _say_on_what(found: BackgroundProbe) -> Fact:
         "pasted_back": "object pasted back",
     }
     said = [
-        f"{words[each.name]} {_say_share(each.accuracy, short=True)}" for each in found.variants if each.name in words
+        f"{words[variant.name]} {_say_share(variant.accuracy, short=True)}"
+        for variant in found.variants
+        if variant.name in words
     ]
     return Fact("On what", "The background’s class", f". {wording.capitalize_sentence(_describe_right_answer(found))}: "
                 f"{', '.join(said)}.")  # fmt: skip
@@ -279,7 +281,10 @@ def _build_table(found: BackgroundProbe | None) -> Table:
     if found is None:
         return Table(heads=(), rows=())
     below = Footnotes()
-    rows = [(wording.capitalize_sentence(_VARIANTS[each.name]), *_format_cells(each, below)) for each in found.variants]
+    rows = [
+        (wording.capitalize_sentence(_VARIANTS[variant.name]), *_format_cells(variant, below))
+        for variant in found.variants
+    ]
     gap = (
         wording.capitalize_sentence(_GAP),
         format_numbers.ABSENT,
@@ -426,16 +431,16 @@ def _make_page_content(report: "ReportRecord", *, images: bool = True) -> dict[s
         "axis": svg.tick_labels(_SCALE, lambda tick: f"{100 * tick:.4g}", most=_TICKS),
         "rows": [
             {
-                "name": wording.capitalize_sentence(_VARIANTS[each.name]),
-                "row": each,
-                "chart": svg.row(_SCALE, {"plain": each.accuracy}, most=_TICKS),
+                "name": wording.capitalize_sentence(_VARIANTS[variant.name]),
+                "row": variant,
+                "chart": svg.row(_SCALE, {"plain": variant.accuracy}, most=_TICKS),
             }
-            for each in found.variants
+            for variant in found.variants
         ],
         "gap_name": wording.capitalize_sentence(_GAP),
         "gap": found.gap,
         "gap_log_odds": found.gap_log_odds,
-        "shown": [] if shown is None else [_make_picture(each) for each in shown.pictures],
+        "shown": [] if shown is None else [_make_picture(picture) for picture in shown.pictures],
         "example": "" if shown is None else wording.name(shown.example_id, 60),
         "label": "" if shown is None else wording.words(shown.label),
         "sources": [] if shown is None else [_make_source_link(each) for each in shown.attributions],

@@ -96,7 +96,7 @@ class RelianceOrDifficulty(Section["ReportRecord"]):
         """The gap that is left, and the accuracy in each context."""
         found: Reliance | None = self.found(report)
         if found is not None:
-            is_told = any(each.status in ("harder for all", "easier for all") for each in found.contexts)
+            is_told = any(context.status in ("harder for all", "easier for all") for context in found.contexts)
             yield Passage(
                 title=self.title,
                 sentences=(
@@ -115,9 +115,11 @@ class RelianceOrDifficulty(Section["ReportRecord"]):
             return
         yield NamedNumber("same class and context", "gap", found.gap, "reliance/gap")
         yield NamedNumber("same class and context", "log_odds", found.log_odds, "reliance/log_odds")
-        for each in found.contexts:
-            yield NamedNumber(f"context {each.name}", "accuracy", each.accuracy, f"reliance/{each.name}/accuracy")
-            yield NamedNumber(f"context {each.name}", "having", each.having, f"reliance/{each.name}/having")
+        for context in found.contexts:
+            yield NamedNumber(
+                f"context {context.name}", "accuracy", context.accuracy, f"reliance/{context.name}/accuracy"
+            )
+            yield NamedNumber(f"context {context.name}", "having", context.having, f"reliance/{context.name}/having")
 
 
 def _test_contexts(

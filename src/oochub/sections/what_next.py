@@ -447,7 +447,7 @@ def _write_round(n: float) -> str:
 
 def _shows_images(report: "ReportRecord") -> bool:
     """Whether the rows are known to hold images."""
-    return any(each.image for each in report.mistakes)
+    return any(mistake.image for mistake in report.mistakes)
 
 
 def _can_grow(report: "ReportRecord") -> bool:

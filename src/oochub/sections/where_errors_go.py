@@ -101,8 +101,8 @@ class WhereErrorsGo(Section["ReportRecord"]):
         """The share in all, then in each context."""
         if report.errors is not None:
             yield NamedNumber("errors", "share", report.errors.share, "error_share")
-            for each in report.errors.contexts:
-                yield NamedNumber(f"errors {each.context}", "share", each.share)
+            for context in report.errors.contexts:
+                yield NamedNumber(f"errors {context.context}", "share", context.share)
 
     def chart(self, report: "ReportRecord") -> tuple[list[str], list[_ConfusionRow]]:
         """The classes, and how each was answered in each context."""
@@ -419,7 +419,7 @@ def _build_table(report: "ReportRecord") -> Table:
 def _list_confusion_rows(report: "ReportRecord") -> tuple[list[str], list[_ConfusionRow]]:
     """The classes, and how each was answered in each context, context after context by name; [] without such rows."""
     contexts = report.errors.contexts if report.errors else ()
-    answers = dict.fromkeys(cell.predicted for each in contexts for cell in each.confusion)
+    answers = dict.fromkeys(cell.predicted for context in contexts for cell in context.confusion)
     classes = list(dict.fromkeys([*report.model.class_names, *answers]))  # "none of them" stands last
     rows: list[_ConfusionRow] = []
     for each in sorted(contexts, key=lambda part: part.context):

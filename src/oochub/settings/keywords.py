@@ -116,7 +116,7 @@ def with_options(
             for one in ([each] if each.name not in records else _list_keywords(records[each.name], types))
         ]
         named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-        own = {each.name for each in parameters if each.kind in named}
+        own = {parameter.name for parameter in parameters if parameter.kind in named}
         is_open = parameters[-1].kind is inspect.Parameter.VAR_KEYWORD
 
         @wraps(function)
@@ -133,7 +133,7 @@ def with_options(
             return function(*positional, **rest, **made)
 
         vars(run)["__signature__"] = declared.replace(parameters=parameters)  # what `inspect` reads
-        run.__annotations__ = {each.name: each.annotation for each in parameters} | {
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {
             "return": declared.return_annotation
         }
         run.__doc__ = _complete(inspect.getdoc(function) or "", records)

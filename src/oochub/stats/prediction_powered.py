@@ -195,6 +195,8 @@ def take_smallest(shares: list[FewShare]) -> FewShare:
         method = f"{least.method}, simultaneous over {len(every)} groups" if len(every) > 1 else least.method
         return Estimate(least.value, low=low, high=high, n=least.n, method=method)
 
-    alone, together = smallest([each.alone for each in shares]), smallest([each.together for each in shares])
-    chosen = next(each for each in shares if each.together.value == together.value and each.together.n == together.n)
+    alone, together = smallest([share.alone for share in shares]), smallest([share.together for share in shares])
+    chosen = next(
+        share for share in shares if share.together.value == together.value and share.together.n == together.n
+    )
     return FewShare(alone, together, chosen.saved, chosen.parts)

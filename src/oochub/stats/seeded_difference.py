@@ -88,19 +88,19 @@ def seeded_difference(first: SeededNumbers, second: SeededNumbers) -> SeededDiff
     0.300 [0.073, 0.527] n=6
     """
     methods = first, second
-    value, n = float(second.values.mean() - first.values.mean()), sum(len(each.values) for each in methods)
+    value, n = float(second.values.mean() - first.values.mean()), sum(len(method.values) for method in methods)
     nothing = SeededDifference(Estimate(value, n=n, method="none"), math.nan, math.nan, math.nan)
-    if math.isnan(value) or any(len(each.values) < 2 for each in methods):
+    if math.isnan(value) or any(len(method.values) < 2 for method in methods):
         reason = "a number is undefined" if math.isnan(value) else "a method has a single seed"
         return nothing._replace(difference=Estimate(value, n=n, method="none", reason=reason))
-    parts = [(float(each.values.var(ddof=1)) / len(each.values), len(each.values) - 1.0) for each in methods]
+    parts = [(float(method.values.var(ddof=1)) / len(method.values), len(method.values) - 1.0) for method in methods]
     covariance = _jackknife(np.concatenate([first.left, second.left]))
     a, b = slice(len(first.left)), slice(len(first.left), None)
     between = float(covariance[a, b].mean())
     shared = _average_others(covariance[a, a]) + _average_others(covariance[b, b]) - 2 * between  # c of the header
     parts.append((max(shared, 0.0), min(first.units, second.units) - 1))
     variance = sum(part for part, _ in parts)
-    if variance <= (np.finfo(float).eps * max(np.abs(each.values).max() for each in methods)) ** 2:
+    if variance <= (np.finfo(float).eps * max(np.abs(method.values).max() for method in methods)) ** 2:
         return nothing._replace(difference=Estimate(value, n=n, method="none", reason="all seeds give the same number"))
     freedom = variance**2 / sum(part**2 / degrees for part, degrees in parts if part)
     error = math.sqrt(variance)

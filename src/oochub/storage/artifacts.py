@@ -144,7 +144,7 @@ class FileKind:
 def _is_folder_for(path: Path, name: str, names: Sequence[str]) -> bool:
     """Whether it is an empty folder where one of the patterns has a folder."""
     heads = [parent.as_posix() for each in names for parent in Path(each).parents]
-    return path.is_dir() and not path.is_symlink() and any(fnmatchcase(name, each) for each in heads)
+    return path.is_dir() and not path.is_symlink() and any(fnmatchcase(name, head) for head in heads)
 
 
 def _head(path: Path) -> bytes:

@@ -175,7 +175,7 @@ class FolderManifest:
         name = self.name(path)
         if not _is_regular(path) or any(each.is_symlink() for each in self._list_way(path)):
             return False
-        if any(name.startswith(each) for each in self._folders):
+        if any(name.startswith(folder) for folder in self._folders):
             return True
         known = self._files.get(name, ())
         with suppress(FileNotFoundError):  # another process has just removed it
@@ -393,7 +393,7 @@ def match(name: str, patterns: Sequence[str]) -> bool:
     (True, True, False)
     """
     parts = [pattern.split("/") for pattern in patterns]
-    heads = ["/".join(each[:end]) for each in parts for end in range(1, len(each)) if each[end - 1] != "*"]
+    heads = ["/".join(part[:end]) for part in parts for end in range(1, len(part)) if part[end - 1] != "*"]
     return any(fnmatchcase(name, each) for each in (*patterns, *heads))
 
 

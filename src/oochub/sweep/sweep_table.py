@@ -115,7 +115,7 @@ class SweepSummary(DocumentForms):
         made = [
             paper_table_of_methods(
                 tables,
-                notes=[*notes, *dict.fromkeys(note for each in tables for note in each.notes)],
+                notes=[*notes, *dict.fromkeys(note for table in tables for note in table.notes)],
                 label=("sweep", recipe.name, tables[0].metric),
                 data=tables[0].rows[0] if len(tables[0].rows) == 1 else f"the tasks of the sweep {recipe.name}",
                 unpaired=False,

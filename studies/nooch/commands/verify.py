@@ -39,8 +39,8 @@ def verify(
     if as_json:
         fields = asdict(verification) | {"agrees": verification.agrees}
         fields["sets"] = [
-            asdict(each) | {"precision": _number(each.precision), "recall": _number(each.recall), "agrees": each.agrees}
-            for each in verification.sets
+            asdict(part) | {"precision": _number(part.precision), "recall": _number(part.recall), "agrees": part.agrees}
+            for part in verification.sets
         ]
         out_console.print_json(json.dumps(fields))
     else:
@@ -55,21 +55,21 @@ def _number(value: float) -> float | None:
 
 def _show(verification: Any) -> None:
     table = _build_table("task", "split", "side", "published", "computed", "precision", "recall", "only one of them")
-    for each in verification.sets:
+    for part in verification.sets:
         row = (
-            each.task,
-            each.split,
-            each.side,
-            f"{each.published:,}",
-            f"{each.computed:,}",
-            _share(each.precision),
-            _share(each.recall),
-            _find_differing(each),
+            part.task,
+            part.split,
+            part.side,
+            f"{part.published:,}",
+            f"{part.computed:,}",
+            _share(part.precision),
+            _share(part.recall),
+            _find_differing(part),
         )
-        table.add_row(*row, style=None if each.agrees else "bold")
-        if each.misplaced:
+        table.add_row(*row, style=None if part.agrees else "bold")
+        if part.misplaced:
             out_console.print(
-                f"{each.task} {each.split} {each.side}: in another split here: {_format_ids(each.misplaced)}"
+                f"{part.task} {part.split} {part.side}: in another split here: {_format_ids(part.misplaced)}"
             )
     out_console.print(table)
     for title, rows in (
@@ -85,14 +85,14 @@ def _show(verification: Any) -> None:
             counts.add_row(each.what, _format_value(each.paper), _format_value(each.ours), _VERDICTS[each.agrees])
         out_console.print()
         out_console.print(counts)
-    absent = sum(each.absent for each in verification.sets)
+    absent = sum(part.absent for part in verification.sets)
     notes = [*verification.notes, *([f"{absent:,} published ids have no image here"] if absent else [])]
-    other = [each for each in verification.sets if not each.counted]
+    other = [part for part in verification.sets if not part.counted]
     if other:
         notes.append(f"gist by {verification.encoder}, not the paper's encoder: its {len(other)} sets do not count")
     for note in notes:
         out_console.print(f"Note: {note}.")
-    counted = [each for each in verification.sets if each.counted]
+    counted = [part for part in verification.sets if part.counted]
     agreeing = sum(each.agrees for each in counted)
     ending = "Everything compared agrees." if verification.agrees else "Not all agrees."
     out_console.print(f"{agreeing} of {len(counted)} sets agree, over {verification.images:,} images. {ending}")

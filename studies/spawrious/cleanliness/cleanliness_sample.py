@@ -75,12 +75,12 @@ def cleanliness_sample(
     rows: dict[str, tuple[str, str]] = {}
     for split, part in data.items():
         classes = [part.features.get(name) for name in ("label", "background")]
-        if "example_id" not in part.features or not all(isinstance(each, ClassLabel) for each in classes):
+        if "example_id" not in part.features or not all(isinstance(cls, ClassLabel) for cls in classes):
             raise OochubError(
                 f"The split {split} has no columns example_id, label and background, so it is not known what an "
                 "image should show. Pass Spawrious, such as spawrious/o2o_hard."
             )
-        breeds, backgrounds = (each.names for each in classes)
+        breeds, backgrounds = (cls.names for cls in classes)
         columns = part.select_columns(["example_id", "label", "background"])[:]
         for example, breed, background in zip(*columns.values(), strict=True):
             rows[example] = breeds[breed], backgrounds[background]

@@ -195,7 +195,7 @@ def _measure_change(gray: NDArray[np.float32], seen: NDArray[np.bool_]) -> float
     """The median absolute difference of neighbors that are both seen, the mean of across and down."""
     both = [seen[1:] & seen[:-1], seen[:, 1:] & seen[:, :-1]]
     changes = [np.abs(np.diff(gray, axis=axis)[pairs]) for axis, pairs in enumerate(both) if pairs.any()]
-    return float(np.mean([_compute_quantiles(each, 0.5) for each in changes])) if changes else 0.0
+    return float(np.mean([_compute_quantiles(change, 0.5) for change in changes])) if changes else 0.0
 
 
 def _compute_quantiles(values: NDArray[np.float32], *shares: float) -> list[float]:

@@ -319,7 +319,7 @@ def _stack(
 ) -> dict[str, "torch.Tensor"]:
     import torch
 
-    return {name: torch.cat([each[name] for each in inputs]).to(device) for name in inputs[0]}
+    return {name: torch.cat([input_[name] for input_ in inputs]).to(device) for name in inputs[0]}
 
 
 def _make_thumbnail(stored: Mapping[str, Any], where: str) -> bytes:

@@ -435,7 +435,7 @@ def _open_openvino(model: bytes, precision: str) -> Run:
 
     def run(values: Mapping[str, NDArray[np.generic]]) -> Sequence[NDArray[np.float32]]:
         made = compiled(dict(values))
-        return [np.asarray(made[each]) for each in compiled.outputs]
+        return [np.asarray(made[output]) for output in compiled.outputs]
 
     return run
 
