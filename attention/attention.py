@@ -103,23 +103,23 @@ def _choose_rows(predictions: Predictions) -> tuple[NDArray[np.bool_], str]:
     """The rows out of context with a known class, else all such rows; in words."""
     output, declared = predictions.output, find_declaration(predictions)
     columns = EvaluationColumns(predictions, output.arrays(predictions))
-    known = output.known(predictions.label)
+    is_labeled = output.known(predictions.label)
     side = declared.out_of_context
     if not isinstance(side, GroupsOfRows) and set(side.where) <= set(columns):
-        out = known & side.mask(columns)
+        out = is_labeled & side.mask(columns)
         if out.any():
             return out, f"{side.name} ({side.description})"
-    return known, f"all of {next(iter(predictions.metadata.rows))}"
+    return is_labeled, f"all of {next(iter(predictions.metadata.rows))}"
 
 
 def _explain_no_rows(
     first: Predictions, others: Sequence[Predictions], label: str | None, answer: str | None, words: str
 ) -> str:
-    asked = f"of {label or 'any class'} taken for {answer or 'another'}" if label or answer else "of any class"
+    wanted = f"of {label or 'any class'} taken for {answer or 'another'}" if label or answer else "of any class"
     beside = f" that {others[0].metadata.model.id} gets right" if others else ""
     named = f"Name other classes with {choose_wording('label= and answer=')}"
     hint = named if label or answer else "Look at another split, or at another model"
-    return f"{first.metadata.model.id} makes no mistake {asked}{beside} among {words}. {hint}."
+    return f"{first.metadata.model.id} makes no mistake {wanted}{beside} among {words}. {hint}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,8 +219,8 @@ def attention(
     part = data[chosen]
     opening: dict[str, Any] = {"mode": mode, "processor": processor, "cache": cache}
     given = [model] if beside is None else [model, beside]
-    asked = {**opening, **settings, "device": device, "limit": limit, "skip_broken": skip_broken}
-    own = [predict(each, data, splits=[chosen], images=False, **asked) for each in given]
+    options = {**opening, **settings, "device": device, "limit": limit, "skip_broken": skip_broken}
+    own = [predict(model_given, data, splits=[chosen], images=False, **options) for model_given in given]
     mistakes = _choose_mistakes(own, label=label, answer=answer)
     rows = mistakes.rows[:pictures].tolist()
     shown = len(rows)
@@ -247,9 +247,9 @@ def attention(
             **opening,
             **saliency,
         )
-        for row, (picture, found, mask) in enumerate(seen):
+        for row, (picture, mapping, mask) in enumerate(seen):
             fact = _describe_map(taken, row)
-            maps.append(AttentionMap(**fact, model=name, shown=row < shown, picture=picture, map=found, mask=mask))
+            maps.append(AttentionMap(**fact, model=name, shown=row < shown, picture=picture, map=mapping, mask=mask))
     return Attention(
         models=tuple(names),
         split=chosen,
@@ -259,7 +259,7 @@ def attention(
         n=len(mistakes.rows),
         maps=tuple(maps),
         settings=saliency,
-        notes=tuple(dict.fromkeys(note for each in own for note in each.metadata.notes)),
+        notes=tuple(dict.fromkeys(note for part in own for note in part.metadata.notes)),
     )
 
 

@@ -107,22 +107,24 @@ def measure_object_shares(maps: Sequence[AttentionMap], sampling: Sampling = Sam
     Returns:
         Three per model, in the order of the models; none where no map has a mask.
     """
-    known = [mapping for mapping in maps if mapping.mask is not None]
-    found = []
-    for model in dict.fromkeys(each.model for each in known):
-        own = [each for each in known if each.model == model]
+    masked = [mapping for mapping in maps if mapping.mask is not None]
+    facts = []
+    for model in dict.fromkeys(mapping.model for mapping in masked):
+        own = [mapping for mapping in masked if mapping.model == model]
         parts: dict[Chosen, list[AttentionMap]] = {
             "all": own,
-            "wrong": [each for each in own if not each.is_right],
-            "right": [each for each in own if each.is_right],
+            "wrong": [mapping for mapping in own if not mapping.is_right],
+            "right": [mapping for mapping in own if mapping.is_right],
         }
-        found += [_compute_map(model, rows, part, sampling) for rows, part in parts.items()]
-    return tuple(found)
+        facts += [_compute_map(model, rows, part, sampling) for rows, part in parts.items()]
+    return tuple(facts)
 
 
 def _compute_map(model: str, rows: Chosen, part: Sequence[AttentionMap], sampling: Sampling) -> ObjectShare:
-    there = [each for each in part if each.area]
-    pairs = np.array([(each.share, each.area) for each in there if each.share is not None], np.float64).reshape(-1, 2)
+    there = [mapping for mapping in part if mapping.area]
+    pairs = np.array(
+        [(mapping.share, mapping.area) for mapping in there if mapping.share is not None], np.float64
+    ).reshape(-1, 2)
     share, area, over = (_mean(values, sampling) for values in (*pairs.T, pairs[:, 0] - pairs[:, 1]))
     return ObjectShare(
         model=model,

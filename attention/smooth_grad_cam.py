@@ -84,7 +84,7 @@ class SmoothGradCam:
         noise = self._noise * torch.randn(self._samples, *pixels.shape[1:], generator=generator)
         with _set_evaluation_mode(self._network):
             clean = self._run_pass(inputs, pixels, target)[0]
-            noisy = [self._run_pass(inputs, pixels + each.to(pixels), target) for each in noise]
+            noisy = [self._run_pass(inputs, pixels + draw.to(pixels), target) for draw in noise]
         gradients = torch.stack([gradient for _, gradient in noisy])
         first, second, third = (gradients.pow(power).mean(0) for power in (1, 2, 3))
         if self._variant == "torchcam":
@@ -114,7 +114,7 @@ class SmoothGradCam:
             output = calls[layer.call][1]
             (gradient,) = torch.autograd.grad(logits.gather(1, target.to(logits.device)[:, None]).sum(), output)
         size = (pixels.shape[2], pixels.shape[3])
-        activation, gradient = (layer.places(each.detach(), size).double() for each in (output, gradient))
+        activation, gradient = (layer.places(tensor.detach(), size).double() for tensor in (output, gradient))
         return activation, gradient
 
 
@@ -248,7 +248,7 @@ def record_outputs(
         if isinstance(first, torch.Tensor):
             calls.append((module, first))
 
-    handles = [each.register_forward_hook(see) for each in ([layer] if layer is not None else network.modules())]
+    handles = [module.register_forward_hook(see) for module in ([layer] if layer is not None else network.modules())]
     try:
         yield calls
     finally:

@@ -184,20 +184,27 @@ class Breeds(BenchmarkBuilder):
         self.info.features = _make_features(superclasses)
         parts: dict[str, list[_Row]] = {}
         for split, place, domain in (("train", places[4], 0), ("validation", places[3], 0), ("test", places[3], 1)):
-            wnids = {wnid: each for each in superclasses for wnid in each.halves[domain]}
+            wnids = {wnid: superclass for superclass in superclasses for wnid in superclass.halves[domain]}
             if place is not None:
                 root = place.relative_to(folder).as_posix()
                 parts[split] = [
-                    _make_row(wnids, each, root, domain) for each in _list_images(place, wnids, self._within)
+                    _make_row(wnids, image, root, domain) for image in _list_images(place, wnids, self._within)
                 ]
         notes = [f"partial: {len(superclasses)} of {task.superclasses} superclasses"]
         notes = notes if len(superclasses) != task.superclasses else []
         notes += self._partial(parts, self.declaration.expected_rows)
         present = {row["wnid"] for rows in parts.values() for row in rows}
-        absent = [wnid for each in superclasses for wnid in (*each.halves[0], *each.halves[1]) if wnid not in present]
+        absent = [
+            wnid
+            for superclass in superclasses
+            for wnid in (*superclass.halves[0], *superclass.halves[1])
+            if wnid not in present
+        ]
         notes += [f"partial: no image of {len(absent)} classes ({', '.join(absent[:3])})"] if absent else []
         facts = BuildFacts(
-            imagenet_classes={each.name: tuple(LABELS[wnid] for wnid in each.below) for each in superclasses},
+            imagenet_classes={
+                superclass.name: tuple(LABELS[wnid] for wnid in superclass.below) for superclass in superclasses
+            },
             other={"partition": self.config.partition},
         )
         if "train" in parts:
@@ -283,7 +290,7 @@ def _choose(tree: _Tree, task: _Task, partition: str) -> list[_Superclass]:
     rng = np.random.RandomState(_SEED)
     halves = [_divide(tree, own, task.level, task.subclasses // 2, partition, rng) for own in chosen.values()]
     kept = short if len(set(short)) == len(short) else names
-    return [_Superclass(*each) for each in zip(kept, map(tuple, chosen.values()), halves, strict=True)]
+    return [_Superclass(*row) for row in zip(kept, map(tuple, chosen.values()), halves, strict=True)]
 
 
 def _divide(
@@ -326,9 +333,14 @@ def _divide(
 
 
 def _make_features(superclasses: Sequence[_Superclass]) -> datasets.Features:
-    subclasses = [wnid for each in superclasses for half in each.halves for wnid in half]
-    groups = [f"{each.name}/{_shorten(wnid)}" for each in superclasses for half in each.halves for wnid in half]
-    names = {"label": [each.name for each in superclasses], "environment": groups, "group": groups}
+    subclasses = [wnid for superclass in superclasses for half in superclass.halves for wnid in half]
+    groups = [
+        f"{superclass.name}/{_shorten(wnid)}"
+        for superclass in superclasses
+        for half in superclass.halves
+        for wnid in half
+    ]
+    names = {"label": [superclass.name for superclass in superclasses], "environment": groups, "group": groups}
     context = {"subclass": list(map(_shorten, subclasses)), "domain": breeds.closed["domain"]}
     return make_features(image=datasets.Image(), **names, **context, wnid="string")
 
@@ -339,12 +351,14 @@ def _shorten(wnid: str) -> str:
 
 def _list_images(place: Path, wnids: Mapping[str, _Superclass], within: Path | None) -> list[Stored]:
     """The images of these classes by name; one that lies there twice, packed and unpacked, counts once."""
-    found = list(imagenet_pictures(place, enter=lambda name: not WNID.fullmatch(name) or name in wnids, within=within))
-    if not all(stored.label for stored in found):
+    images = list(imagenet_pictures(place, enter=lambda name: not WNID.fullmatch(name) or name in wnids, within=within))
+    if not all(stored.label for stored in images):
         truth = validation_wnids(place)
-        found = [each._replace(label=each.label or truth.get(PurePosixPath(each.name).stem, "")) for each in found]
+        images = [
+            image._replace(label=image.label or truth.get(PurePosixPath(image.name).stem, "")) for image in images
+        ]
     named: dict[str, Stored] = {}
-    for stored in found:
+    for stored in images:
         if stored.label in wnids:
             named.setdefault(f"{stored.label}/{PurePosixPath(stored.name).stem}", stored)
     return [named[name] for name in sorted(named)]

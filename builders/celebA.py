@@ -172,9 +172,9 @@ def _find_picture_folder(folder: Path) -> Path:
 def _assign_splits(attributes: RawTable, partition: RawTable) -> list[str]:
     """The split of each row of the attributes (n,)."""
     for table, other in ((attributes, partition), (partition, attributes)):
-        names, known = table["image_id"], set(other["image_id"])
+        names, listed = table["image_id"], set(other["image_id"])
         table.require(
-            [name in known for name in names],
+            [name in listed for name in names],
             lambda row, names=names, other=other: f"{names[row][:80]!r} is not in {other.file}",
         )
     split_of = dict(zip(partition["image_id"], partition["partition"], strict=True))

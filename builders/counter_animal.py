@@ -93,14 +93,14 @@ class CounterAnimal(BenchmarkBuilder):
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         place = self._folder() / _FOLDER
-        found = list_class_folders(place, within=self._within)
-        pairs = _read_pairs(place, found)
-        check_no_copies(found, place)
+        images_of = list_class_folders(place, within=self._within)
+        pairs = _read_pairs(place, images_of)
+        check_no_copies(images_of, place)
         rows = [
             _make_row(f"{name}/{part}-{background}/{image}", pair.label, part, background)
             for name, pair in sorted(pairs.items(), key=lambda item: item[1].label)
             for part, background in zip(_PARTS, pair.backgrounds, strict=True)
-            for image in found[name][f"{part}-{background}"]
+            for image in images_of[name][f"{part}-{background}"]
         ]
         groups = dict.fromkeys(row["group"] for row in rows)
         names = {"label": IMAGENET_1K_NAMES, "environment": _PARTS, "group": list(groups), "part": _PARTS}

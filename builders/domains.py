@@ -285,8 +285,8 @@ def _make_config(name: str, description: str, test_domain: str | None = None) ->
 
 
 def _describe_challenge(challenge: _Challenge) -> str:
-    known, domain = challenge
-    return f"{known.title} without {domain}." if domain else f"{known.title}: {', '.join(known.domains)}."
+    data_set, domain = challenge
+    return f"{data_set.title} without {domain}." if domain else f"{data_set.title}: {', '.join(data_set.domains)}."
 
 
 class Domains(BenchmarkBuilder):
@@ -323,7 +323,10 @@ class Domains(BenchmarkBuilder):
     BENCHMARK: ClassVar[Benchmark] = domains
     BUILDER_CONFIG_CLASS = DomainsConfig
     BUILDER_CONFIGS: ClassVar[list[DomainsConfig]] = [
-        *(_make_config(name, _describe_challenge(each), each.test_domain) for name, each in _CHALLENGES.items()),
+        *(
+            _make_config(name, _describe_challenge(challenge), challenge.test_domain)
+            for name, challenge in _CHALLENGES.items()
+        ),
         _make_config("folder", f"Any folder of {_LAYOUT}."),
     ]
 
@@ -340,7 +343,7 @@ class Domains(BenchmarkBuilder):
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         config, challenge = self.config, self._challenge
-        known = challenge.data_set if challenge else None
+        data_set = challenge.data_set if challenge else None
         if challenge and challenge.test_domain not in (None, config.test_domain):
             raise OochubError(
                 f"domains/{config.name} leaves out {challenge.test_domain}, got test_domain={config.test_domain!r}. "
@@ -348,18 +351,18 @@ class Domains(BenchmarkBuilder):
             )
         place = self._place(self._folder())
         folders = list_class_folders(place, within=self._within)
-        if known:
-            check_names(place, "domain", folders, RawColumn(codes=known.domains))
-            _check_all_domains(folders, known, place)
+        if data_set:
+            check_names(place, "domain", folders, RawColumn(codes=data_set.domains))
+            _check_all_domains(folders, data_set, place)
         classes = check_same_classes(folders, place, outer="domain", inner="class", order=_LAYOUT)
-        if known and known.classes:
-            check_names(place, "class", classes, RawColumn(codes=known.classes))
+        if data_set and data_set.classes:
+            check_names(place, "class", classes, RawColumn(codes=data_set.classes))
         check_no_copies(folders, place)
         test_domain = _choose_test_domain(config.test_domain, list(folders), place)
         parts = _divide(folders, test_domain, config.trial_seed)
-        gaps = _list_gaps(folders, classes, known)
+        gaps = _list_gaps(folders, classes, data_set)
         self._check_whole(f"{place} is not the release", gaps)
-        names = list(known.classes) if known and known.classes else classes
+        names = list(data_set.classes) if data_set and data_set.classes else classes
         groups = [f"{label}/{domain}" for label in names for domain in folders]
         self.info.features = make_features(
             image=datasets.Image(), label=names, environment=[*folders], group=groups, domain=[*folders]
@@ -420,5 +423,5 @@ def _list_gaps(folders: Folders, classes: list[str], known: _DataSet | None) -> 
         return []
     images = sum(len(files) for own in folders.values() for files in own.values())
     counts = ((images, known.images, "images"), (len(classes), known.class_count, "classes"))
-    gaps = [f"{found:,} of {of:,} {what}" for found, of, what in counts if of is not None and found != of]
+    gaps = [f"{count:,} of {of:,} {what}" for count, of, what in counts if of is not None and count != of]
     return [f"partial: {', '.join(gaps)}"] if gaps else []

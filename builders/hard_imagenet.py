@@ -98,7 +98,7 @@ class HardImagenet(BenchmarkBuilder):
             for place in (folder / name, folder / "imagenet" / name):
                 if place.is_dir():
                     yield place
-                    yield from sorted(each for each in place.iterdir() if each.is_dir())
+                    yield from sorted(path for path in place.iterdir() if path.is_dir())
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         folder = self._folder()
@@ -131,7 +131,7 @@ def _read_masks(folder: Path, name: str, *, within: Path | None) -> tuple[list[_
     place = folder / name
     rows: list[_Row] = []
     absent: list[str] = []
-    masks = sorted(each.name for each in place.iterdir() if not each.name.startswith("."))
+    masks = sorted(path.name for path in place.iterdir() if not path.name.startswith("."))
     images = _list_images(folder / "imagenet" / name, {mask.partition("_")[0] for mask in masks} & {*LABELS})
     table = RawTable(file=place, place=lambda row: masks[row])
     table.require(
@@ -159,11 +159,11 @@ def _read_masks(folder: Path, name: str, *, within: Path | None) -> tuple[list[_
 
 def _list_images(place: Path, wnids: set[str]) -> dict[tuple[str, str], str]:
     """The images of these classes of ImageNet by wnid and name without ending; the folder may hold other classes."""
-    found: dict[tuple[str, str], str] = {}
+    folder_of: dict[tuple[str, str], str] = {}
     for wnid in sorted(wnids):
         for image in (place / wnid).iterdir() if (place / wnid).is_dir() else ():
-            found[wnid, image.name.rpartition(".")[0]] = f"imagenet/{place.name}/{wnid}/{image.name}"
-    return found
+            folder_of[wnid, image.name.rpartition(".")[0]] = f"imagenet/{place.name}/{wnid}/{image.name}"
+    return folder_of
 
 
 def _note_absent(absent: list[str], found: int, name: str) -> list[str]:

@@ -157,11 +157,11 @@ class Imagenet9(BenchmarkBuilder):
 
 
 def _list_rows(folder: Path, variant: str, *, within: Path | None) -> list[dict[str, str]]:
-    found = list_class_folders(folder / variant, within=within)["val"]
-    folders = check_names(folder / variant / "val", "class folder", found, _FOLDER)
-    folders.add("number", [name[1] for name in found], RawColumn(is_unique=True))
-    labels = {int(name[1]): name for name in found}
-    empty = [name for number, name in enumerate(_CLASSES) if not found.get(labels.get(number, ""))]
+    images_of = list_class_folders(folder / variant, within=within)["val"]
+    folders = check_names(folder / variant / "val", "class folder", images_of, _FOLDER)
+    folders.add("number", [name[1] for name in images_of], RawColumn(is_unique=True))
+    labels = {int(name[1]): name for name in images_of}
+    empty = [name for number, name in enumerate(_CLASSES) if not images_of.get(labels.get(number, ""))]
     if empty:
         raise OochubError(
             f"{folder / variant}/val/ has no image of {' and '.join(empty)}. There is a folder for each of the nine "
@@ -170,7 +170,7 @@ def _list_rows(folder: Path, variant: str, *, within: Path | None) -> list[dict[
     return [
         _make_row(f"{variant}/val/{labels[number]}/{image}", name, variant)
         for number, name in enumerate(_CLASSES)
-        for image in found[labels[number]]
+        for image in images_of[labels[number]]
     ]
 
 
@@ -190,9 +190,9 @@ def _make_row(file: str, label: str, variant: str) -> dict[str, str]:
 def _check_foregrounds(rows: list[dict[str, str]], folder: Path) -> dict[str, dict[str, str]]:
     """The foregrounds of each variant with their files; refuses one that is of two classes, or twice in a variant."""
     first: dict[str, dict[str, str]] = {}
-    found: dict[str, dict[str, str]] = {}
+    image_of: dict[str, dict[str, str]] = {}
     for row in rows:
-        name, own = row["foreground"], found.setdefault(row["variant"], {})
+        name, own = row["foreground"], image_of.setdefault(row["variant"], {})
         other = first.setdefault(name, row)
         if other["label"] != row["label"]:
             raise OochubError(
@@ -205,20 +205,20 @@ def _check_foregrounds(rows: list[dict[str, str]], folder: Path) -> dict[str, di
                 "variant has it once: remove one of them."
             )
         own[name] = row["file"]
-    return found
+    return image_of
 
 
 def _note_counts(rows: list[dict[str, str]], present: list[str]) -> list[str]:
     """The variants that have another number of images than the published one, with the class that differs most."""
     counts = Counter((row["variant"], row["label"]) for row in rows)
-    found: dict[str, list[str]] = {}
+    variants_of: dict[str, list[str]] = {}
     for variant in present:
         own = {name: counts[variant, name] for name in _CLASSES}
         worst = max(own, key=lambda name: abs(own[name] - _IMAGES_PER_CLASS))
         if own[worst] != _IMAGES_PER_CLASS:
             images = f"{sum(own.values()):,} of {_IMAGES_PER_CLASS * len(_CLASSES):,} images"
-            found.setdefault(f"{images} ({own[worst]:,} of {_IMAGES_PER_CLASS} of {worst})", []).append(variant)
-    return [f"partial: {text} in {', '.join(variants)}" for text, variants in found.items()]
+            variants_of.setdefault(f"{images} ({own[worst]:,} of {_IMAGES_PER_CLASS} of {worst})", []).append(variant)
+    return [f"partial: {text} in {', '.join(variants)}" for text, variants in variants_of.items()]
 
 
 def _note_partners(found: dict[str, dict[str, str]]) -> list[str]:

@@ -223,7 +223,7 @@ _imagenet_ood = Benchmark(
     ),
     spectrum=Spectrum(
         known="imagenet_1k",
-        shifted=tuple(name for name, each in SETS.items() if each.shift == "covariate"),
+        shifted=tuple(name for name, image_set in SETS.items() if image_set.shift == "covariate"),
         new={"near": ("ssb_hard", "ninco"), "far": ("inaturalist", "textures", "openimage_o")},
         published=("imagenet_c", "imagenet_r", "imagenet_v2"),
         source="OpenOOD v1.5",
@@ -326,8 +326,8 @@ class ImagenetOod(BenchmarkBuilder):
         super().__init__(*args, config_name=config_name, hash=hash, **options)
 
     def _features(self) -> datasets.Features:
-        groups = [f"{name}/{context}" for name, each in SETS.items() for context in each.contexts]
-        contexts = dict.fromkeys(context for each in SETS.values() for context in each.contexts)
+        groups = [f"{name}/{context}" for name, image_set in SETS.items() for context in image_set.contexts]
+        contexts = dict.fromkeys(context for image_set in SETS.values() for context in image_set.contexts)
         names = {"label": IMAGENET_1K_NAMES, "environment": tuple(SETS), "group": groups, "shift": SHIFTS}
         others = {"also_right": datasets.List(datasets.Value("string"))} if self.config_name == "objectnet" else {}
         about = {"severity": "int8", "wnid": "string", "class_name": "string"}

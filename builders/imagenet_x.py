@@ -150,7 +150,7 @@ class ImagenetX(BenchmarkBuilder):
         place = folder / _IMAGES
         if place.is_dir():
             yield place
-            yield from sorted(each for each in place.iterdir() if each.is_dir())
+            yield from sorted(path for path in place.iterdir() if path.is_dir())
         own = folder / _PACKAGE / _ANNOTATIONS
         yield from sorted(own.iterdir()) if own.is_dir() else ()
 
@@ -172,7 +172,7 @@ class ImagenetX(BenchmarkBuilder):
         rows = [_make_row(table, number, images, folder) for number in range(len(table))]
         for path in images.values() if self._within else ():
             check_inside(path, root=folder)
-        found = FoundContexts(
+        contexts = FoundContexts(
             way=ANNOTATED,
             names=tuple(_FACTORS),
             words=tuple(_FACTORS.values()),
@@ -183,7 +183,7 @@ class ImagenetX(BenchmarkBuilder):
         )
         published = _ANNOTATED if self.config.prototypes else _ROWS
         notes = self._partial({"test": rows}, {"test": published})
-        return self._splits(folder, {"test": rows}, BuildFacts(found_contexts=found), notes)
+        return self._splits(folder, {"test": rows}, BuildFacts(found_contexts=contexts), notes)
 
 
 def _find_annotations(folder: Path) -> Path:
@@ -221,7 +221,7 @@ def _read_annotations(place: Path, which: str, *, prototypes: bool) -> RawTable:
 
 def _find_images(place: Path, names: set[str]) -> dict[str, Path]:
     """The place of each of these images, in folders of classes or beside them."""
-    folders = [place, *sorted(each for each in place.iterdir() if each.name in LABELS and each.is_dir())]
+    folders = [place, *sorted(path for path in place.iterdir() if path.name in LABELS and path.is_dir())]
     return {image.name: image for folder in folders for image in folder.iterdir() if image.name in names}
 
 

@@ -123,10 +123,10 @@ class Metashift(BenchmarkBuilder):
 def _list_rows(root: Path, group: str, place: str, within: Path | None) -> list[dict[str, str]]:
     """The images of a group, in the order of their names."""
     split, label, name = place.split("/")
-    found = list_class_folders(root / split, within=within).get(label, {}) if (root / split).is_dir() else {}
-    images = [image for image in found.get(name, []) if image.endswith(".jpg")]
+    images_of = list_class_folders(root / split, within=within).get(label, {}) if (root / split).is_dir() else {}
+    images = [image for image in images_of.get(name, []) if image.endswith(".jpg")]
     if not images:
-        near = did_you_mean(name, found)
+        near = did_you_mean(name, images_of)
         raise OochubError(f"{root} has no image <id>.jpg in {place}/.{near} Unpack the archive again.")
     context = group.partition("/")[2]
     names = {"label": label, "environment": group, "group": group, "place": context}

@@ -85,12 +85,12 @@ _openood = Benchmark(
 
 def _declare_spectrum(benchmark: str) -> Spectrum:
     """The sets of a benchmark by what they are: known, shifted, near and far."""
-    of = {name: each for name, each in SETS.items() if each.benchmark == benchmark}
-    shifted = tuple(name for name, each in of.items() if each.context == "shifted")
+    of = {name: image_set for name, image_set in SETS.items() if image_set.benchmark == benchmark}
+    shifted = tuple(name for name, image_set in of.items() if image_set.context == "shifted")
     return Spectrum(
         known=benchmark,
         shifted=shifted,
-        new={group: tuple(n for n, each in of.items() if each.context == group) for group in ("near", "far")},
+        new={group: tuple(n for n, image_set in of.items() if image_set.context == group) for group in ("near", "far")},
         published=shifted,
         source="OpenOOD v1.5",
         image_of=name_validation_image if shifted else None,
@@ -154,7 +154,7 @@ class Openood(BenchmarkBuilder):
 
     def _features(self) -> datasets.Features:
         benchmark = SETS[self.config_name].benchmark
-        sets = [name for name, each in SETS.items() if each.benchmark == benchmark]
+        sets = [name for name, image_set in SETS.items() if image_set.benchmark == benchmark]
         names = {"label": CLASSES[benchmark], "environment": sets}
         names["group"] = [f"{name}/{SETS[name].context}" for name in sets]
         return make_features(image=datasets.Image(), **names, shift=SHIFTS, is_ood="bool", context=_CONTEXTS)

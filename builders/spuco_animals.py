@@ -179,15 +179,15 @@ def _list_images(root: Path, path: str, folder: str, *, within: Path | None) -> 
     place = root / path
     if not place.is_dir():
         raise OochubError(f"{root / folder} lacks {place.name}/. It holds train/, val/ and test/: unpack it again.")
-    found = list_class_folders(place, within=within)
+    images_of = list_class_folders(place, within=within)
     labels, backgrounds = _CLASSES[folder], _list_backgrounds(folder)
-    check_names(place, "class", found, RawColumn(codes=labels))
-    for label, own in found.items():
+    check_names(place, "class", images_of, RawColumn(codes=labels))
+    for label, own in images_of.items():
         check_names(place / label, "background", own, RawColumn(codes=backgrounds))
-    groups = {f"{label}/{name}": found.get(label, {}).get(name, []) for label in labels for name in backgrounds}
+    groups = {f"{label}/{name}": images_of.get(label, {}).get(name, []) for label in labels for name in backgrounds}
     if empty := [group for group, images in groups.items() if not images]:
         raise OochubError(f"{place} has no image in {empty[0]}/. Unpack it again.")
-    check_no_copies(found, place)
+    check_no_copies(images_of, place)
     return groups
 
 

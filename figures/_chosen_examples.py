@@ -154,8 +154,8 @@ def _build_frame(predictions: Predictions, name: str, split: str) -> pd.DataFram
             f"The predictions of {name} have no split {split!r}, only "
             f"{', '.join(dict.fromkeys(predictions.split.tolist()))}."
         )
-    known = [column for column in (*_AUXILIARY, *_ORIGIN) if column in predictions.column_names]
-    frame = pd.DataFrame({column: predictions.column(column)[rows] for column in ("example_id", "split", *known)})
+    auxiliary = [column for column in (*_AUXILIARY, *_ORIGIN) if column in predictions.column_names]
+    frame = pd.DataFrame({column: predictions.column(column)[rows] for column in ("example_id", "split", *auxiliary)})
     frame["label"] = predictions.label[rows]
     frame[f"nll {name}"] = summarize_softmax(predictions.logits[rows].astype(np.float64), label=frame["label"]).loss
     return frame

@@ -208,11 +208,11 @@ def select_pictures(scored: ScoredSet, rows: Sequence[int], datasets: Mapping[st
 
 def name_class(scored: ScoredSet, row: int) -> str:
     """What is in the image: its column `class_name`, else the name of its label, else ""."""
-    known = scored.predictions
-    if "class_name" in known.column_names:
-        return wording.words(str(known.column("class_name")[row]))
-    label = int(known.label[row])
-    return wording.words(known.class_names[label].partition(",")[0]) if label >= 0 else ""
+    predictions = scored.predictions
+    if "class_name" in predictions.column_names:
+        return wording.words(str(predictions.column("class_name")[row]))
+    label = int(predictions.label[row])
+    return wording.words(predictions.class_names[label].partition(",")[0]) if label >= 0 else ""
 
 
 def draw_side_by_side(left: Image.Image, right: Image.Image) -> Image.Image:

@@ -67,7 +67,7 @@ def accuracy_on_the_line(
     chart = make_line_chart(line)
     ax = make_axes(ax, 5.4, 5.2)
     draw_plane(ax, chart)
-    n = format_numbers.span(each.n for point in line.points for each in (point.inside, point.outside))
+    n = format_numbers.span(side.n for point in line.points for side in (point.inside, point.outside))
     title = wording.title_metric(line.metric, line.described)
     ax.set_ylabel(f"{title}, {line.titles[1]}")
     ax.set_xlabel(f"{title}, {line.titles[0]}\nlines and band: 95% intervals; n = {n} rows")
@@ -120,8 +120,8 @@ def _choose_line(
         raise OochubError(f"These reports cover {', '.join(lines)}. Choose one: {how}.")
     fitting = [name for name in lines if config in (None, name, name.partition("/")[2])]
     if not fitting:
-        known = lines if "/" in str(config) else [line.config for line in lines.values()]
-        raise unknown_name("config in these reports", str(config), known)
+        configs = lines if "/" in str(config) else [line.config for line in lines.values()]
+        raise unknown_name("config in these reports", str(config), configs)
     if not lines[fitting[0]].points:
         raise OochubError(f"No report of {fitting[0]} has the metric both in and out of context.")
     return lines[fitting[0]]

@@ -33,8 +33,8 @@ def background_probe(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     >>> VariantRow(name="original", accuracy=wilson(9, 12)).accuracy
     0.750 [0.468, 0.911] n=12
     """
-    found = report.background
-    if found is None:
+    probe = report.background
+    if probe is None:
         raise OochubError(
             "This report has no background probe: plot another kind, or run oochub audit MODEL SOURCE --probe "
             "background."
@@ -46,11 +46,11 @@ def background_probe(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     ax.set_xticks(range(0, 101, 20))
     words: dict[str, Any] = {"loc": "left", "fontsize": "medium", "fontweight": "bold"}
     ax.set_title(chart.sentence, color=INK, wrap=True, **words)
-    gap, interval = found.gap, format_numbers.interval_points(found.gap)
+    gap, interval = probe.gap, format_numbers.interval_points(probe.gap)
     points = f"{format_numbers.points(gap)} points" + (f" ({interval})" if interval else "")
     ax.set_xlabel(
         f"{chart.says}, % of rows, with 95% interval\n"
         f"BG gap {points}, n = {format_numbers.count(gap.n)}, paired\n"
-        f"rows of {wording.name(found.split, 20)}, objects by {wording.name(found.area, 30)}"
+        f"rows of {wording.name(probe.split, 20)}, objects by {wording.name(probe.area, 30)}"
     )
     return ax

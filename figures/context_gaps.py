@@ -41,8 +41,8 @@ def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     >>> ax.get_yticklabels()[0].get_text().partition("\n")[0]
     'pale, usual for dachshund'
     """
-    found = report.contexts
-    if found is None:
+    contexts = report.contexts
+    if contexts is None:
         raise OochubError(
             "This report has no contexts that were found: plot another kind, or find them: oochub audit MODEL SOURCE "
             "--contexts METHOD."
@@ -54,21 +54,23 @@ def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
         )
     ax = make_axes(ax, 7.4, 1.6 + 0.5 * len(chart.rows))
     rows = []
-    for each, role in chart.rows:
-        alike = f", {each.status}" if each.is_alike else ""
+    for context, role in chart.rows:
+        alike = f", {context.status}" if context.is_alike else ""
         title = (
-            f"{wording.words(each.name)}, {role if role.startswith('unusual') else f'usual for {role}'}{alike}\n"
-            f"n = {format_numbers.count(each.n_usual)} + {format_numbers.count(each.n_against)}"
+            f"{wording.words(context.name)}, {role if role.startswith('unusual') else f'usual for {role}'}{alike}\n"
+            f"n = {format_numbers.count(context.n_usual)} + {format_numbers.count(context.n_against)}"
         )
-        is_untested = each.status in ("too few", "no direction") or format_numbers.is_undefined(each.gap)
-        why = "too few rows to test" if each.status == "too few" else each.status
-        is_shown = each.status == "shown"
-        rows.append(ChartRow(title, each.gap, "out" if is_shown else None, 0, not is_shown, why if is_untested else ""))
+        is_untested = context.status in ("too few", "no direction") or format_numbers.is_undefined(context.gap)
+        why = "too few rows to test" if context.status == "too few" else context.status
+        is_shown = context.status == "shown"
+        rows.append(
+            ChartRow(title, context.gap, "out" if is_shown else None, 0, not is_shown, why if is_untested else "")
+        )
     draw_rows(ax, rows, {}, signed=True)
     ax.axvline(0, color=INK2, linewidth=1)
     ends: dict[str, tuple[str, str]] = {"shown": (theme.LIGHT["out"], theme.LIGHT["out"]), "not shown": (INK2, "none")}
     for status, (color, face) in ends.items():
-        if any(each.status == status for each, _ in chart.rows):
+        if any(context.status == status for context, _ in chart.rows):
             marker = theme.MARKERS["out"] if status == "shown" else "s"
             ax.plot([], [], marker=marker, color=color, markerfacecolor=face, linestyle="", label=status)
     if ax.get_legend_handles_labels()[0]:
@@ -77,7 +79,7 @@ def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     ax.set_title(chart.sentence, color=INK, pad=26, wrap=True, **words)
     ax.set_xlabel(
         "Accuracy against minus as usual, in points, with 95% interval\n"
-        f"n = rows as usual + against, of {format_numbers.count(found.n_tested)} that played no part in any choice\n"
-        f"shown: p at most {found.level:g} after {chart.correction} over {found.n_tests}"
+        f"n = rows as usual + against, of {format_numbers.count(contexts.n_tested)} that played no part in any choice\n"
+        f"shown: p at most {contexts.level:g} after {chart.correction} over {contexts.n_tests}"
     )
     return ax

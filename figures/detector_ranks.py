@@ -73,17 +73,17 @@ def detector_ranks(
     if key == baseline:
         other = choose_wording("detector=")
         raise OochubError(f"Ranks compare two different detectors, got {key} twice. Choose another with {other}.")
-    known, new = choose_inside_part(scored_sets, inside), choose_outside_part(scored_sets, outside)
+    familiar, new = choose_inside_part(scored_sets, inside), choose_outside_part(scored_sets, outside)
     score, base = (
-        np.concatenate([part.scored.scores[name][part.rows] for part in (known, new)]) for name in (key, baseline)
+        np.concatenate([part.scored.scores[name][part.rows] for part in (familiar, new)]) for name in (key, baseline)
     )
-    is_ood = np.repeat([False, True], [int(known.rows.sum()), int(new.rows.sum())])
-    correct = np.concatenate([known.scored.correct[known.rows], np.zeros(int(new.rows.sum()), bool)])
+    is_ood = np.repeat([False, True], [int(familiar.rows.sum()), int(new.rows.sum())])
+    correct = np.concatenate([familiar.scored.correct[familiar.rows], np.zeros(int(new.rows.sum()), bool)])
     ranks = rank_comparison(score, base, is_ood, correct, bins=bins)
     n = int(ranks.histogram[rows].sum())
-    where = new.name if rows == "ood" else known.name
+    where = new.name if rows == "ood" else familiar.name
     if not n:
-        raise OochubError(f"{known.name} has no {_WORDS[rows]}, so they have no ranks.")
+        raise OochubError(f"{familiar.name} has no {_WORDS[rows]}, so they have no ranks.")
     ax = make_axes(ax, 6.0, 4.0)
     share, base_share = (100 * counts[rows] / n for counts in (ranks.histogram, ranks.baseline_histogram))
     color, dashes = _COLORS[rows], (0, (4, 1.5))
@@ -92,13 +92,13 @@ def detector_ranks(
     ax.stairs(share, ranks.edges, fill=True, color=color, alpha=0.15, zorder=0)
     ax.axhline(100 / bins, color=INK2, linewidth=1, linestyle=":")
     moved = ranks.shift[rows].difference
-    value, low, high = (_format_signed(each) for each in (moved.value, moved.low, moved.high))
+    value, low, high = (_format_signed(number) for number in (moved.value, moved.low, moved.high))
     words = f"{value} in rank (95% interval {low} to {high})"
     ax.set_title(
         f"{wording.name(where)}, {_WORDS[rows]} (n = {format_numbers.count(n)})\nmean shift {words}",
         loc="left", color=INK, fontsize="medium", pad=28,
     )  # fmt: skip
-    pool = f"{format_numbers.count(len(is_ood))} rows of {wording.name(known.name)} and {wording.name(new.name)}"
+    pool = f"{format_numbers.count(len(is_ood))} rows of {wording.name(familiar.name)} and {wording.name(new.name)}"
     ax.set_xlabel(f"percentile rank, 100 is most in-distribution\n(among {pool})")
     ax.set_ylabel(f"% of these rows, in each of {bins} bins")
     ax.set_xlim(0, 100)

@@ -105,11 +105,11 @@ def _fit_distances(
     if not 2 <= subsets <= most:
         raise OochubError(f"subsets must be 2 to {most}, the rows of {fewest.name}, got {subsets}.")
     near = nearest if nearest is not None else find_nearest_inside(scored_sets)
-    known = np.sort(bank.scored.scores[key][bank.rows])
+    sorted_scores = np.sort(bank.scored.scores[key][bank.rows])
     fits = []
     for part in parts:
         distance, score = near[part.scored.name].distance[part.rows], part.scored.scores[key][part.rows]
-        of_row = score if value == "score" else _share_above(known, score)
+        of_row = score if value == "score" else _share_above(sorted_scores, score)
         cut = np.array_split(np.argsort(distance, kind="stable"), subsets)
         x, y = (np.array([float(column[rows].mean()) for rows in cut]) for column in (distance, of_row))
         about = {"detector": key, "name": part.name, "shift": part.shift, "rows": len(score)}
@@ -190,7 +190,7 @@ def distance_regression(
     [0.293, 0.553, 0.684]
     """
     fits = _fit_distances(scored_sets, detector=detector, nearest=nearest, subsets=subsets, value=value)
-    known = choose_inside_part(scored_sets)
+    familiar = choose_inside_part(scored_sets)
     ax = make_axes(ax, 6.0, 5.2)
     for number, fit in enumerate(fits):
         color = COLORS[fit.shift]
@@ -211,11 +211,11 @@ def distance_regression(
     if value == "auroc":
         ax.set_ylim(top=min(ax.get_ylim()[1], 1.02))  # a line may leave what an AUROC can be
         ax.axhline(0.5, color=INK2, linewidth=1, linestyle=":", zorder=1)
-        of = f"{wording.name(known.name)} (n = {format_numbers.count(int(known.rows.sum()))})"
+        of = f"{wording.name(familiar.name)} (n = {format_numbers.count(int(familiar.rows.sum()))})"
         ax.set_ylabel(f"AUROC of {of}\nagainst the subset; 0.5 is chance")
     else:
         ax.set_ylabel("mean score, higher is more in-distribution")
-    nearest_words = f"mean distance to the nearest image of {wording.name(known.name)}, 1 − cosine"
+    nearest_words = f"mean distance to the nearest image of {wording.name(familiar.name)}, 1 − cosine"
     ax.set_xlabel(f"{nearest_words}\nbands and brackets: 95% intervals")
     title = f"{name_detector(fits[0].detector)}, {subsets} subsets a set"
     ax.set_title(title, loc="left", color=INK, fontsize="medium")

@@ -40,19 +40,19 @@ def gap(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     """
     chart, benchmark = catalog.get("section", "both_sides")().chart(report), report.benchmark
     ax = make_axes(ax, 7.0, 2.6)
-    known = chart.sides
+    sides = chart.sides
     scale, unit = format_numbers.SCALES.get(chart.unit, 1), chart.unit
     size = f"{format_numbers.points(chart.gap, unit)}{format_numbers.points_word(unit)}"
     label = f"{size}\n{format_numbers.interval_points(chart.gap, unit)}"
-    if len(known) == 2:
-        ends = [scale * estimate for estimate in known.values()]
+    if len(sides) == 2:
+        ends = [scale * estimate for estimate in sides.values()]
         ax.plot(ends, [0, 0], color=theme.LIGHT["rule"], linewidth=7, solid_capstyle="butt", zorder=1)
         at = (sum(ends) / 2, 0)
         ax.annotate(label, at, (0, 14), textcoords="offset points", ha="center", va="bottom", color=INK)
     else:
         ax.annotate(f"gap {label}", (0.5, 0.5), xycoords="axes fraction", ha="center", va="center", color=INK)
-    left = min(known, key=lambda side: known[side], default=None)
-    for side, estimate in known.items():
+    left = min(sides, key=lambda side: sides[side], default=None)
+    for side, estimate in sides.items():
         draw_point(ax, 0, estimate, side, size=12, hollow=not chart.is_settled, scale=scale)
         value, interval = format_numbers.quantity(estimate, unit), format_numbers.interval(estimate, unit)
         text = f"{chart.titles[side]}\n{value}\n{interval}"
@@ -64,7 +64,7 @@ def gap(report: Report, *, ax: "Axes | None" = None) -> "Axes":
         if format_numbers.is_undefined(chart.perfect)
         else [f"perfect is {format_numbers.whole_points(chart.perfect, unit)}"]
     )
-    lows = [estimate.low if format_numbers.has_interval(estimate) else estimate.value for estimate in known.values()]
+    lows = [estimate.low if format_numbers.has_interval(estimate) else estimate.value for estimate in sides.values()]
     if not format_numbers.is_undefined(chart.chance):
         ax.axvline(scale * chart.chance, color=INK2, linewidth=1, linestyle=":")
         ax.annotate("chance", (scale * chart.chance, 1), (3, -2), textcoords="offset points", va="top", color=INK2)

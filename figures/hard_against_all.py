@@ -53,12 +53,12 @@ def hard_against_all(
     '1 of 2 tasks above the diagonal'
     """
     rows = _rows(losses, criterion=criterion, side=side)
-    known = rows.dropna(subset=["loss_all", "loss_hard"])
-    if not len(known):
+    measured = rows.dropna(subset=["loss_all", "loss_hard"])
+    if not len(measured):
         raise OochubError(f"No task has a loss on hard {side}s by {criterion}: {len(rows)} such rows in {len(losses)}.")
     ax = make_axes(ax, 5.0, 5.2)
-    known = known.assign(above=known["loss_hard"] - known["loss_all"]).sort_values("above", ascending=False)
-    x, y = known["loss_all"].to_numpy(float), known["loss_hard"].to_numpy(float)
+    measured = measured.assign(above=measured["loss_hard"] - measured["loss_all"]).sort_values("above", ascending=False)
+    x, y = measured["loss_all"].to_numpy(float), measured["loss_hard"].to_numpy(float)
     for higher, face in ((True, OUT), (False, "none")):
         part = (y > x) == higher
         ax.plot(x[part], y[part], theme.MARKERS["out"], color=OUT, markerfacecolor=face, markersize=5, zorder=3)
@@ -68,19 +68,19 @@ def hard_against_all(
     ax.set_ylim(0, end)
     ax.set_aspect("equal")
     above = int((y > x).sum())
-    ax.set_title(f"{above} of {len(known)} tasks above the diagonal", loc="left", color=INK, fontsize="medium")
-    without = len(rows) - len(known)
+    ax.set_title(f"{above} of {len(measured)} tasks above the diagonal", loc="left", color=INK, fontsize="medium")
+    without = len(rows) - len(measured)
     left_out = f"\n(without hard {side}s: {without} of {len(rows)} tasks)" if without else ""
-    share = wilson(above, len(known))
+    share = wilson(above, len(measured))
     ends = f"{100 * share.low:.0f} to {100 * share.high:.0f}"
     ax.set_xlabel(
-        f"mean loss on all {side}s, nats ↓{left_out}\n95% interval of the share above: {ends}% (n = {len(known)})"
+        f"mean loss on all {side}s, nats ↓{left_out}\n95% interval of the share above: {ends}% (n = {len(measured)})"
     )
     ax.set_ylabel(f"mean loss on those hard by {_CRITERIA[criterion]}, nats ↓")
     hide_frame(ax, grid="both")
-    farthest = known[known["above"] > 0].head(_NAMED)
+    farthest = measured[measured["above"] > 0].head(_NAMED)
     label_points(
-        ax, known[["loss_all", "loss_hard"]].to_numpy(float), [wording.words(task) for task in farthest["task"]]
+        ax, measured[["loss_all", "loss_hard"]].to_numpy(float), [wording.words(task) for task in farthest["task"]]
     )
     return ax
 

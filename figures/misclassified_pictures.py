@@ -120,8 +120,8 @@ def misclassified_pictures(
         for pair in of_class:
             answer = wording.words(names[int(predictions.prediction[pair.row])])
             here, there = wording.words(context[pair.row]), wording.words(pair.training_context)
-            said = f"{here}: said {answer}, {100 * predictions.summary.confidence[pair.row]:.0f}%"
-            title = f"{said}\nbeside {answer}{joint}{there}"
+            answered = f"{here}: said {answer}, {100 * predictions.summary.confidence[pair.row]:.0f}%"
+            title = f"{answered}\nbeside {answer}{joint}{there}"
             image = draw_side_by_side(left[str(ids[pair.row])], right[pair.training_id])
             pictures.append(Picture(name=f"{ids[pair.row]}/{pair.training_id}", title=title, image=image))
         n = int(((predictions.label == names.index(name)) & (splits == mistaken)).sum())
@@ -192,11 +192,11 @@ def _pair_pictures(
         same = of_class[training.context[of_class] == here]
         candidates = same if len(same) else of_class
         if training.features:
-            known = [k for k in candidates.tolist() if training.ids[k] in training.features]
-            if not known:
+            stored = [k for k in candidates.tolist() if training.ids[k] in training.features]
+            if not stored:
                 raise OochubError(f"No training image of class {answer} has features. Predict the whole split train.")
-            bank = np.stack([training.features[training.ids[k]] for k in known])
-            chosen = known[int(find_nearest_rows(predictions.features[row][None], bank)[0][0])]  # type: ignore[index]
+            bank = np.stack([training.features[training.ids[k]] for k in stored])
+            chosen = stored[int(find_nearest_rows(predictions.features[row][None], bank)[0][0])]  # type: ignore[index]
         else:
             chosen = candidates[taken.get((answer, here), 0) % len(candidates)]
             taken[answer, here] = taken.get((answer, here), 0) + 1

@@ -82,7 +82,7 @@ def percentile_pictures(
     """
     check_installed("matplotlib", "plots", "Drawing plots")
     keys = list(dict.fromkeys(choose_detector(scored_sets, name) for name in detectors or scored_sets[0].scores))
-    known, new = choose_inside_part(scored_sets), choose_outside_part(scored_sets, outside)
+    familiar, new = choose_inside_part(scored_sets), choose_outside_part(scored_sets, outside)
     for percentile in percentiles:
         if not 0 < percentile <= 100:
             raise OochubError(f"A percentile must be above 0 and at most 100, got {percentile:g}.")
@@ -95,23 +95,23 @@ def percentile_pictures(
     }
     shown = sorted({int(row) for chosen in picked.values() for _, row in chosen})
     left = select_pictures(new.scored, shown, datasets)
-    right = select_pictures(known.scored, sorted({int(near.row[row]) for row in shown}), datasets)
-    ids = [part.scored.predictions.column("example_id") for part in (new, known)]
+    right = select_pictures(familiar.scored, sorted({int(near.row[row]) for row in shown}), datasets)
+    ids = [part.scored.predictions.column("example_id") for part in (new, familiar)]
     grid = []
     for name, chosen in picked.items():
         values = near.distance if name == "distance" else new.scored.scores[name]
         pairs = []
         for percentile, row in chosen:
             other = int(near.row[row])
-            words = " | ".join([name_class(new.scored, row) or new.name, name_class(known.scored, other)])
+            words = " | ".join([name_class(new.scored, row) or new.name, name_class(familiar.scored, other)])
             label = f"{name}/{percentile:g}/{ids[0][row]}/{ids[1][other]}"
             title = f"{_format_ordinal(percentile)}: {_number(values[row])}\n{words}"
             pairs.append(Picture(name=label, title=title, image=draw_side_by_side(left[row], right[other])))
-        grid.append((_format_heading(name, known.name), pairs))
-    n, known_n = format_numbers.count(len(rows)), format_numbers.count(int(known.rows.sum()))
+        grid.append((_format_heading(name, familiar.name), pairs))
+    n, known_n = format_numbers.count(len(rows)), format_numbers.count(int(familiar.rows.sum()))
     note = (
         f"Left of each pair: {wording.name(new.name)} (n = {n}) at this percentile of the row's "
-        f"number; right: the nearest of {wording.name(known.name)} (n = {known_n}) by the "
+        f"number; right: the nearest of {wording.name(familiar.name)} (n = {known_n}) by the "
         "cosine of features. Higher scores are more in-distribution."
     )
     return draw_picture_grid(ax, grid, columns=len(percentiles), legend={}, note=note)

@@ -118,12 +118,12 @@ def _select_rows(frame: "pd.DataFrame", detector: str | None, metric: str, model
             "in). `oochub imagenet_ood detect MODELS --random 5 --out FOLDER` makes five copies of each architecture."
         )
     for column, name in (("detector", detector), ("model", model)):
-        known = list(dict.fromkeys(rows[column].astype(str)))
-        taken = [word for word in known if name in (None, word)] or [
-            value for value in known if value.partition(":")[0] == name
+        words = list(dict.fromkeys(rows[column].astype(str)))
+        taken = [word for word in words if name in (None, word)] or [
+            value for value in words if value.partition(":")[0] == name
         ]
         if not taken:
-            raise unknown_name(f"{column} in these numbers", str(name), known)
+            raise unknown_name(f"{column} in these numbers", str(name), words)
         rows = rows[rows[column] == taken[0]]
     if rows["in"].nunique() > 1:
         sets = ", ".join(map(str, rows["in"].unique()))
@@ -147,9 +147,9 @@ def _place(name: str) -> _Place:
 
 def _draw(ax: "Axes", groups: NDArray[Any], y: NDArray[np.float64], values: NDArray[np.float64]) -> None:
     """Rings, means and spreads of sets (k,) at y (k,) with values (k, models); the means of a group are joined."""
-    known = np.isfinite(values)
+    is_finite = np.isfinite(values)
     middle, spread = (np.full(len(y), np.nan) for _ in range(2))
-    for row, own in enumerate(known):
+    for row, own in enumerate(is_finite):
         middle[row] = values[row, own].mean() if own.any() else np.nan
         spread[row] = values[row, own].std(ddof=1) if own.sum() > 1 else np.nan
     ring: dict[str, Any] = {"color": INK2, "markerfacecolor": "none", "markersize": 4, "markeredgewidth": 0.8}
@@ -158,7 +158,7 @@ def _draw(ax: "Axes", groups: NDArray[Any], y: NDArray[np.float64], values: NDAr
         own = groups == group
         label = "_nolegend_" if number else "mean"
         ax.plot(middle[own], y[own], "-D", color=OUT, markersize=4.5, linewidth=1.2, zorder=4, label=label)
-    for place in y[~known.any(axis=1)]:
+    for place in y[~is_finite.any(axis=1)]:
         ax.text(50, place, " n/a", color=INK2, ha="left", va="center", fontsize="small")
     if np.isfinite(spread).any():
         ends = middle - spread, middle + spread

@@ -54,17 +54,17 @@ def saliency(attention: Attention, *, ax: "Axes | None" = None) -> "Axes":
     """
     check_installed("matplotlib", "plots", "Drawing plots")
     shown = [mapping for mapping in attention.maps if mapping.shown]
-    first = [each for each in shown if each.model == attention.models[0]]
+    first = [mapping for mapping in shown if mapping.model == attention.models[0]]
     rows = [
         (
             f"{wording.words(attention.label)} taken for {wording.words(attention.answer)} by {attention.models[0]}",
-            [_decode_picture(each) for each in first],
+            [_decode_picture(mapping) for mapping in first],
         )
     ]
     for name in attention.models:
-        own = [_map(each) for each in shown if each.model == name]
+        own = [_map(mapping) for mapping in shown if mapping.model == name]
         rows.append((f"Evidence for the answer of {name}", own))
-    has_masks = any(each.mask is not None for each in shown)
+    has_masks = any(mapping.mask is not None for mapping in shown)
     legend = {"object": "the object"} if has_masks else {}
     return draw_picture_grid(ax, rows, columns=max(len(first), 2), legend=legend, note=_note(attention, has_masks))
 

@@ -62,10 +62,10 @@ def _rows(scenes: Scenes) -> "pd.DataFrame":
     """For each tau how many positives and negatives are hard, and how many there are of each."""
     import pandas as pd
 
-    known = {side: np.sort(sort_by_similarity(scenes, side)[1]) for side in ("positive", "negative")}
+    similarities = {side: np.sort(sort_by_similarity(scenes, side)[1]) for side in ("positive", "negative")}
     tau = list_thresholds(scenes)
     table = pd.DataFrame({"tau": tau})
-    for side, similarity in known.items():
+    for side, similarity in similarities.items():
         below, up_to = (np.searchsorted(similarity, tau, end) for end in ("left", "right"))
         table[f"hard_{side}s"] = below if side == "positive" else len(similarity) - up_to
         table[f"n_{side}s"] = len(similarity)

@@ -71,10 +71,10 @@ def _rows(predicted_scenes: Scenes, *, fewest: int = 20) -> "pd.DataFrame":
     import pandas as pd
 
     losses = predicted_scenes.loss
-    known = {side: sort_by_similarity(predicted_scenes, side) for side in ("positive", "negative")}
+    similarities = {side: sort_by_similarity(predicted_scenes, side) for side in ("positive", "negative")}
     tau = list_thresholds(predicted_scenes)
     table = pd.DataFrame({"tau": tau})
-    for side, (pairs, similarity) in known.items():
+    for side, (pairs, similarity) in similarities.items():
         mean, half = _mean_of_hard(similarity, losses[pairs], tau, side, fewest)
         table[f"loss_of_hard_{side}s"], table[f"half_of_95_of_{side}s"] = mean, half
     return table

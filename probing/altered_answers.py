@@ -103,32 +103,32 @@ class AlteredAnswers:
             same: Place of a row of its class that lends a background.
             other: Place of a row of another class that lends one.
         """
-        numbers = {int(each): k for k, each in enumerate(self._rows.places)}
+        numbers = {int(place): k for k, place in enumerate(self._rows.places)}
         (seen,) = self._rows.seen([numbers[place]])
-        made = _alter(seen)
+        altered = _alter(seen)
         for name, of in zip(ON_LENT, (same, other), strict=True):
             pixels = None if of is None else self._paste(seen, numbers[of])
             if pixels is not None:
-                made[name] = pixels
-        return {"original": seen.pixels, **{name: made[name] for name in VARIANTS if name in made}}
+                altered[name] = pixels
+        return {"original": seen.pixels, **{name: altered[name] for name in VARIANTS if name in altered}}
 
     def swapped(self) -> Iterator[SwappedObject]:
         """The objects that have backgrounds of both kinds, in the order of their rows, on each that is drawn."""
         states, donors = self._choose_states()
         has_both = (donors.same[:, 0] >= 0) & (donors.other[:, 0] >= 0)
-        for k in [each for each in self._asked if states[each] == PROBED and has_both[each]]:
+        for k in [number for number in self._asked if states[number] == PROBED and has_both[number]]:
             (seen,) = self._see([k])
             lenders, images = dict[str, list[int]](), dict[str, list[bytes]]()
             for name, of in zip(ON_LENT, donors, strict=True):
                 drawn = of[k].tolist()
-                pasted = {each: self._paste(seen, each) for each in dict.fromkeys(drawn)}
+                pasted = {donor: self._paste(seen, donor) for donor in dict.fromkeys(drawn)}
                 files = {
-                    each: _encode(pixels, "PNG", compress_level=1)
-                    for each, pixels in pasted.items()
+                    donor: _encode(pixels, "PNG", compress_level=1)
+                    for donor, pixels in pasted.items()
                     if pixels is not None
                 }
-                lenders[name] = [int(self._rows.places[each]) for each in drawn]
-                images[name] = [files[each] for each in drawn]
+                lenders[name] = [int(self._rows.places[donor]) for donor in drawn]
+                images[name] = [files[donor] for donor in drawn]
             yield SwappedObject(int(self._rows.places[k]), seen.mask, lenders, images)
 
     def _paste(self, seen: SeenObject, lender: int) -> Pixels | None:
@@ -142,7 +142,7 @@ class AlteredAnswers:
         with follow(total=count, desc="Looking for objects", unit=" rows", delay=2, disable=None) as bar:
             for start in range(0, count, _AT_ONCE):
                 numbers = range(start, min(start + _AT_ONCE, count))
-                states += [each.state for each in self._see(numbers)]
+                states += [picture.state for picture in self._see(numbers)]
                 bar.update(len(numbers))
         can_lend = np.array([state == PROBED for state in states], bool) & self._rows.is_lender
         drawn = draw_donors(
@@ -153,9 +153,9 @@ class AlteredAnswers:
     def _see(self, numbers: Sequence[int]) -> list[SeenObject]:
         """Rows with their objects; their backgrounds are held as long as there is room."""
         seen = self._rows.seen(numbers)
-        self._grounds |= {k: each.ground for k, each in zip(numbers, seen, strict=True)}
-        size = sum(0 if each is None else each.nbytes for each in self._grounds.values())
-        for k in [each for each in self._grounds if each not in numbers]:
+        self._grounds |= {k: picture.ground for k, picture in zip(numbers, seen, strict=True)}
+        size = sum(0 if ground is None else ground.nbytes for ground in self._grounds.values())
+        for k in [number for number in self._grounds if number not in numbers]:
             if size > _MOST_GROUNDS:
                 of = self._grounds.pop(k)
                 size -= 0 if of is None else of.nbytes
@@ -165,18 +165,20 @@ class AlteredAnswers:
         self, numbers: Sequence[int], states: Sequence[str], donors: Donors, answer: Answer
     ) -> pa.Table:
         probed = [k for k in numbers if states[k] == PROBED]
-        found = dict[tuple[str, int, int], NDArray[np.float32]]()
+        logits_of = dict[tuple[str, int, int], NDArray[np.float32]]()
         for pairs, files in self._store_pictures(probed, donors):
             own = [int(self._rows.places[k]) for _, k, _ in pairs]
-            found |= zip(pairs, answer(_make_dataset(files), own), strict=True)
-        logits: dict[str, list[Any]] = {name: [found.get((name, k, -1)) for k in numbers] for name in VARIANTS}
+            logits_of |= zip(pairs, answer(_make_dataset(files), own), strict=True)
+        logits: dict[str, list[Any]] = {name: [logits_of.get((name, k, -1)) for k in numbers] for name in VARIANTS}
         places, lent = self._rows.places, dict[str, list[list[int] | None]]()
         for name, (kind, of) in zip(ON_LENT, donors._asdict().items(), strict=True):
             drawn = [of[k].tolist() if k in probed and of[k, 0] >= 0 else None for k in numbers]
-            lent[kind] = [each if each is None else [int(places[lender]) for lender in each] for each in drawn]
+            lent[kind] = [
+                lenders if lenders is None else [int(places[lender]) for lender in lenders] for lenders in drawn
+            ]
             logits[name] = [
-                each if each is None else [found[name, k, lender] for lender in each]
-                for k, each in zip(numbers, drawn, strict=True)
+                lenders if lenders is None else [logits_of[name, k, lender] for lender in lenders]
+                for k, lenders in zip(numbers, drawn, strict=True)
             ]
         kinds = {name: pa.list_(pa.float32()) for name in VARIANTS}
         return pa.table(
@@ -237,11 +239,11 @@ class AlteredAnswers:
 
 def _alter(seen: SeenObject) -> dict[str, Pixels]:
     """The altered images that need no other row."""
-    made = {"object_alone": cut_object(seen.pixels, seen.mask)}
+    altered = {"object_alone": cut_object(seen.pixels, seen.mask)}
     if seen.ground is not None:
-        made["background_alone"] = seen.ground
-        made["pasted_back"] = paste_object(seen.pixels, seen.mask, seen.ground)
-    return made
+        altered["background_alone"] = seen.ground
+        altered["pasted_back"] = paste_object(seen.pixels, seen.mask, seen.ground)
+    return altered
 
 
 def _encode(pixels: Pixels, form: str, **options: int) -> bytes:
@@ -273,9 +275,9 @@ def _compute_key(rows: ProbedRows, drawn: Sequence[Any], key: str) -> str:
 def read_logits(table: pa.Table, variant: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """The logits (n, *shape) of a variant, nan in rows that have no such image."""
     values = table.column(variant).combine_chunks()
-    found = np.full((len(values), *shape), np.nan)
+    means = np.full((len(values), *shape), np.nan)
     flat = values.flatten()
     while pa.types.is_list(flat.type):
         flat = flat.flatten()
-    found[np.asarray(values.is_valid())] = flat.to_numpy().reshape(-1, *shape)
-    return found
+    means[np.asarray(values.is_valid())] = flat.to_numpy().reshape(-1, *shape)
+    return means

@@ -109,10 +109,10 @@ def _find_boxes(mask: Mask) -> list[Box]:
     """A box around each connected part of the object; none of an empty mask."""
     from scipy import ndimage
 
-    found = ndimage.find_objects(ndimage.label(mask)[0])
-    if len(found) > _MOST_BOXES:
-        found = ndimage.find_objects(mask.astype(np.uint8))
-    return [Box(rows.start, rows.stop, columns.start, columns.stop) for rows, columns in found]
+    objects = ndimage.find_objects(ndimage.label(mask)[0])
+    if len(objects) > _MOST_BOXES:
+        objects = ndimage.find_objects(mask.astype(np.uint8))
+    return [Box(rows.start, rows.stop, columns.start, columns.stop) for rows, columns in objects]
 
 
 def _find_largest_free(boxes: Sequence[Box], height: int, width: int) -> Box | None:

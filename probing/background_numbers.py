@@ -93,7 +93,7 @@ def compare_answers(
            every.items()}  # fmt: skip
     right = {name: (logits.argmax(-1) == own[name]).astype(np.float64) for name, logits in every.items()}
     odds = {name: log_odds(logits, own[name]) for name, logits in every.items()}
-    said = {name: np.take_along_axis(logits, own[name][..., None], -1)[..., 0] for name, logits in every.items()}
+    own_logits = {name: np.take_along_axis(logits, own[name][..., None], -1)[..., 0] for name, logits in every.items()}
 
     def sampling(rows: NDArray[np.bool_]) -> Sampling:
         own = None if cluster is None or not rows.any() else cluster[rows]
@@ -121,7 +121,7 @@ def compare_answers(
             accuracy=mean(right[name], rows, roles, "shares"),
             accuracy_change=change,
             log_odds=mean(less_original(odds, name), rows, roles) if has_scores else None,
-            logit=mean(less_original(said, name), rows, roles) if has_scores else None,
+            logit=mean(less_original(own_logits, name), rows, roles) if has_scores else None,
         )
 
     first = VariantRow(name="original", accuracy=_share(right["original"], sampling(there["original"])))
@@ -137,13 +137,13 @@ def compare_answers(
 
 def _estimate_over_lenders(values: Values, units: NDArray[np.int64], sampling: Sampling, of: str) -> Estimate:
     """The mean of values (n, k), rows that share a unit together; the reason where few lend a background."""
-    found = mean_of_shared(values.reshape(-1), units.reshape(values.size, -1), sampling, of=of, rows=len(values))
+    estimate = mean_of_shared(values.reshape(-1), units.reshape(values.size, -1), sampling, of=of, rows=len(values))
     lenders = len(np.unique(units[..., 1:]))
     if lenders >= _SOME_LENDERS:
-        return found
+        return estimate
     few = f"only {lenders} {'image supplies' if lenders == 1 else 'images supply'} a background"
-    reason = f"{found.reason}; {few}" if found.reason else f"{few}: the interval may be too narrow"
-    return Estimate.from_dict({**found.to_dict(), "reason": reason})
+    reason = f"{estimate.reason}; {few}" if estimate.reason else f"{few}: the interval may be too narrow"
+    return Estimate.from_dict({**estimate.to_dict(), "reason": reason})
 
 
 def _share(right: NDArray[Any], sampling: Sampling) -> Estimate:

@@ -120,7 +120,7 @@ class Inpainting:
         height, width = area.shape
         sides = {name: max(_STEP, round(side / _STEP) * _STEP) for name, side in (("height", height), ("width", width))}
         size = sides["width"], sides["height"]
-        made = self._opened.pipeline(
+        output = self._opened.pipeline(
             prompt="",
             image=Image.fromarray(pixels).resize(size, Image.Resampling.BICUBIC),
             mask_image=Image.fromarray(area).convert("L").resize(size, Image.Resampling.NEAREST),
@@ -128,7 +128,7 @@ class Inpainting:
             generator=torch.Generator("cpu").manual_seed(self._seed),
             **sides,
         )
-        if any(getattr(made, "nsfw_content_detected", None) or ()):
+        if any(getattr(output, "nsfw_content_detected", None) or ()):
             return None
-        filled = made.images[0].convert("RGB").resize((width, height), Image.Resampling.BICUBIC)
+        filled = output.images[0].convert("RGB").resize((width, height), Image.Resampling.BICUBIC)
         return np.where(area[..., None], np.asarray(filled), pixels)

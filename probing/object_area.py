@@ -128,7 +128,9 @@ class BoxAreas(ObjectArea):
             return None
         try:
             boxes = np.asarray(given, np.float64).reshape(-1, 4)
-            is_number = not any(isinstance(each, bool | np.bool_ | str) for each in np.asarray(given, object).flat)
+            is_number = not any(
+                isinstance(coordinate, bool | np.bool_ | str) for coordinate in np.asarray(given, object).flat
+            )
         except (TypeError, ValueError):
             boxes, is_number = np.full((1, 4), np.nan), False
         if not (
@@ -138,8 +140,8 @@ class BoxAreas(ObjectArea):
                 f"A box in the column {self._column} must be four numbers x1, y1, x2, y2 in pixels, x1 < x2 and y1 < "
                 f"y2; the row {row.example_id} has {given!r}. Fix the column, or name another one."
             )
-        found: list[list[float]] = boxes.tolist()
-        return found
+        rows: list[list[float]] = boxes.tolist()
+        return rows
 
 
 class CocoAreas(ObjectArea):
@@ -314,10 +316,10 @@ class SegmentedAreas(ObjectArea):
 
     def begin(self, rows: Sequence[RowOfObject]) -> None:
         """See `ObjectArea.begin`."""
-        asked = list(dict.fromkeys(self._thing or row.label for row in rows))
-        if rows and not any(self._way.classes_of(name) for name in asked):
+        names = list(dict.fromkeys(self._thing or row.label for row in rows))
+        if rows and not any(self._way.classes_of(name) for name in names):
             raise OochubError(
-                f"The segmentation model knows none of the classes {', '.join(asked[:5])} by name. Say which of its "
+                f"The segmentation model knows none of the classes {', '.join(names[:5])} by name. Say which of its "
                 'classes they are with --probe-option label_map=FILE, one line "class of the data,class of the '
                 'model" each.'
             )
@@ -400,5 +402,5 @@ def choose_area(
 def _list_class_names(part: datasets.Dataset, record: BuildRecord | None, thing: str | None) -> list[str]:
     """The names that a label map may give classes of a segmenter for; none of data that do not name their classes."""
     feature = part.features.get("label")
-    asked = [thing, record.facts.object if record else None]
-    return [*feature.names, *filter(None, asked)] if isinstance(feature, datasets.ClassLabel) else []
+    names = [thing, record.facts.object if record else None]
+    return [*feature.names, *filter(None, names)] if isinstance(feature, datasets.ClassLabel) else []

@@ -97,12 +97,16 @@ class ProbedRows:
             fill: Fills the place of an object; None for tiles of background.
         """
         label, generator = predictions.label, np.random.default_rng([seed, 0])
-        known = (predictions.split == split) & (label >= 0)
-        asked = _sample_places(np.flatnonzero(known & (True if present is None else label == present)), most, generator)
+        is_labeled = (predictions.split == split) & (label >= 0)
+        asked = _sample_places(
+            np.flatnonzero(is_labeled & (True if present is None else label == present)), most, generator
+        )
         if usual is not None:
             lenders = _sample_places(np.flatnonzero(usual & (label >= 0)), 2 * most, generator)
         elif present is not None:
-            lenders = np.union1d(asked, _sample_places(np.flatnonzero(known & (label != present)), most, generator))
+            lenders = np.union1d(
+                asked, _sample_places(np.flatnonzero(is_labeled & (label != present)), most, generator)
+            )
         else:
             lenders = asked
         places = np.union1d(asked, lenders)
@@ -153,14 +157,14 @@ class ProbedRows:
             OpenedPicture(content, decode(content, name)) for content, name in zip(contents, names, strict=True)
         ]
         has = [self.label[k] != self.without for k in numbers]
-        found = iter(
+        masks = iter(
             self.area.masks(
                 [self.rows[k] for k, one in zip(numbers, has, strict=True) if one],
                 [picture for picture, one in zip(pictures, has, strict=True) if one],
             )
         )
         return [
-            self._look(picture, next(found) if one else None, one) for picture, one in zip(pictures, has, strict=True)
+            self._look(picture, next(masks) if one else None, one) for picture, one in zip(pictures, has, strict=True)
         ]
 
     def _look(self, picture: OpenedPicture, mask: Mask | None, has: bool) -> SeenObject:

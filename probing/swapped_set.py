@@ -116,34 +116,36 @@ def write_swapped_set(
                 "needs two rows of a class, in two clusters."
             )
         codes = np.bincount(rows.with_format("numpy")["challenge"][:], minlength=len(KINDS)).tolist()
-        made = ChallengeSet(datasets.DatasetDict({split: rows}), {split: dict(zip(KINDS, codes, strict=True))}, 0)
-        text = _describe(source, rows, record, made.counts[split], area=area, fill=fill)
-        write_repository(target, made.dataset, record, text, tag="challenge-set")
-    return made._replace(dataset=None)
+        challenge_set = ChallengeSet(
+            datasets.DatasetDict({split: rows}), {split: dict(zip(KINDS, codes, strict=True))}, 0
+        )
+        text = _describe(source, rows, record, challenge_set.counts[split], area=area, fill=fill)
+        write_repository(target, challenge_set.dataset, record, text, tag="challenge-set")
+    return challenge_set._replace(dataset=None)
 
 
 def _list_rows(
     swapped: Iterable[SwappedObject], part: datasets.Dataset, predictions: Predictions, kept: list[str]
 ) -> Iterator[dict[str, object]]:
     """The rows of the set, a pair after the other."""
-    ids = [str(each) for each in np.asarray(predictions.column("example_id"))]
+    ids = [str(example_id) for example_id in np.asarray(predictions.column("example_id"))]
     stored = part["example_id"][:] if "example_id" in part.column_names else range(len(part))
-    numbers, light = {str(each): k for k, each in enumerate(stored)}, part.select_columns(["label", *kept])
-    for each in swapped:
-        own, name = light[numbers[ids[each.place]]], ids[each.place]
-        y, x = np.nonzero(each.mask)
+    numbers, light = {str(example_id): k for k, example_id in enumerate(stored)}, part.select_columns(["label", *kept])
+    for swap in swapped:
+        own, name = light[numbers[ids[swap.place]]], ids[swap.place]
+        y, x = np.nonzero(swap.mask)
         boxes = [[float(x.min()), float(y.min()), float(x.max() + 1), float(y.max() + 1)]]
-        for draw in range(len(each.lenders[ON_LENT[0]])):
+        for draw in range(len(swap.lenders[ON_LENT[0]])):
             for kind in ON_LENT:
                 side, code = _SIDES[kind]
                 yield {
                     "boxes": boxes,
                     **own,
                     "example_id": f"{name}_{draw}_{side}",
-                    "image": {"bytes": each.images[kind][draw], "path": None},
+                    "image": {"bytes": swap.images[kind][draw], "path": None},
                     "pair": f"{name}_{draw}",
                     "object_of": name,
-                    "background_of": ids[each.lenders[kind][draw]],
+                    "background_of": ids[swap.lenders[kind][draw]],
                     "challenge": code,
                 }
 

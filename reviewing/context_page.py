@@ -77,8 +77,8 @@ def context_page(data: Mapping[str, datasets.Dataset], *, rows: int, seed: int =
     for number, name in enumerate(facts.names):
         halves = ((HAS, has[:, number], (rows + 1) // 2), (LACKS, ~has[:, number], rows // 2))
         own = [
-            (said, number, example[row])
-            for said, of, count in halves
+            (answer, number, example[row])
+            for answer, of, count in halves
             for row in generator.permutation(np.flatnonzero(of & tested))[:count]
         ]
         asked += [own[place] for place in generator.permutation(len(own))]
@@ -91,11 +91,11 @@ def context_page(data: Mapping[str, datasets.Dataset], *, rows: int, seed: int =
     every = [row for *_, row in asked] + [row for of in beside.values() for row in of]
     pictures = _load_pictures(data, every)
     cards = []
-    for said, number, row in asked:
+    for answer, number, row in asked:
         name, words = facts.names[number], facts.words[number]
         others = (Shown("has it", pictures[other], name, "") for other in beside[name] if other != row)
-        judged = Shown("", pictures[row], f"{said} {name}: {words}", row)
-        cards.append(Card(id=f"{name}/{said}/{row}", pictures=(judged, *others)))
+        judged = Shown("", pictures[row], f"{answer} {name}: {words}", row)
+        cards.append(Card(id=f"{name}/{answer}/{row}", pictures=(judged, *others)))
     digest = hashlib.sha256("\n".join(card.id for card in cards).encode()).hexdigest()[:16]
     return make_review_page(
         cards,
@@ -172,20 +172,22 @@ def store_answers(folder: str | Path, answers: Sequence[str | Path]) -> FoundCon
         facts = collect_context_facts(data)
         files = {str(path): read_decisions(path, allowed=QUESTION.allowed) for path in answers}
         example, has, tested = select_context_rows(data, facts)
-        known = {
+        number_of = {
             f"{name}/{HAS if has[row, number] else LACKS}/{example[row]}": number
             for number, name in enumerate(facts.names)
             for row in tested.nonzero()[0]
         }
-        scores = score_raters(files, [known])
+        scores = score_raters(files, [number_of])
         wrong = set(scores.wrong)
-        judged = {each.id for of in files.values() for each in of.values() if each.decision != "open"}
+        judged = {decision.id for of in files.values() for decision in of.values() if decision.decision != "open"}
         if not judged:
             raise OochubError("The files hold no answers. Open the page, press Right or Wrong, then save.")
-        counts = Counter((known[card], _parse_answer(card, facts.names[known[card]]), card in wrong) for card in judged)
+        counts = Counter(
+            (number_of[card], _parse_answer(card, facts.names[number_of[card]]), card in wrong) for card in judged
+        )
         checks = {}
         for number, name in enumerate(facts.names):
-            of = {said: (counts[number, said, True], counts[number, said, False]) for said in (HAS, LACKS)}
+            of = {answer: (counts[number, answer, True], counts[number, answer, False]) for answer in (HAS, LACKS)}
             if any(map(sum, of.values())):
                 checks[name] = ContextCheck(
                     wrong_with=of[HAS][0],

@@ -81,7 +81,7 @@ def _check_row(row: list[str], where: str, allowed: Mapping[str, Sequence[str]])
         raise OochubError(f"{where}: expected {len(Decision._fields)} values, got {len(row)}.")
     decision = Decision(*row)
     if decision.decision not in allowed.get(decision.scope, ()):
-        words = "; ".join(f"{scope}: {', '.join(each)}" for scope, each in allowed.items())
+        words = "; ".join(f"{scope}: {', '.join(words_allowed)}" for scope, words_allowed in allowed.items())
         raise OochubError(
             f"{where}: {decision.decision!r} is not a decision on {decision.scope!r}. Allowed are {words}."
         )

@@ -85,7 +85,7 @@ def score_raters(
         raise OochubError("There are no answers. Pass the files that the pages saved.")
     raters, shares, by_image = [], [], defaultdict(list)
     for name, decisions in _merge_by_rater(files).items():
-        answers = {each.id: each.decision for each in decisions.values() if each.decision != "open"}
+        answers = {decision.id: decision.decision for decision in decisions.values() if decision.decision != "open"}
         page = next((page for page in pages if answers.keys() <= set(page)), None)
         if page is None:
             _refuse(name, answers, pages)
@@ -112,8 +112,8 @@ def _merge_by_rater(files: Mapping[str, Decisions]) -> dict[str, Decisions]:
     raters: dict[str, Decisions] = {}
     for name, decisions in files.items():
         marks = {(mark.id, mark.at) for mark in decisions.values()}
-        same = [known for known, own in raters.items() if marks & {(mark.id, mark.at) for mark in own.values()}]
-        raters[same[0] if same else name] = merge_decisions([*(raters.pop(known) for known in same), decisions])
+        same = [rater for rater, own in raters.items() if marks & {(mark.id, mark.at) for mark in own.values()}]
+        raters[same[0] if same else name] = merge_decisions([*(raters.pop(rater) for rater in same), decisions])
     return raters
 
 

@@ -63,18 +63,18 @@ def open_backbone(
         raise OochubError(f"image_size must be a whole number of pixels from 16 to {_LARGEST}, got {image_size!r}.")
     labels: dict[str, Any] = {
         "id2label": dict(enumerate(class_names)),
-        "label2id": {each: number for number, each in enumerate(class_names)},
+        "label2id": {name_of: number for number, name_of in enumerate(class_names)},
         "problem_type": None if problem_type == BOXES else problem_type,
     }
     if problem_type == TOKENS:
         labels = {}
     boxes = problem_type == BOXES
     name = choose_built_in(name, kind, boxes=boxes)
-    made = find_built_in(name)
+    built_in = find_built_in(name)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        if made is not None:
-            return _make_from_scratch(made, labels, kind, dataset, image_size)
+        if built_in is not None:
+            return _make_from_scratch(built_in, labels, kind, dataset, image_size)
         plain = partial(_make_whole_processor, size=image_size) if boxes else None
         model, processor = _load_pretrained(name, labels, kind, dataset, plain=plain, pretrained=pretrained)
     return model, processor if image_size is None else _make_squeezing_processor(model, processor, image_size)
@@ -106,7 +106,7 @@ def _load_pretrained(
     """The model and its processor; of a detector, for which `plain` is given, what it makes of the processor."""
     import transformers
 
-    made = getattr(transformers, kind.auto_model if plain is None else "AutoModelForObjectDetection")
+    auto_model = getattr(transformers, kind.auto_model if plain is None else "AutoModelForObjectDetection")
     small = choose_built_in(None, kind, boxes=plain is not None)
     words, hint = "a classifier", f"Check the name, the connection, or take {small!r}."
     config = read_model_config(name, words=words, hint=hint)
@@ -114,23 +114,23 @@ def _load_pretrained(
         processor = kind.load_processor(name, dataset, training=True)
     if plain is not None:
         processor = plain(processor)
-    _check_input(made._model_mapping.get(type(config), None), name, kind.of(processor))
+    _check_input(auto_model._model_mapping.get(type(config), None), name, kind.of(processor))
     changes = labels | kind.config(processor)
     if pretrained:
         probe = kind.of(processor).probe
-        model = open_pretrained(made, name, probe=probe, words=words, hint=hint, changes=changes).model
+        model = open_pretrained(auto_model, name, probe=probe, words=words, hint=hint, changes=changes).model
         model.is_pretrained = True  # for the recipe: a model from the config of the same name does not say
         return model, processor
     config = read_model_config(name, words=words, hint=hint, changes=changes)
     config.name_or_path = ""  # nothing of it was loaded
     with model_load_errors(name, words=words, hint=hint):
-        return made.from_config(config), processor
+        return auto_model.from_config(config), processor
 
 
 def _check_input(network: Any, name: str, inputs: Input) -> None:
     """Refuses a network that is called with something else than the rows hold, such as one of texts for graphs."""
     networks = network if isinstance(network, tuple) else (network,)
-    read, given = {each.main_input_name for each in networks if each}, [*inputs.probe()]
+    read, given = {network.main_input_name for network in networks if network}, [*inputs.probe()]
     if read and not read.intersection(given):
         of_these = choose_built_in(None, type(inputs), boxes=False)
         raise OochubError(

@@ -43,9 +43,9 @@ def example_losses(logits: Tensor, label: Tensor) -> Tensor:
     if label.ndim == logits.ndim - 1 and not label.is_floating_point():
         return functional.cross_entropy(logits, label, reduction="none")
     if label.shape == logits.shape:
-        known = ~label.isnan()
+        is_labeled = ~label.isnan()
         losses = functional.binary_cross_entropy_with_logits(logits, label.nan_to_num(), reduction="none")
-        return (losses * known).sum(1) / known.sum(1).clamp(min=1)
+        return (losses * is_labeled).sum(1) / is_labeled.sum(1).clamp(min=1)
     if label.ndim == logits.ndim == 3:
         return _compute_box_losses(logits, label)
     if logits.shape == (len(label), 1, *label.shape[1:]):
@@ -66,8 +66,8 @@ def token_losses(logits: Tensor, label: Tensor) -> Tensor:
     >>> token_losses(torch.zeros(1, 2, 4), torch.tensor([[3, -100]], dtype=torch.int32))  # log 4
     tensor([[1.3863, 0.0000]])
     """
-    asked = label.long().clamp(min=-1).flatten()
-    losses = functional.cross_entropy(logits.flatten(0, 1), asked, ignore_index=-1, reduction="none")
+    answers = label.long().clamp(min=-1).flatten()
+    losses = functional.cross_entropy(logits.flatten(0, 1), answers, ignore_index=-1, reduction="none")
     return losses.view(label.shape)
 
 
@@ -105,7 +105,7 @@ def _compute_box_losses(logits: Tensor, label: Tensor) -> Tensor:
     truth = [rows[~rows[:, 0].isnan()] for rows in label.to(logits)]
     targets = [{"class_labels": rows[:, 0].long(), "boxes": rows[:, 1:]} for rows in truth]
     pairs = HungarianMatcher(**_COSTS)({"logits": classes, "pred_boxes": boxes}, targets)
-    return torch.stack([_compute_picture_loss(*each) for each in zip(classes, boxes, truth, pairs, strict=True)])
+    return torch.stack([_compute_picture_loss(*picture) for picture in zip(classes, boxes, truth, pairs, strict=True)])
 
 
 def _compute_picture_loss(classes: Tensor, boxes: Tensor, truth: Tensor, pairs: tuple[Tensor, Tensor]) -> Tensor:
@@ -117,7 +117,7 @@ def _compute_picture_loss(classes: Tensor, boxes: Tensor, truth: Tensor, pairs: 
     wanted[own] = truth[true, 0].long()
     weight = torch.ones(classes.shape[1], dtype=classes.dtype, device=classes.device)
     weight[-1] = _NO_OBJECT
-    found, wanted_boxes = boxes[own], truth[true, 1:]
-    overlap: Tensor = generalized_box_iou(center_to_corners_format(found), center_to_corners_format(wanted_boxes))
-    off = _BOX_WEIGHT * (found - wanted_boxes).abs().sum() + _GIOU_WEIGHT * (1 - overlap.diagonal()).sum()
+    predicted, wanted_boxes = boxes[own], truth[true, 1:]
+    overlap: Tensor = generalized_box_iou(center_to_corners_format(predicted), center_to_corners_format(wanted_boxes))
+    off = _BOX_WEIGHT * (predicted - wanted_boxes).abs().sum() + _GIOU_WEIGHT * (1 - overlap.diagonal()).sum()
     return functional.cross_entropy(classes, wanted, weight) + off / max(len(truth), 1)

@@ -27,7 +27,7 @@ def write_model_card(recipe: Mapping[str, Any], *, citations: Iterable[str] = ()
     data, objective, model = recipe["data"], recipe["objective"], recipe["model"]
     name = f"{data['benchmark']}/{data['config']}" if data["benchmark"] else "the user's own data"
     rows = ", ".join(f"{split} {count:,} rows" for split, count in data["rows"].items())
-    environments = ", ".join(f"{each} ({count:,})" for each, count in data["environments"].items() if count)
+    environments = ", ".join(f"{name_of} ({count:,})" for name_of, count in data["environments"].items() if count)
     kind = "text" if "Sequence" in model["architecture"] else "image"
     tag = "text-generation" if data["problem_type"] == "next_token" else f"{kind}-classification"
     results = {name: f"{value:.4g}" for name, value in _flatten_numbers(recipe["selection"]["numbers"]).items()}
@@ -78,15 +78,15 @@ def _list_labels(data: Mapping[str, Any]) -> str:
 
 def _describe_found(data: Mapping[str, Any]) -> list[str]:
     """What a reader of the card must know of environments that nobody labelled."""
-    found = data["found_environments"]
-    if found is None:
+    environments = data["found_environments"]
+    if environments is None:
         return []
     checks = [
         f"for {name}, {check['wrong_with']} of {check['checked_with']} rows said to have it and "
         f"{check['wrong_without']} of {check['checked_without']} rows said to lack it were wrong"
-        for name, check in found["checked"].items()
+        for name, check in environments["checked"].items()
     ]
-    by = found["way"] + (f" with {found['model']}" if found["model"] else "")
+    by = environments["way"] + (f" with {environments['model']}" if environments["model"] else "")
     checked = f"people checked them: {'; '.join(checks)}" if checks else "people have not checked them"
     return [f"These environments are contexts that a program found, by {by}; {checked}."]
 
@@ -110,7 +110,7 @@ def _flatten_numbers(numbers: Mapping[str, Any]) -> dict[str, float]:
     flat: dict[str, float] = {}
     for name, value in numbers.items():
         flat |= (
-            {f"{name}, {key}": each for key, each in sorted(value.items())}
+            {f"{name}, {key}": part for key, part in sorted(value.items())}
             if isinstance(value, Mapping)
             else {name: value}
         )

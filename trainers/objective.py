@@ -204,7 +204,7 @@ def environment_means(values: Tensor, environment: Tensor, environments: int) ->
     tensor([2., 0., 5.])
     """
     zeros = values.new_zeros(environments, *values.shape[1:])
-    sums, count = (zeros.scatter_add(0, environment, each) for each in (values, torch.ones_like(values)))
+    sums, count = (zeros.scatter_add(0, environment, value) for value in (values, torch.ones_like(values)))
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         sums, count = _sum_over_processes(torch.stack([sums, count]))
         count = count.detach()

@@ -291,7 +291,7 @@ class RobustTrainer:
 
 
 def _make_inputs(args: RobustTrainingArguments, **processors: Any) -> Input:
-    given = {name: each for name, each in processors.items() if each is not None}
+    given = {name: processor for name, processor in processors.items() if processor is not None}
     if len(given) != 1:
         raise OochubError(
             "Pass one of image_processor=, for a model of images, tokenizer=, for a model of texts, and processor= "
@@ -314,9 +314,12 @@ def _check_validation(args: RobustTrainingArguments, eval_dataset: Any, held_out
         raise OochubError(f"hold_out keeps rows that choose the epoch, but {name} chooses none. Remove one of them.")
     if args.eval_strategy == "no":
         return None
-    asked = {"eval_strategy='epoch'": args.eval_strategy, "load_best_model_at_end=True": args.load_best_model_at_end}
-    asked |= {"average='swad'": args.average == "swad"}
-    wanted = [name for name, value in asked.items() if value]
+    strategies = {
+        "eval_strategy='epoch'": args.eval_strategy,
+        "load_best_model_at_end=True": args.load_best_model_at_end,
+    }
+    strategies |= {"average='swad'": args.average == "swad"}
+    wanted = [name for name, value in strategies.items() if value]
     if eval_dataset is None and wanted:
         raise OochubError(f"{wanted[0]} needs a validation split. Pass eval_dataset, or remove it.")
     return eval_dataset

@@ -129,11 +129,11 @@ class EnvironmentSampler(EpochSampler):
         super().__init__(math.ceil(len(codes) / batch_size) * batch_size, seed=seed)
 
     def _draw(self, rng: np.random.Generator) -> NDArray[Any]:
-        each = self._batch_size // self._chosen
+        share = self._batch_size // self._chosen
         batches = []
         for _ in range(self._length // self._batch_size):
             chosen = rng.choice(len(self._rows), self._chosen, replace=False)
-            rows = [rng.choice(self._rows[code], each, replace=len(self._rows[code]) < each) for code in chosen]
+            rows = [rng.choice(self._rows[code], share, replace=len(self._rows[code]) < share) for code in chosen]
             batches.append(np.stack(rows, axis=1).ravel())
         return np.concatenate(batches)
 

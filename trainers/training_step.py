@@ -88,9 +88,9 @@ class TrainingStep:
         """
         if environment is None or not self._separate:
             with self._capture_features() as seen:
-                said = self._model(**inputs)
-            boxes = getattr(said, "pred_boxes", None)
-            logits = said.logits if boxes is None else torch.cat([said.logits, boxes], -1)
+                output = self._model(**inputs)
+            boxes = getattr(output, "pred_boxes", None)
+            logits = output.logits if boxes is None else torch.cat([output.logits, boxes], -1)
             first = 2 if boxes is None and logits.ndim == 3 else 1  # a vector a token, or a row
             vectors = [seen[layer].flatten(first).float() for layer in self._head]
             return Outputs(logits, torch.cat(vectors, -1) if vectors else None)
@@ -98,7 +98,7 @@ class TrainingStep:
         parts = [self.outputs({name: values[part] for name, values in inputs.items()}) for part in rows]
         order = torch.cat(rows).argsort()
         logits, features = (
-            torch.cat(each)[order] if each[0] is not None else None for each in zip(*parts, strict=True)
+            torch.cat(tensors)[order] if tensors[0] is not None else None for tensors in zip(*parts, strict=True)
         )
         assert logits is not None  # noqa: S101 every part has them
         return Outputs(logits, features)
@@ -126,7 +126,7 @@ class TrainingStep:
                     losses = token_losses(outputs.logits.float(), rows["label"])
                     outputs = Outputs(torch.stack([outputs.logits.argmax(-1).float(), losses], dim=-1), None)
                 parts.append([gather(output).float().cpu() for output in outputs if output is not None])
-        logits, *features = (torch.cat(each) for each in zip(*parts, strict=True))
+        logits, *features = (torch.cat(tensors) for tensors in zip(*parts, strict=True))
         return Outputs(logits, features[0] if features else None)
 
     def auxiliary_loss(self, features: Tensor | None, row: Tensor) -> Tensor | float:

@@ -92,7 +92,7 @@ def explain_unknown_fields(kind: _Class) -> _Class:
 
     @wraps(initialize)
     def checked(self: Any, *args: Any, **given: Any) -> None:
-        check_fields(given, [each.name for each in fields(kind)])
+        check_fields(given, [field.name for field in fields(kind)])
         initialize(self, *args, **given)
 
     kind.__init__ = checked  # type: ignore[misc]

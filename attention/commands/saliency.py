@@ -117,7 +117,7 @@ def saliency(
 
     without_weight_bars()
     loaded = open_data(source, data, in_place=True).splits
-    found = attention(
+    result = attention(
         model,
         loaded,
         beside=beside,
@@ -139,25 +139,25 @@ def saliency(
         skip_broken=asked.skip_broken,
         **how.of_mode,
     )
-    figure = get("figure", "saliency")(found).figure.canvas.figure
+    figure = get("figure", "saliency")(result).figure.canvas.figure
     with write_whole(out, kind=FIGURE) as draft:
         figure.savefig(draft, dpi=150, format=out.suffix.lower().removeprefix(".") or "png")
     if numbers is not None:
         with write_whole(numbers, kind=CSV) as draft:
-            draft.write_text(format_csv(found.table()), "utf-8")
-    shares = measure_object_shares(found.maps, Sampling(seed=seed))
+            draft.write_text(format_csv(result.table()), "utf-8")
+    shares = measure_object_shares(result.maps, Sampling(seed=seed))
     written: dict[str, Any] = {"figure": str(out)} | ({"numbers": str(numbers)} if numbers else {})
     if as_json:
         about = {
-            "label": found.label,
-            "answer": found.answer,
-            "mistakes": found.n,
-            "rows": found.rows,
-            "notes": found.notes,
+            "label": result.label,
+            "answer": result.answer,
+            "mistakes": result.n,
+            "rows": result.rows,
+            "notes": result.notes,
         }
         print_result(about | {"shares": [to_json(share) for share in shares]} | written, as_json)
         return
-    _print_mistakes(found, shares)
+    _print_mistakes(result, shares)
     print_result(written, as_json)
 
 

@@ -76,11 +76,11 @@ def check_same_classes(folders: Folders, place: Path, *, outer: str, inner: str,
                 f"The {outer} {name} of {place} holds no image. The folder must be {order}: download it again, or "
                 f"remove the {outer}."
             )
-    names = sorted({each for own in folders.values() for each, images in own.items() if images})
+    names = sorted({folder for own in folders.values() for folder, images in own.items() if images})
     _check_one_name_each(names, folders, place, inner)
-    missing = [(name, each) for name, own in folders.items() for each in names if not own.get(each)]
+    missing = [(name, folder) for name, own in folders.items() for folder in names if not own.get(folder)]
     if missing:
-        shown = ", ".join(f"{name}/{each}" for name, each in missing[:_SHOWN])
+        shown = ", ".join(f"{name}/{folder}" for name, folder in missing[:_SHOWN])
         raise OochubError(
             f"{place} lacks {len(missing):,} of {len(folders) * len(names):,} folders {outer}/{inner}, or they are "
             f"empty, first {shown}. Each {outer} must have images of each {inner}: fetch these, or remove the {inner} "
@@ -95,7 +95,9 @@ def _check_one_name_each(names: list[str], folders: Folders, place: Path, inner:
     for name in names:
         key = name.casefold().replace("_", "").replace("-", "").replace(" ", "")
         if key in folded:
-            where = {each: next(f"{outer}/{each}" for outer, own in folders.items() if each in own) for each in names}
+            where = {
+                folder: next(f"{outer}/{folder}" for outer, own in folders.items() if folder in own) for folder in names
+            }
             raise OochubError(
                 f"{place} has two names for one {inner}: {where[folded[key]]} and {where[name]}. Rename one of them."
             )

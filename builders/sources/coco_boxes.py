@@ -66,10 +66,10 @@ def coco_boxes(folder: Path, name: str, image_ids: Sequence[int]) -> dict[str, p
             f"{list(image_ids)[unlisted[0]]}. Download the files again: all must come from one release (2017)."
         )
     return {
-        "boxes": pa.array([[box for box, _, _ in each] for each in rows], _BOXES),
-        "categories": pa.array([[0] * len(each) for each in rows], pa.list_(pa.int64())),
-        "crowd": pa.array([[crowd for _, crowd, _ in each] for each in rows], pa.list_(pa.int64())),
-        "object_areas": pa.array([[area for _, _, area in each] for each in rows], pa.list_(pa.float64())),
+        "boxes": pa.array([[box for box, _, _ in row] for row in rows], _BOXES),
+        "categories": pa.array([[0] * len(row) for row in rows], pa.list_(pa.int64())),
+        "crowd": pa.array([[crowd for _, crowd, _ in row] for row in rows], pa.list_(pa.int64())),
+        "object_areas": pa.array([[area for _, _, area in row] for row in rows], pa.list_(pa.float64())),
         "width": pa.array(size[:, 0], pa.int32()),
         "height": pa.array(size[:, 1], pa.int32()),
     }

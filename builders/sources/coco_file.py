@@ -153,7 +153,7 @@ def _check_categories(categories: RawRecords, kind: str) -> None:
                 f"{file} has the categories of {other}: it is the {other} file under the name of the {kind} file. "
                 "Give each file its own name, or unpack them again."
             )
-    official = {number: name for each in _KINDS.values() for number, name in each.items()}
+    official = {number: name for names in _KINDS.values() for number, name in names.items()}
     categories.table.require(
         [official.get(n) in (name, name.replace("_", " ")) for n, name in zip(numbers, names, strict=True)],
         lambda row: f"its name is {names[row]!r:.60}, but in COCO and COCO-Stuff 2017 {official.get(numbers[row])!r}",

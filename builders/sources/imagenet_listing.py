@@ -166,11 +166,11 @@ def _list_imagenet_ood(place: Path, pictures: Iterable[Stored], listed: list[str
 
 def _list_all_or_listed(environment: str, place: Path, pictures: Iterable[Stored], file_list: Path | None) -> Listing:
     named = _index_by_name(environment, place, pictures)
-    known = [stored.name for stored in named.values() if stored.label in LABELS]
-    if known:
+    labeled = [stored.name for stored in named.values() if stored.label in LABELS]
+    if labeled:
         raise OochubError(
-            f"{len(known):,} images in {place} belong to a class of ImageNet-1K, so they are not OOD: "
-            f"{_shorten_names(known)}. Move them away."
+            f"{len(labeled):,} images in {place} belong to a class of ImageNet-1K, so they are not OOD: "
+            f"{_shorten_names(labeled)}. Move them away."
         )
     listed = sorted(named) if file_list is None else _read_list(file_list, of_21k=False)
     if environment == "ssb_hard" and file_list is not None:  # a name of its list is that of a class and a file

@@ -155,7 +155,7 @@ def columns_of(environment: str, stored: Stored, place: Path, *, within: Path | 
     elif environment in (*_BY_CLASS, "imagenet_v2"):
         context = rendition(file.stem) or "misc" if environment == "imagenet_r" else context
         example = f"{environment}/{stored.label}/{file.stem}"  # a stem such as art_0 is in every class
-    also = {"also_right": [IMAGENET_1K_NAMES[LABELS[each]] for each in others]} if environment == "objectnet" else {}
+    also = {"also_right": [IMAGENET_1K_NAMES[LABELS[wnid]] for wnid in others]} if environment == "objectnet" else {}
     return {
         "example_id": example,
         "image": {"bytes": data, "path": file.name},

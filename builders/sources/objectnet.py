@@ -39,7 +39,10 @@ def read_objectnet_classes(place: Path) -> dict[str, tuple[str, ...]]:
     for name in mapped:
         if name not in labels.values():
             raise OochubError(f"{place / MAPPING}: {unknown_name('class of ObjectNet', name, [*labels.values()])}")
-    wnids = {name: tuple(_find_wnid(each.strip(), place) for each in mapped[name].split(BETWEEN)) for name in mapped}
+    wnids = {
+        name: tuple(_find_wnid(name_mapped.strip(), place) for name_mapped in mapped[name].split(BETWEEN))
+        for name in mapped
+    }
     for wnid, count in Counter(wnid for several in wnids.values() for wnid in several).items():
         if count > 1:
             raise OochubError(f"{place / MAPPING} gives {wnid} to {count} classes of ObjectNet. Download it again.")
@@ -60,25 +63,29 @@ def list_objectnet(place: Path, *, within: Path | None = None) -> tuple[list[Sto
         OochubError: See `read_objectnet_classes`; an image in a folder that the mapping does not name.
     """
     wnids = read_objectnet_classes(place)
-    found = sorted(stored_pictures(place / "images", within=within)) if (place / "images").is_dir() else []
-    if not found:
+    pictures = sorted(stored_pictures(place / "images", within=within)) if (place / "images").is_dir() else []
+    if not pictures:
         raise OochubError(f"There are no images in {place / 'images'}. Unpack objectnet-1.0.zip there.")
-    for stored in found:
+    for stored in pictures:
         if _folder_of(stored) not in wnids:
             unknown = unknown_name("folder of ObjectNet", _folder_of(stored), [*wnids])
             raise OochubError(f"{stored.name} in {place / 'images'}: {unknown} {FOLDERS} lists them.")
-    known = [
+    mapped_pictures = [
         stored._replace(name=f"images/{stored.name}", label=BETWEEN.join(wnids[_folder_of(stored)]))
-        for stored in found
+        for stored in pictures
         if wnids[_folder_of(stored)]
     ]
-    if not known:
+    if not mapped_pictures:
         raise OochubError(f"No image in {place / 'images'} is of a class that {MAPPING} names. Download them again.")
-    left_out = len({_folder_of(stored) for stored in found}) - len({_folder_of(stored) for stored in known})
+    left_out = len({_folder_of(stored) for stored in pictures}) - len(
+        {_folder_of(stored) for stored in mapped_pictures}
+    )
     classes = "1 class" if left_out == 1 else f"{left_out} classes"
-    remark = f"{len(found) - len(known):,} of the images, of {classes} that ImageNet-1K lacks, are left out"
+    remark = (
+        f"{len(pictures) - len(mapped_pictures):,} of the images, of {classes} that ImageNet-1K lacks, are left out"
+    )
     border = f"{BORDER} pixels are cut from each side of an image before a model sees it, as by the authors"
-    return known, _list_gaps(found, known), (border, *([remark] if left_out else []))
+    return mapped_pictures, _list_gaps(pictures, mapped_pictures), (border, *([remark] if left_out else []))
 
 
 def _folder_of(stored: Stored) -> str:

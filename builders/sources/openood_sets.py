@@ -89,10 +89,10 @@ def _make_imagenet(benchmark: str, known: ListedSet, v2: int, c: int, r: int) ->
     return {
         benchmark: known,
         **{
-            f"{benchmark}_{each}": _make_test(
-                benchmark, f"imagenet_{each}", LARGE, images, "shifted", f"test_{benchmark}_{each}.txt"
+            f"{benchmark}_{letter}": _make_test(
+                benchmark, f"imagenet_{letter}", LARGE, images, "shifted", f"test_{benchmark}_{letter}.txt"
             )
-            for each, images in shifted.items()
+            for letter, images in shifted.items()
         },
         f"{benchmark}_ssb_hard": _make_test(benchmark, "ssb_hard", LARGE, 49_000, "near"),
         f"{benchmark}_ninco": _make_test(benchmark, "ninco", LARGE, 5_879, "near"),

@@ -189,7 +189,7 @@ class RawTable:
         places = [header.index(name) for name in columns]
         lines: list[int] = []
         kept: list[list[str]] = [[] for _ in columns]
-        known: dict[str, str] = {}  # a text once, however many rows have it
+        checked: dict[str, str] = {}  # a text once, however many rows have it
         for line, row in rows:
             if not row:
                 continue
@@ -198,7 +198,7 @@ class RawTable:
                     f"{file}, line {line}: {len(row)} fields, but {len(header)} columns are named. {_AGAIN}"
                 )
             for values, place in zip(kept, places, strict=True):
-                values.append(known.setdefault(row[place], row[place]))
+                values.append(checked.setdefault(row[place], row[place]))
             lines.append(line)
         if not lines:
             raise OochubError(f"{file} has no rows. {_AGAIN}")

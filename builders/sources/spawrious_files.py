@@ -51,15 +51,15 @@ class SpawriousFiles(NamedTuple):
                 compressed, or holds a link or device; see `stored_pictures`.
         """
         place = _place(folder)
-        found: dict[tuple[int, str, str], dict[str, tuple[int, Stored]]] = {
+        pictures_of: dict[tuple[int, str, str], dict[str, tuple[int, Stored]]] = {
             key: {} for key in product((0, 1), BACKGROUNDS, BREEDS)
         }
         for stored in stored_pictures(place, enter=_is_of_spawrious, is_last=_is_breed, within=within):
             if match := _FILE.fullmatch(stored.name):
                 repeat, background, breed, number = match.groups()
                 name = stored.name.rpartition("/")[2]  # what several archives hold counts once
-                found[int(repeat), background, breed].setdefault(name, (int(number), stored))
-        folders = {key: sorted(pictures.values()) for key, pictures in found.items()}
+                pictures_of[int(repeat), background, breed].setdefault(name, (int(number), stored))
+        folders = {key: sorted(pictures.values()) for key, pictures in pictures_of.items()}
         archives = sorted({stored.archive for files in folders.values() for _, stored in files} - {""})
         _check_equal(folders, place, archives)
         beside = [] if place == folder else sorted(path.name for path in folder.glob(ARCHIVES))

@@ -123,7 +123,7 @@ def containers(
             raise OochubError(f"{path} is compressed. {_DECOMPRESS}")
         if is_link and within:
             check_inside(path, root=within)
-        if is_link and is_folder and any(each.is_relative_to(path.resolve()) for each in above):
+        if is_link and is_folder and any(folder.is_relative_to(path.resolve()) for folder in above):
             raise OochubError(f"{path} links to a folder that contains it, so folders form a circle. Remove the link.")
         if is_folder:
             yield from containers(path, enter, is_last=is_last, within=within, above=above)
@@ -163,8 +163,8 @@ def stored_pictures(
     >>> [stored.name for stored in stored_pictures(folder.parent)]
     ['snow/snow_corgi_7.png']
     """
-    found = list(containers(place, enter, is_last=is_last, within=within))
-    for container in follow(found, desc=f"Listing {place.name}", unit="folder", disable=None, delay=2):
+    listed = list(containers(place, enter, is_last=is_last, within=within))
+    for container in follow(listed, desc=f"Listing {place.name}", unit="folder", disable=None, delay=2):
         below = container.relative_to(place)
         if container.is_dir():
             folder = "" if container == place else f"{below.as_posix()}/"

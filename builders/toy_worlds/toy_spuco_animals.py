@@ -53,7 +53,7 @@ def _draw(count: int, *, seed: int) -> Files:
     for place, (folder, labels) in enumerate(_FOLDERS.items()):
         for part, (split, (usual, other)) in enumerate(sizes.items()):
             for label in labels:
-                for background in (_USUAL[each] for each in labels):
+                for background in (_USUAL[name_usual] for name_usual in labels):
                     cell = (place, part, labels.index(label), list(_GROUNDS).index(background))
                     for k in range(usual if background == _USUAL[label] else other):
                         picture = _paint_picture(np.random.default_rng([seed, *cell, k]), label, background)

@@ -68,7 +68,9 @@ def _draw(count: int, *, seed: int) -> Files:
         text = AWKWARD[number] if number < len(AWKWARD) else write_sentence(rng, words)
         toxicity = rng.uniform(0.5, 1) if is_toxic else rng.uniform(0, 0.5)
         others = [f"{share:.4f}" for share in toxicity * rng.random(len(_OTHERS))]
-        identities = [f"{rng.uniform(0.5, 1) if said else rng.uniform(0, 0.4):.4f}" for said in mentions.values()]
+        identities = [
+            f"{rng.uniform(0.5, 1) if is_mentioned else rng.uniform(0, 0.4):.4f}" for is_mentioned in mentions.values()
+        ]
         fields = (row, 240_000 + row, text, split, number // 5, f"{toxicity:.6f}")
         table.append([*fields, *others, *identities, int(any(mentions.values()))])
     yield "all_data_with_identities.csv", write_table(*table)

@@ -70,7 +70,7 @@ def _draw(count: int, *, seed: int) -> Files:
         label = (has[np.arange(_TASKS) % len(_GROUPS)] ^ (own.random(_TASKS) < _FLIPPED)).astype(float)
         label[own.random(_TASKS) < _UNKNOWN] = np.nan
         molecules.append(_make_molecule(own, scaffold, np.flatnonzero(has).tolist()))
-        labels.append(["" if np.isnan(each) else f"{each:.1f}" for each in label])
+        labels.append(["" if np.isnan(value) else f"{value:.1f}" for value in label])
         scaffolds.append(scaffold)
     assays = [f"PCBA-{1000 + task}" for task in range(_TASKS)]
     named = [[*labels[row], f"CID{row}", molecule.smiles] for row, molecule in enumerate(molecules)]

@@ -128,7 +128,7 @@ def _list_values(splits: dict[str, pa.Table], name: str) -> list[str]:
     first: dict[str, str] = {}
     for value in values:
         if (other := first.setdefault(value.casefold(), value)) != value:
-            numbers = sorted(min(_number(rows, name, each) for rows in splits.values()) for each in (value, other))
+            numbers = sorted(min(_number(rows, name, text) for rows in splits.values()) for text in (value, other))
             raise OochubError(
                 f"reviews.csv, rows {numbers[0]} and {numbers[1]} (counted from 0): the {name} is {other!r} and "
                 f"{value!r}, which differ only in case. Download it again."
@@ -138,8 +138,8 @@ def _list_values(splits: dict[str, pa.Table], name: str) -> list[str]:
 
 def _number(rows: pa.Table, name: str, value: str) -> float:
     """The number of the first row with a value; infinite where none has it."""
-    found = rows.filter(pc.equal(rows.column(name).cast(pa.string()), value)).column("example_id")
-    return min(map(int, found.to_pylist()), default=float("inf"))
+    numbers = rows.filter(pc.equal(rows.column(name).cast(pa.string()), value)).column("example_id")
+    return min(map(int, numbers.to_pylist()), default=float("inf"))
 
 
 def _declare_data_set(scheme: str) -> Benchmark:

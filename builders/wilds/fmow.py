@@ -67,7 +67,7 @@ def _read(folder: Path, config: str) -> WildsRows:
     columns = {
         "image": (datasets.Image(), None),
         "label": (_CATEGORIES, table["category"]),
-        "environment": ([str(each) for each in _YEARS], year.astype(str)),
+        "environment": ([str(year_of) for year_of in _YEARS], year.astype(str)),
         "group": ([*_REGIONS, _OTHER], region),
         "region": ([*_REGIONS, _OTHER], region),
         "year": ("int32", year),

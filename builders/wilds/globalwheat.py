@@ -38,7 +38,7 @@ _INSTITUTES = (
 )
 _SESSIONS = tuple(
     f"{institute}_{number}"
-    for institute, count in (each.split() for each in _INSTITUTES.split(", "))
+    for institute, count in (entry.split() for entry in _INSTITUTES.split(", "))
     for number in range(1, 1 + int(count))
 )
 _NAMES = {

@@ -271,8 +271,8 @@ def _read_number_table(
         ) as reader:
             for block in reader:
                 if not is_label:
-                    known = np.logical_and.reduce([column.is_valid().to_numpy(False) for column in block])
-                    _lines_of(file, lines).require(known, "a number is missing or nan")
+                    is_complete = np.logical_and.reduce([column.is_valid().to_numpy(False) for column in block])
+                    _lines_of(file, lines).require(is_complete, "a number is missing or nan")
                 blocks.append(np.column_stack([column.to_numpy(zero_copy_only=False) for column in block]))
                 lines += len(block)
     except (pa.ArrowInvalid, OSError) as error:  # no CSV of numbers; not there, or cut off

@@ -72,7 +72,7 @@ def _count_kept_rows(n: int) -> int:
 def _split(countries: list[str], *, fold: str, is_mixed: bool) -> np.ndarray:
     """The split of each row, drawn as WILDS does; "" where it is of none."""
     of, kept = np.array(countries), _count_kept_rows(len(countries))
-    val, test = (np.isin(of, _TESTED[each][1].split()) for each in (_NEXT[fold], fold))
+    val, test = (np.isin(of, _TESTED[held][1].split()) for held in (_NEXT[fold], fold))
     split = np.where(test, "test", np.where(val, "val", "")).astype(object)
     drawn = np.flatnonzero(~(val | test))
     inside = len(drawn)

@@ -70,7 +70,7 @@ def _assign_official_split(table: RawTable) -> list[str]:
 def _mix_experiments(table: RawTable) -> list[str]:
     """Training has site 1 of the test experiments, in place of the first experiments of their cell types."""
     experiments_of = {
-        split: [each for each, of in zip(table["experiment"], table["dataset"], strict=True) if of == split]
+        split: [experiment for experiment, of in zip(table["experiment"], table["dataset"], strict=True) if of == split]
         for split in ("train", "test")
     }
     cell_types = Counter(experiment.partition("-")[0] for experiment in dict.fromkeys(experiments_of["test"]))

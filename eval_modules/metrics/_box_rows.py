@@ -119,11 +119,11 @@ class BoxRowsState:
         return state
 
     def _rank(self) -> list[BoxRanking]:
-        ids = None if self._ids[0] is None else np.concatenate([each for each in self._ids if each is not None])
+        ids = None if self._ids[0] is None else np.concatenate([own for own in self._ids if own is not None])
         return rank_boxes(self._images, ids, object_size=self._object_size)
 
     def _add(self, images: list[ImageBoxes], ids: list[Array | None]) -> None:
-        if len({each is None for each in [*self._ids, *ids]}) > 1:
+        if len({own is None for own in [*self._ids, *ids]}) > 1:
             raise OochubError("image_id must come with every batch, or with none, got it with some. Give all.")
         self._images += images
         self._ids += ids

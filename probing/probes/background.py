@@ -403,7 +403,7 @@ def _choose_shown(
 ) -> ShownRow:
     """The row and background that stand for the mean: the first whose change is the nearest to it."""
     away = np.abs(change - np.nanmean(change)) if (~np.isnan(change)).any() else np.zeros_like(change)
-    row, draw = (int(each) for each in np.unravel_index(np.nanargmin(away), away.shape))
+    row, draw = (int(number) for number in np.unravel_index(np.nanargmin(away), away.shape))
     place, lent = probed.column("place")[row].as_py(), [probed.column(kind)[row].as_py() for kind in ("same", "other")]
     same, other = (None if of is None else of[draw] for of in lent)
     record, names = predictions.rows.row(place), predictions.class_names
@@ -421,11 +421,15 @@ def _choose_shown(
                 image=_encode_jpeg(pixels),
             )
         )
-    said = [find_attribution(predictions.rows.row(each)) for each in (place, same, other) if each is not None]
+    attributions = [
+        find_attribution(predictions.rows.row(place_shown))
+        for place_shown in (place, same, other)
+        if place_shown is not None
+    ]
     return ShownRow(
         example_id=str(record["example_id"]),
         label=names[label],
-        attributions=tuple(dict.fromkeys(each for each in said if each)),
+        attributions=tuple(dict.fromkeys(attribution for attribution in attributions if attribution)),
         pictures=tuple(pictures),
     )
 
@@ -474,11 +478,11 @@ def _open_model(
         with torch.inference_mode(), nullcontext() if probe is None else fold_batch_norm(opened.network, probe):
             batches = inputs.batches(pictures, batch_size=size, device=place)
             logits = [network(**batch.inputs).logits.float().cpu().numpy() for batch in batches]
-        records = {each: predictions.rows.row(each) for each in dict.fromkeys(rows)}
+        records = {row: predictions.rows.row(row) for row in dict.fromkeys(rows)}
         named = [name for name in _PLACE if name in predictions.column_names]
-        made = opened.finish(np.concatenate(logits), {name: [records[row][name] for row in rows] for name in named})
+        columns = opened.finish(np.concatenate(logits), {name: [records[row][name] for row in rows] for name in named})
         if opened.kind.name == "classes":
-            return made
-        return _mark_choices(made[:, 0].astype(np.int64), len(opened.class_names)).astype(np.float32)
+            return columns
+        return _mark_choices(columns[:, 0].astype(np.int64), len(opened.class_names)).astype(np.float32)
 
     return answer

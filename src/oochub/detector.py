@@ -99,15 +99,15 @@ def _check_array(values: Any, *, name: str) -> Array:
 
 def _find_unfit(array: Array) -> Array:
     """Which rows are not finite: one fast pass, for a sum keeps NaN and infinity; it may overflow, so a second look."""
-    found = []
+    parts = []
     for part in row_blocks(len(array), max(1, _TOGETHER // array[:1].size)):
         rows = array[part]
         bad = ~np.isfinite(rows @ np.ones(rows.shape[-1], rows.dtype) if rows.ndim > 1 else rows)
         if bad.any():
             bad[bad] = ~np.isfinite(rows[bad]).reshape(bad.sum(), -1).all(axis=1)
         release_pages(array)
-        found.append(bad)
-    return np.concatenate(found)
+        parts.append(bad)
+    return np.concatenate(parts)
 
 
 def check_state(
@@ -130,7 +130,7 @@ def check_state(
     Traceback (most recent call last):
     oochub.errors.OochubError: state.safetensors: mean must be float64 (4), got float64 (3). Fit the detector again.
     """
-    forms = {name: form for name, _, form in (each.partition(" ") for each in declared)}
+    forms = {name: form for name, _, form in (need.partition(" ") for need in declared)}
     missing, unknown = [name for name in forms if name not in state], [name for name in state if name not in forms]
     if missing or unknown:
         faults = [
@@ -138,7 +138,7 @@ def check_state(
         ]
         raise OochubError(f"{file}: {' and '.join(faults)}. Fit the detector again.")
     lengths = {letter: columns[name] for letter, name in _COLUMNS.items() if name in columns}
-    found: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
     for name, form in forms.items():
         values = state[name]
         kind, *letters = form.split() or [values.dtype.name, *map(str, values.shape)]
@@ -154,8 +154,8 @@ def check_state(
             raise OochubError(f"{file}: {name} is empty. Fit the detector again.")
         if values.dtype.kind not in "fiu" or _find_unfit(np.atleast_1d(values)).any():
             raise OochubError(f"{file}: {name} must be finite numbers. Fit the detector again.")
-        found[name] = values if values.ndim else values.item()
-    return found
+        arrays[name] = values if values.ndim else values.item()
+    return arrays
 
 
 class SearchRecall(NamedTuple):
@@ -462,8 +462,8 @@ class Detector:
 
     def _keep_width(self, name: str, width: int) -> None:
         if self._columns.setdefault(name, width) != width:
-            known = self._columns[name]
-            raise OochubError(f"{name} have {width} columns, but earlier rows or this model's head have {known}.")
+            earlier = self._columns[name]
+            raise OochubError(f"{name} have {width} columns, but earlier rows or this model's head have {earlier}.")
 
     def _arguments(self) -> str:
         return ", ".join(f"{name}=..." for name in self.fit_needs)

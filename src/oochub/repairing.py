@@ -140,7 +140,7 @@ def repair(
         check_kind(find_output_of_features(first.features or {}) or "no label")
         if way is None:
             check_challenge(first.column_names or ())
-            check_some_side(each for part in splits.values() for each in part.unique("challenge"))
+            check_some_side(side for part in splits.values() for side in part.unique("challenge"))
         _check_mode(opened, how, first)
         if way is not None:
             measurement = MeasurementSettings(
@@ -160,23 +160,23 @@ def repair(
             answers = None
             if images is not None and folder is not None:
                 answers = predict_unlabeled(opened, images, how, asked, labeled=splits, out=folder.images)
-            made = None if folder is None else folder.read(key)
-            if made is not None and folder is not None:
-                folder.write_page(made)
+            stored = None if folder is None else folder.read(key)
+            if stored is not None and folder is not None:
+                folder.write_page(stored)
             else:
                 with _open_runs(folder, key) if settings.deep else nullcontext() as runs:
                     is_probe = predictions.metadata.model.mode == "linear_probe"
                     tuning = FineTuning.of(opened, how, asked, splits, Path(runs), is_probe=is_probe) if runs else None
-                    made, proof, chosen = repair_predictions(predictions, settings, tuning)
-                    made = replace(made, command=command, key=key)
+                    stored, proof, chosen = repair_predictions(predictions, settings, tuning)
+                    stored = replace(stored, command=command, key=key)
                     if settings.collect:
-                        made = replace(made, collection=collect_rows(predictions, settings))
+                        stored = replace(stored, collection=collect_rows(predictions, settings))
                     if folder is not None:
-                        made = folder.write(made, proof, chosen, source=opened, how=how, asked=asked, data=splits)
-            if images is not None and answers is not None and folder is not None and made.collection is not None:
-                ranked = rank_unlabeled(made.collection, predictions, settings, images, answers, folder.ranking)
-                made = folder.write_again(replace(made, collection=ranked))
-            return made
+                        stored = folder.write(stored, proof, chosen, source=opened, how=how, asked=asked, data=splits)
+            if images is not None and answers is not None and folder is not None and stored.collection is not None:
+                ranked = rank_unlabeled(stored.collection, predictions, settings, images, answers, folder.ranking)
+                stored = folder.write_again(replace(stored, collection=ranked))
+            return stored
 
 
 def repair_predictions(
@@ -192,12 +192,12 @@ def repair_predictions(
     Raises:
         OochubError: Rows that say nothing of context, or too few of them.
     """
-    known, lost = predictions.metadata, settings.at_most_lost / 100
-    trained = find_trained_splits(known)
+    metadata, lost = predictions.metadata, settings.at_most_lost / 100
+    trained = find_trained_splits(metadata)
     shared: dict[str, Any] = {
         "at_most_lost": lost,
-        "notes": known.notes,
-        "provenance": {**provenance(seed=settings.seed), "model": known.model.id, "data": known.config},
+        "notes": metadata.notes,
+        "provenance": {**provenance(seed=settings.seed), "model": metadata.model.id, "data": metadata.config},
     }
     sides = find_sides(predictions, trained)
     if sides is not None:
@@ -210,10 +210,10 @@ def repair_predictions(
         predictions, shared = sides.predictions, shared | {"contexts": sides.contexts}
     rows = RepairRows.of(predictions)
     seeds = range(settings.seed, settings.seed + settings.draws)
-    divisions = [divide_rows(rows, trained=trained, seed=each) for each in seeds]
+    divisions = [divide_rows(rows, trained=trained, seed=number) for number in seeds]
     main = divisions[0]
     gap = measure_gap(rows, main)
-    shared |= {"gap": gap, "parts": count_parts(rows, main), "notes": (*known.notes, *describe_left_out(main))}
+    shared |= {"gap": gap, "parts": count_parts(rows, main), "notes": (*metadata.notes, *describe_left_out(main))}
     if not gap.high < 0:
         gap = measure_gap_on_unseen(rows, main)
         judged = judge_without_gap(gap, out=int(rows.is_out[~main.seen].sum()), at_most_lost=lost)
@@ -224,23 +224,23 @@ def repair_predictions(
         absent = tuning.explain_absence(rows, main)
         shared |= {"notes": (*shared["notes"], absent)} if absent else {}
         heads = [
-            _choose_deep(tuning, rows, each, made, at_most_lost=lost, seed=seed)
-            for seed, each, made in zip(seeds, divisions, heads, strict=True)
+            _choose_deep(tuning, rows, parts, head, at_most_lost=lost, seed=seed)
+            for seed, parts, head in zip(seeds, divisions, heads, strict=True)
         ]
-    proofs = [_prove(rows, each, made, seed=settings.seed) for each, made in zip(divisions, heads, strict=True)]
+    proofs = [_prove(rows, parts, head, seed=settings.seed) for parts, head in zip(divisions, heads, strict=True)]
     shared |= {
         "tried": heads[0].tried,
         "temperature": heads[0].temperature,
         "draws": tuple(
             RepairDraw(
-                seed=each,
+                seed=seed,
                 method=head.chosen.method,
                 title=head.chosen.title,
                 settings=head.chosen.settings,
                 inside=proof and proof.inside,
                 outside=proof and proof.outside,
             )
-            for each, head, proof in zip(seeds, heads, proofs, strict=True)
+            for seed, head, proof in zip(seeds, heads, proofs, strict=True)
         ),
     }
     proof = proofs[0]
@@ -289,7 +289,7 @@ def _write_command(
 ) -> str:
     """What to type for the same repair; "" if a model or data in memory was given. Paths are named by their end."""
     named = [source] if how.model_file else [model, source]
-    if not all(isinstance(each, str | Path) for each in named):
+    if not all(isinstance(place, str | Path) for place in named):
         return ""
     typed = [[name for name in record.given() if name not in how.said_by_file] for record in records]
     words = [word for record, names in zip(records, typed, strict=True) if names for word in record.words(*names)]

@@ -101,12 +101,12 @@ def _train(
     column = environments or (declared.environments if declared else "group")
     train = splits["train"]
     kind = choose_input(train, model if is_place else None)
-    known = column in train.column_names
-    if not known and (environments or method.needs_environments):
+    has_column = column in train.column_names
+    if not has_column and (environments or method.needs_environments):
         named = choose_wording("context= or group=", "--context-column or --group-column")
         hint = "" if declared else f"The groups of your own data are its environments: pass {named}."
         raise unknown_name(f"column of {source}", column, train.column_names, hint)
-    environment_column = column if known else None
+    environment_column = column if has_column else None
     can_change = "augment" in kind.changes and find_output_of_features(train.features) != "boxes"
     defaults = DEFAULTS if can_change else {**DEFAULTS, "augment": "none"}
     settings = _make_arguments(out, {**defaults, **asked.of_trainer}, asked.overwrite)

@@ -38,9 +38,9 @@ class ClassPool:
     def covered(self) -> Mapping[str, tuple[str, ...]]:
         """A wnid to the known classes that it is or is above; only those that cover one."""
         classes: dict[str, list[str]] = {}
-        for known in self.known:
-            for wnid in (known, *self.tree.ancestors(known)):
-                classes.setdefault(wnid, []).append(known)
+        for known_wnid in self.known:
+            for wnid in (known_wnid, *self.tree.ancestors(known_wnid)):
+                classes.setdefault(wnid, []).append(known_wnid)
         return {wnid: tuple(several) for wnid, several in classes.items()}
 
     @cached_property
@@ -89,10 +89,10 @@ def id_classes(wnid: str, classes: ClassPool) -> str:
 
 def hypernyms(wnid: str, classes: ClassPool) -> str:
     """Removes what is above a class of ImageNet-1K: its images may show that class (Section 3.2)."""
-    below = [each for each in classes.covered.get(wnid, ()) if each != wnid]
+    below = [wnid_below for wnid_below in classes.covered.get(wnid, ()) if wnid_below != wnid]
     if not below:
         return ""
-    nearest = min((classes.tree.path(each, {wnid}) for each in below), key=len)
+    nearest = min((classes.tree.path(wnid_below, {wnid}) for wnid_below in below), key=len)
     more = f", and {len(below) - 1} more of ImageNet-1K below it" if len(below) > 1 else ""
     return classes.words(nearest) + more
 

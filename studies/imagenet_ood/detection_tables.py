@@ -43,7 +43,7 @@ def _build_table(name: str, frame: "pd.DataFrame", plan: Plan, reported: bool, n
     printed = _read_reported(name) if reported else None
     if printed is not None:
         has_reported = any(entry.reported for entry in entries)
-        of_paper = next(str(each) for each in printed.values() if each.values)
+        of_paper = next(str(cell) for cell in printed.values() if cell.values)
         remarks.append(of_paper if has_reported else "the paper has no numbers for these sets and detectors")
     return DetectionTable(
         name=name,

@@ -94,13 +94,13 @@ def scores_of(
     """
     training = None if reference is None else Predictions.load(reference)
     part = Predictions.load(files[sets[0]])
-    parts = [each for each in (training, part) if each is not None]
+    parts = [rows_given for rows_given in (training, part) if rows_given is not None]
     fitted_detectors = fit_detectors({key: make_detector(key) for key in detectors}, training, find_head(parts))
     if not Ranks.here().is_first:  # the first process goes on alone
         return {}, {}
     fitted: dict[str, Any] = {}
     scores: dict[str, Any] = {}
-    unfit = {key: str(each) for key, each in fitted_detectors.items() if isinstance(each, OochubError)}
+    unfit = {key: str(detector) for key, detector in fitted_detectors.items() if isinstance(detector, OochubError)}
     for key in follow(
         [key for key in fitted_detectors if key not in unfit],
         desc="Scoring",
@@ -170,7 +170,7 @@ def trained_measures(sets: Mapping[str, ScoredSet], pairs: Sequence[Pair], class
         scores, is_ood, correct, cluster = join_pair(sets[pair[0]], sets[pair[1]])
         for key in (score for score in scores if score != BASELINE and BASELINE in scores):
             differences = compare_auroc(scores[key], scores[BASELINE], is_ood, correct, cluster=cluster)
-            rows.extend(_make_row(key, pair, f"{name}{DIFFERENCE}", each) for name, each in differences.items())
+            rows.extend(_make_row(key, pair, f"{name}{DIFFERENCE}", estimate) for name, estimate in differences.items())
             share = gain_from_incorrect(scores[key], scores[BASELINE], is_ood, correct)
             rows.append(_make_row(key, pair, "gain_from_incorrect", share))
     return Measured(rows, detection)

@@ -180,7 +180,7 @@ def make_plan(
     set_names = None if sets is None else list(dict.fromkeys(sets))
     own_pairs = None if pairs is None else [(inside, outside) for inside, outside in dict.fromkeys(pairs)]
     _check_pairs((own_pairs or ()) if names != ["random"] else ())
-    _check_sets([id_set, *(set_names or ()), *(each for pair in own_pairs or () for each in pair)], id_set)
+    _check_sets([id_set, *(set_names or ()), *(member for pair in own_pairs or () for member in pair)], id_set)
     contents = {}
     for name in names:
         kind = TABLES[name]

@@ -163,14 +163,14 @@ def list_class_pairs(ood: Predictions, reference: Predictions) -> pd.DataFrame:
 
     Source: Yang, Zhang and Russakovsky 2024, ImageNet-OOD, Appendix H.
     """
-    tree, known = load_wordnet_facts(), set(class_ids(reference))
+    tree, classes = load_wordnet_facts(), set(class_ids(reference))
     rows = [
         (wnid, tree.name(wnid), sister, tree.name(sister), tree.name(parent))
-        for wnid in sorted({*class_ids(ood)} - known)
+        for wnid in sorted({*class_ids(ood)} - classes)
         if wnid in tree
         for parent in tree.hypernyms[wnid]
         for sister in tree.hyponyms[parent]
-        if sister in known
+        if sister in classes
     ]
     if not rows:
         raise OochubError(

@@ -53,7 +53,7 @@ def measured_cell(name: str, part: "pd.DataFrame", detector: str, pair: Pair, me
     if rows.empty:
         return None
     values = [float(value) for value in rows["value"]]
-    reason = next((str(each) for each, value in zip(rows["reason"], values, strict=True) if math.isnan(value)), None)
+    reason = next((str(why) for why, value in zip(rows["reason"], values, strict=True) if math.isnan(value)), None)
     if len(values) == 1:
         low, high = float(rows["low"].iloc[0]), float(rows["high"].iloc[0])
         told = rows["reason"].iloc[0]

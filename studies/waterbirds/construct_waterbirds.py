@@ -137,7 +137,7 @@ def _list_pictures(scenes: Path, category: str) -> list[str]:
     if not names:
         raise OochubError(
             f"There are no images of the category {category} in {folder}. The folder of Places365 needs "
-            f"{', '.join(each for of in CATEGORIES.values() for each in of)}, each with its .jpg files."
+            f"{', '.join(category for of in CATEGORIES.values() for category in of)}, each with its .jpg files."
         )
     return [f"/{category}/{name}" for name in names]
 

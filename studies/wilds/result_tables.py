@@ -99,15 +99,15 @@ def result_tables(reports: Sequence[Report], *, partial: bool = True) -> tuple[B
     records: dict[int, list[dict[str, Any]]] = {1: [], 2: []}
     for name in names:
         inside, outside, table = (content.tables[key] for key in (f"1 {name} in", f"1 {name} out", f"2 {name}"))
-        measured = [_make_measured_row(reports_by_run, each, "erm") for each in (inside, outside)]
-        printed = [each.cell("erm") for each in (inside, outside)]
+        measured = [_make_measured_row(reports_by_run, split, "erm") for split in (inside, outside)]
+        printed = [split.cell("erm") for split in (inside, outside)]
         words = [_format_number(number, inside.metric) for number in (*measured, *printed)]
         first.append((name, inside.metric, outside.metric, inside.comparison, *words))
         of_methods = {method: _make_measured_row(reports_by_run, table, method) for method in METHODS}
         theirs = [table.cell(method) for method in METHODS]
         second.append((name, *(_format_number(number, table.metric) for number in (*of_methods.values(), *theirs))))
         wanted = official_replicates(name)
-        counts = {each.n for each in (*measured, *of_methods.values()) if each}
+        counts = {row.n for row in (*measured, *of_methods.values()) if row}
         short = f"{name}: {'/'.join(map(str, sorted(counts)))} of {wanted} replicates"
         few += [short] if counts - {wanted} else []
         lacking += [short] if min(counts, default=wanted) < wanted else []
@@ -207,5 +207,5 @@ def _format_number(number: Any, metric: str) -> str:
     if number is None:
         return ""
     unit = "correlation" if metric.startswith("pearson") else "fraction"
-    mean, sd = (format_numbers.quantity(each, unit) for each in number[:2])
+    mean, sd = (format_numbers.quantity(value, unit) for value in number[:2])
     return mean if math.isnan(number[1]) else f"{mean} ({sd})"

@@ -76,7 +76,7 @@ class SubmissionFile:
             raise OochubError(f"{path}: a prediction file must be .csv, or .jsonl for boxes, got {match['suffix']}.")
         file = cls(path=path, data_set=match["data_set"], split=match["split"], replicate=match["replicate"])
         if file.config not in known:
-            names = sorted({each.partition("_fold_")[0].replace("_", "-") for each in known})
+            names = sorted({member.partition("_fold_")[0].replace("_", "-") for member in known})
             raise unknown_name("dataset of WILDS", file.data_set, names, hint=f"{path.name} is named after it.")
         return file
 
@@ -143,13 +143,13 @@ class SubmissionFile:
 
     def _name_line(self, lines: list[tuple[int, str]], ids: Sequence[str], width: int) -> NoReturn:
         """Says which line is not a row of `width` finite numbers."""
-        for (number, line), each in zip(lines, ids, strict=True):
+        for (number, line), expected in zip(lines, ids, strict=True):
             numbers = [parse_plain_number(part) for part in line.translate(_BRACKETS).split(",")]
             if len(numbers) != width or not np.isfinite(numbers).all():
                 wanted = "one finite number" if width == 1 else f"{width} finite numbers with commas between"
                 shown = line if len(line) <= 40 else f"{line[:40]}..."
                 raise OochubError(
-                    f"{self.path}, line {number} (row {each} of the raw table): it must be {wanted}, got {shown!r}."
+                    f"{self.path}, line {number} (row {expected} of the raw table): it must be {wanted}, got {shown!r}."
                 )
         raise OochubError(f"{self.path} is not a table of numbers. Write one line per row, without quotes.")
 

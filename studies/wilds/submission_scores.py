@@ -82,10 +82,10 @@ def submission_scores(folder: Path, out: Path, *, kind: FileKind, data_dir: str 
 
 
 def _find_files(folder: Path) -> list[SubmissionFile]:
-    found = sorted(folder.rglob("*_pred.*")) if folder.is_dir() else []
-    best = [path for path in found if "_epoch:best_pred." in path.name]
+    written = sorted(folder.rglob("*_pred.*")) if folder.is_dir() else []
+    best = [path for path in written if "_epoch:best_pred." in path.name]
     if not best:
-        other = f", only of other epochs, first {found[0].name}" if found else ""
+        other = f", only of other epochs, first {written[0].name}" if written else ""
         raise OochubError(
             f"{folder} contains no prediction file *_epoch:best_pred.csv{other}. Pass the folder that WILDS' "
             "train.py or oochub wilds submission wrote."
@@ -128,7 +128,7 @@ def _compute_numbers(predictions: Predictions) -> list[_Number]:
         ours = _flatten_number(name, metric(**arrays, **options))
         has_form = "form" in inspect.signature(metric).parameters
         as_wilds = _flatten_number(name, metric(**arrays, **options, form="wilds")) if has_form else ours
-        numbers += [_Number(metric=each, value=value, wilds=as_wilds[each]) for each, value in ours.items()]
+        numbers += [_Number(metric=metric, value=value, wilds=as_wilds[metric]) for metric, value in ours.items()]
     split, side = str(columns["split"][0]), declared.out_of_context
     column = _WORST.get(str(predictions.metadata.config))
     if column is not None:
@@ -142,7 +142,7 @@ def _compute_numbers(predictions: Predictions) -> list[_Number]:
 def _flatten_number(name: str, value: Any) -> dict[str, float]:
     if not isinstance(value, Mapping):
         return {name: float(value)}
-    return {f"{name}.{key}": float(each) for key, each in value.items() if not key.endswith(("_group", "_n"))}
+    return {f"{name}.{key}": float(score) for key, score in value.items() if not key.endswith(("_group", "_n"))}
 
 
 def _compute_over_groups(name: str, side: GroupsOfRows, evaluated: EvaluationRows) -> _Number:
@@ -164,8 +164,8 @@ def _make_frame(numbers: Mapping[SubmissionFile, Sequence[_Number]]) -> "pd.Data
     return pd.DataFrame(
         [
             {"data_set": file.data_set, "split": file.split, "replicate": file.replicate, **asdict(number)}
-            for file, each in numbers.items()
-            for number in each
+            for file, of_file in numbers.items()
+            for number in of_file
         ]
     )
 
@@ -174,13 +174,13 @@ def _build_table(numbers: Mapping[SubmissionFile, Sequence[_Number]]) -> Table:
     """Mean and standard deviation of each metric over the replicates; a row for the headlines alone."""
     gathered: dict[tuple[str, str, str], list[_Number]] = defaultdict(list)
     headlines = set()
-    for file, each in numbers.items():
-        headlines |= {(file.data_set, number.metric) for number in each[:1]}
-        for number in each:
+    for file, of_file in numbers.items():
+        headlines |= {(file.data_set, number.metric) for number in of_file[:1]}
+        for number in of_file:
             gathered[file.data_set, file.split, number.metric].append(number)
     records: list[dict[str, Any]] = []
     for (data_set, split, metric), of in gathered.items():
-        ours, theirs = Replicates.of([each.value for each in of]), Replicates.of([each.wilds for each in of])
+        ours, theirs = Replicates.of([number.value for number in of]), Replicates.of([score.wilds for score in of])
         records.append(
             {
                 "data_set": data_set,
@@ -195,16 +195,16 @@ def _build_table(numbers: Mapping[SubmissionFile, Sequence[_Number]]) -> Table:
             }
         )
     shown = [record for record in records if (record["data_set"], record["metric"]) in headlines]
-    few = sorted({str(each["data_set"]) for each in shown if each["replicates"] != each["official_replicates"]})
+    few = sorted({str(row["data_set"]) for row in shown if row["replicates"] != row["official_replicates"]})
     return Table(
         heads=("Dataset", "Split", "Metric", "Mean", "SD", "By WILDS' code", "Replicates"),
         rows=tuple(
             (
-                *(str(each[name]) for name in ("data_set", "split", "metric")),
-                *(_format_value(each[name]) for name in ("mean", "sd", "wilds_mean")),
-                f"{each['replicates']} of {each['official_replicates']}",
+                *(str(row[name]) for name in ("data_set", "split", "metric")),
+                *(_format_value(row[name]) for name in ("mean", "sd", "wilds_mean")),
+                f"{row['replicates']} of {row['official_replicates']}",
             )
-            for each in shown
+            for row in shown
         ),
         title="Prediction files of WILDS",
         sentences=(f"Not the official number of replicates: {', '.join(few)}.",) if few else (),

@@ -38,15 +38,15 @@ def write_submission(
     checked = [(prediction, *_check_predictions(prediction, replicate)) for prediction in predictions]
     written = []
     with lock_target(folder, kind=SUBMISSION):
-        for each, data_set, run in checked:
-            data = load(f"wilds/{each.metadata.config}", data_dir=data_dir)
-            for split in dict.fromkeys(each.split.tolist()):
-                rows = _order_officially(each, split, data[split])
-                suffix = "jsonl" if each.metadata.kind == "boxes" else "csv"
+        for answers, data_set, run in checked:
+            data = load(f"wilds/{answers.metadata.config}", data_dir=data_dir)
+            for split in dict.fromkeys(answers.split.tolist()):
+                rows = _order_officially(answers, split, data[split])
+                suffix = "jsonl" if answers.metadata.kind == "boxes" else "csv"
                 path = folder / data_set / f"{data_set}_split:{split}_{run}_epoch:best_pred.{suffix}"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with write_whole(path) as draft:
-                    draft.write_text("".join(f"{line}\n" for line in _format_lines(each, rows)), "utf-8")
+                    draft.write_text("".join(f"{line}\n" for line in _format_lines(answers, rows)), "utf-8")
                 written.append(path)
     return written
 
@@ -68,13 +68,13 @@ def _order_officially(predictions: Predictions, split: str, rows: Any) -> np.nda
     ids = rows.select_columns(["example_id"]).with_format("arrow")[:]["example_id"].to_pylist()
     of_split = np.flatnonzero(predictions.split == split)
     place = dict(zip(predictions.column("example_id")[of_split].tolist(), of_split.tolist(), strict=True))
-    missing = [each for each in ids if each not in place]
+    missing = [example_id for example_id in ids if example_id not in place]
     if missing:
         raise OochubError(
             f"The split {split} of {predictions.metadata.config} has {len(ids):,} rows, but the predictions lack "
             f"{len(missing):,} of them, first row {missing[0]} of the raw table. Predict all of it, without --limit."
         )
-    return np.array([place[each] for each in ids])
+    return np.array([place[example_id] for example_id in ids])
 
 
 def _format_lines(predictions: Predictions, rows: np.ndarray) -> Iterator[str]:

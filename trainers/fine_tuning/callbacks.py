@@ -63,12 +63,12 @@ class Callbacks:
         selection: Selection | None = None,
         **given: Any,
     ) -> None:
-        self._callbacks = [each() if isinstance(each, type) else each for each in callbacks]
-        for each in self._callbacks:
-            if not any(callable(getattr(each, event, None)) for event in EVENTS):
+        self._callbacks = [callback() if isinstance(callback, type) else callback for callback in callbacks]
+        for callback in self._callbacks:
+            if not any(callable(getattr(callback, event, None)) for event in EVENTS):
                 raise OochubError(
                     f"callbacks= takes callbacks as transformers has them, with a method of {', '.join(EVENTS)}; got "
-                    f"{each!r}."
+                    f"{callback!r}."
                 )
         self._args = _convert_arguments(args, selection)
         self._main, self._given, self._control = main, given, TrainerControl()
@@ -100,15 +100,15 @@ class Callbacks:
         if not self._callbacks:
             return
         state = _state(progress, main=self._main)
-        for each in self._callbacks:
-            hear = getattr(each, event, None)
+        for callback in self._callbacks:
+            hear = getattr(callback, event, None)
             if hear is not None:
                 self._control = hear(self._args, state, self._control, **self._given, **given) or self._control
 
 
 def _convert_arguments(args: RobustTrainingArguments, selection: Selection | None) -> SimpleNamespace:
     """The settings as callbacks of transformers ask for them: an epoch is saved and validated, the best is kept."""
-    given = {each.name: getattr(args, each.name) for each in fields(args)}
+    given = {field.name: getattr(args, field.name) for field in fields(args)}
     given |= {"save_strategy": "epoch", "logging_strategy": "epoch", "eval_strategy": "epoch" if selection else "no"}
     greater = selection.greater_is_better if selection else None
     given |= {"load_best_model_at_end": selection is not None and not args.keeps_last}
@@ -117,9 +117,9 @@ def _convert_arguments(args: RobustTrainingArguments, selection: Selection | Non
 
 def _state(progress: Progress, *, main: bool) -> TrainerState:
     logs = [
-        {name: value for name, value in each.items() if isinstance(value, float)}
-        | {"epoch": float(each["epoch"]), "step": each["global_step"]}
-        for each in progress.history
+        {name: value for name, value in entry.items() if isinstance(value, float)}
+        | {"epoch": float(entry["epoch"]), "step": entry["global_step"]}
+        for entry in progress.history
     ]
     return TrainerState(
         epoch=float(progress.epoch),

@@ -65,8 +65,8 @@ def check_detector(model: Any, processor: Any, args: RobustTrainingArguments, *,
         OochubError: Another model, images that are not squeezed whole to one size, or augmentation.
     """
     with torch.no_grad():
-        said = model(**probe)
-    logits, boxes = getattr(said, "logits", None), getattr(said, "pred_boxes", None)
+        output = model(**probe)
+    logits, boxes = getattr(output, "logits", None), getattr(output, "pred_boxes", None)
     if boxes is None or logits is None or logits.shape[-1] != model.config.num_labels + 1:
         raise OochubError(
             "Boxes need a detector with the loss of DETR and one more class for no object, such as YOLOS or DETR; "

@@ -379,7 +379,7 @@ class _EpochLosses:
         The objective is a mean over batches, the loss over rows and over those of each environment, by its name.
         """
         (total, *by_environment), (batches, *counts) = sums.tolist()
-        means = [each / count if count else None for each, count in zip(by_environment, counts, strict=True)]
+        means = [total / count if count else None for total, count in zip(by_environment, counts, strict=True)]
         rows = sum(counts)
         return {
             "objective": total / batches if batches else None,

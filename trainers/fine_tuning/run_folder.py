@@ -226,8 +226,8 @@ class RunFolder:
                 target.replace(hidden)
             target = hidden
         elif is_ours and target == self._checkpoints and not target.is_symlink():
-            for each in target.iterdir():
-                self._remove(each)
+            for path in target.iterdir():
+                self._remove(path)
         remove(target)
 
     def _sweep(self) -> None:
@@ -284,7 +284,7 @@ def _flatten(value: Any, prefix: str = "") -> dict[str, Any]:
     if not isinstance(value, Mapping):
         return {prefix: value}
     return {
-        k: v for key, each in value.items() for k, v in _flatten(each, f"{prefix}.{key}" if prefix else key).items()
+        k: v for key, part in value.items() for k, v in _flatten(part, f"{prefix}.{key}" if prefix else key).items()
     }
 
 

@@ -46,14 +46,14 @@ def choose_trained(model: nn.Module, args: RobustTrainingArguments, head: Sequen
             raise OochubError(f"freeze={args.freeze!r} leaves nothing to train. Freeze less.")
     else:
         return
-    still = [each for each in model.modules() if isinstance(each, _BatchNorm) and not _is_trained(each)]
+    still = [module for module in model.modules() if isinstance(module, _BatchNorm) and not _is_trained(module)]
     if still and args.average != "none":
         raise OochubError(
             f"average={args.average!r} computes the statistics of BatchNorm anew, but {len(still)} of them are frozen. "
             "Remove one of both."
         )
-    for each in still:
-        each.register_forward_pre_hook(_keep_statistics)
+    for module in still:
+        module.register_forward_pre_hook(_keep_statistics)
 
 
 def merge_adapters(model: _Model) -> _Model:
@@ -102,11 +102,13 @@ def _list_frozen(model: nn.Module, freeze: str | int | Sequence[str], head: Sequ
 
 def _find_stages(model: nn.Module) -> Sequence[nn.Module]:
     """The stages or layers of a network: the list of modules that holds most of its parameters."""
-    lists = [each for each in model.modules() if isinstance(each, nn.ModuleList | nn.Sequential) and len(each) > 1]
+    lists = [
+        module for module in model.modules() if isinstance(module, nn.ModuleList | nn.Sequential) and len(module) > 1
+    ]
     if not lists:
         raise OochubError("The model has no list of stages. Name the modules to freeze.")
     most = max(lists, key=lambda each: sum(weight.numel() for weight in each.parameters()))
-    return [each for each in most if any(True for _ in each.parameters())]
+    return [block for block in most if any(True for _ in block.parameters())]
 
 
 def _add_lora(model: nn.Module, args: RobustTrainingArguments, head: Sequence[nn.Module]) -> None:
@@ -138,8 +140,8 @@ def _list_targets(model: nn.Module, wanted: str | Sequence[str] | None, head: Se
         return attention or layers
     chosen = []
     for target in [wanted] if isinstance(wanted, str) else wanted:
-        found = [name for name in layers if name == target or name.endswith(f".{target}")]
-        if not found:
+        matching = [name for name in layers if name == target or name.endswith(f".{target}")]
+        if not matching:
             now = _RENAMED.get(target)
             hint = f"transformers 5 calls {target} {now}. " if now else ""
             raise unknown_name(
@@ -148,5 +150,5 @@ def _list_targets(model: nn.Module, wanted: str | Sequence[str] | None, head: Se
                 dict.fromkeys(name.rpartition(".")[2] for name in layers),
                 f"{hint}These are the ends of the names of its layers.",
             )
-        chosen += found
+        chosen += matching
     return list(dict.fromkeys(chosen))

@@ -100,8 +100,8 @@ class Validation:
         self._facts = BuildFacts() if record is None else record.facts
         self._counting = _mark_counting(dataset, record)
         self._groups = _list_memberships(dataset, self._columns.get("group"), self._counting)
-        known = environment_column if environment_column in dataset.column_names else None
-        self._environments = _encode_values(read_column(dataset, known) if known else None)
+        column = environment_column if environment_column in dataset.column_names else None
+        self._environments = _encode_values(read_column(dataset, column) if column else None)
         if problem_type == TOKENS and "kinds" in dataset.column_names:
             kind: Any = get_output("tokens")
             self._columns["kind"] = kind.kinds(dataset.select_columns(["kinds", "tokens"]).with_format("arrow")[:])
@@ -192,8 +192,8 @@ class Validation:
 
     def _compute_losses(self, logits: NDArray[np.float32]) -> NDArray[np.float64]:
         if self._type == TOKENS:
-            asked = (self._columns["label"] >= 0).sum(axis=1)
-            means: NDArray[np.float64] = logits[..., 1].sum(axis=1, dtype=np.float64) / np.maximum(asked, 1)
+            answered = (self._columns["label"] >= 0).sum(axis=1)
+            means: NDArray[np.float64] = logits[..., 1].sum(axis=1, dtype=np.float64) / np.maximum(answered, 1)
             return means
         label = self._label.double() if self._label.is_floating_point() else self._label
         return np.asarray(example_losses(torch.from_numpy(logits).double(), label))
@@ -286,8 +286,8 @@ def _average_by_code(values: NDArray[Any], codes: NDArray[np.intp]) -> NDArray[n
 
 def _list_keys(metric: Any, value: Mapping[str, Any]) -> list[str]:
     facts = read_facts(metric)
-    known = facts.keys if facts and facts.keys else value
-    return [key for key in known if isinstance(value.get(key), float | int)]
+    keys = facts.keys if facts and facts.keys else value
+    return [key for key in keys if isinstance(value.get(key), float | int)]
 
 
 def _choose_arguments(name: str, metric: Any, arrays: Mapping[str, Any]) -> dict[str, Any]:

@@ -154,8 +154,8 @@ class WeightAverage:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes up a saved state."""
         self._steps, self._mean = state["steps"], self._move(state["mean"])
-        self._segments = [self._read_segment(each) for each in state["segments"]]
-        self._valley = next((self._read_segment(each) for each in state["valley"]), None)
+        self._segments = [self._read_segment(segment) for segment in state["segments"]]
+        self._valley = next((self._read_segment(segment) for segment in state["valley"]), None)
         self._first_epoch, self._limit, self.ended = state["first_epoch"], state["limit"], state["ended"]
 
     def _read_segment(self, stored: list[Any]) -> _Segment:

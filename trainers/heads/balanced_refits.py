@@ -76,7 +76,7 @@ def fit_balanced_heads(
         rows = torch.from_numpy(draw_balanced_rows(groups, draws))
         fits.append(_fit(features[rows], label[rows], classes, c))
         smallest.append(_find_smallest_c(features[rows], label[rows], classes))
-    weight, bias = (torch.stack(each).mean(0) for each in zip(*fits, strict=True))
+    weight, bias = (torch.stack(tensors).mean(0) for tensors in zip(*fits, strict=True))
     weight = weight / deviation
     return BalancedHead(weight, bias - weight @ mean, max(smallest))
 

@@ -59,11 +59,14 @@ class _HeadOptimizer:
     ) -> None:
         self._parameters, self._kind, self._done = list(parameters), args[0].optim, 0
         device = self._parameters[0].device
-        shapes = {_get_shape(each): each for each in args}
-        courses = {shape: _plan_course(each, steps, epoch) for shape, each in shapes.items()}
-        rates = [(courses[_get_shape(each)] * torch.tensor([each.learning_rate, 1.0]))[:, None] for each in args]
+        shapes = {_get_shape(arguments): arguments for arguments in args}
+        courses = {shape: _plan_course(arguments, steps, epoch) for shape, arguments in shapes.items()}
+        rates = [
+            (courses[_get_shape(arguments)] * torch.tensor([arguments.learning_rate, 1.0]))[:, None]
+            for arguments in args
+        ]
         self._courses = torch.cat(rates, dim=1).to(device)  # (steps, heads, 2): rate, momentum
-        self._decay = torch.tensor([each.weight_decay for each in args]).to(device)
+        self._decay = torch.tensor([arguments.weight_decay for arguments in args]).to(device)
         self._clip = args[0].max_grad_norm
         self._age = torch.zeros(len(args), device=device)  # steps since the moments were zero
         self._first = [torch.zeros_like(parameter, requires_grad=False) for parameter in self._parameters]
@@ -76,7 +79,7 @@ class _HeadOptimizer:
         with torch.no_grad():
             self._clip_gradients()
             for number, parameter in enumerate(self._parameters):
-                of_head = (_widen(each, parameter) for each in (rate, momentum, self._decay, self._age))
+                of_head = (_widen(setting, parameter) for setting in (rate, momentum, self._decay, self._age))
                 self._move(parameter, self._first[number], self._second[number], *of_head)
                 parameter.grad = None
 
@@ -116,9 +119,9 @@ class _HeadOptimizer:
         if not self._clip:
             return
         gradients = [parameter.grad for parameter in self._parameters if parameter.grad is not None]
-        norm = torch.stack([each.flatten(1).norm(dim=1) for each in gradients]).norm(dim=0)
-        for each in gradients:
-            each.mul_(_widen((self._clip / (norm + 1e-6)).clamp(max=1.0), each))
+        norm = torch.stack([gradient.flatten(1).norm(dim=1) for gradient in gradients]).norm(dim=0)
+        for gradient in gradients:
+            gradient.mul_(_widen((self._clip / (norm + 1e-6)).clamp(max=1.0), gradient))
 
 
 def _widen(values: Tensor, like: Tensor) -> Tensor:
@@ -165,11 +168,11 @@ def _join_objectives(objectives: Sequence[Objective], *, device: torch.device | 
         return first
     joint = copy.deepcopy(first)
     for name in first.side_by_side or ():
-        values = [getattr(each, name) for each in objectives]
+        values = [getattr(objective, name) for objective in objectives]
         if len(set(values)) > 1:
             setattr(joint, name, torch.tensor(values, dtype=torch.float32, device=device))
     for name, _ in first.named_buffers():
-        joint.register_buffer(name, torch.stack([each.get_buffer(name) for each in objectives], -1))
+        joint.register_buffer(name, torch.stack([objective.get_buffer(name) for objective in objectives], -1))
     return joint
 
 
@@ -227,7 +230,7 @@ class HeadStack:
         widths = [features.shape[1], *([hidden] if hidden else []), outputs]
         networks = [_make_fresh_heads(probe.args.seed, widths) for probe in self._probes]
         of_layers = zip(*networks, strict=True)
-        layers = [[[each.weight for each in layer], [each.bias for each in layer]] for layer in of_layers]
+        layers = [[[linear.weight for linear in layer], [each.bias for each in layer]] for layer in of_layers]
         parts = [[torch.stack(part).detach().to(self._device).requires_grad_() for part in layer] for layer in layers]
         self._layers = [(weight, bias) for weight, bias in parts]
         flat = [part for layer in self._layers for part in layer]
@@ -255,11 +258,11 @@ class HeadStack:
         """
         kept = [BestEpoch(probe.args) for probe in self._probes]
         for epoch in range(self._args.num_train_epochs):
-            if self._done < self._steps and any(each.goes_on for each in kept):
+            if self._done < self._steps and any(course.goes_on for course in kept):
                 self._run_epoch(epoch)
                 self._judge(judge, kept)
             bar.update(len(kept))
-        heads = {run: each.head for run, each in zip(self._runs, kept, strict=True)}
+        heads = {run: course.head for run, course in zip(self._runs, kept, strict=True)}
         return [heads[run] for run in range(len(heads))]
 
     @property

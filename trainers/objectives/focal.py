@@ -69,8 +69,8 @@ class Focal(Objective):
             return (self.weights.gather(0, label) * self._focus(example_losses(logits, label))).mean(0)
         if not label.is_floating_point():
             return self._focus(example_losses(logits, label)).mean(0)
-        each = example_losses(logits.reshape(-1, 1), label.reshape(-1, 1)).view_as(label)  # 0 where not known
-        return (self._focus(each).sum(1) / (~label.isnan()).sum(1).clamp(min=1)).mean(0)
+        losses = example_losses(logits.reshape(-1, 1), label.reshape(-1, 1)).view_as(label)  # 0 where not known
+        return (self._focus(losses).sum(1) / (~label.isnan()).sum(1).clamp(min=1)).mean(0)
 
     def examine(self, model: Any, probe: Mapping[str, Tensor], *, label: Tensor, environment: Tensor) -> None:
         """Refuses labels without probabilities; see `Objective.examine`."""

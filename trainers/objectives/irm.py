@@ -96,10 +96,10 @@ class Irm(Annealed):
 def _compute_losses_and_slopes(logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
     """The loss of each row and its derivative by a factor of the row's logits, at 1; (n,) each."""
     if label.dtype == torch.int32 and label.shape == logits.shape[:-1]:  # tokens, those below 0 left out
-        log_p, asked = functional.log_softmax(logits, -1), label >= 0
+        log_p, is_labeled = functional.log_softmax(logits, -1), label >= 0
         entropies, each = -(log_p.exp() * log_p).sum(-1), token_losses(logits, label)
-        counts = asked.sum(1).clamp(min=1)
-        return each.sum(1) / counts, (each - entropies * asked).sum(1) / counts
+        counts = is_labeled.sum(1).clamp(min=1)
+        return each.sum(1) / counts, (each - entropies * is_labeled).sum(1) / counts
     if label.ndim == logits.ndim - 1 and not label.is_floating_point():
         log_p = functional.log_softmax(logits, 1)
         losses = functional.nll_loss(log_p, label, reduction="none")

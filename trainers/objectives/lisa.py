@@ -71,7 +71,7 @@ class Lisa(Mixing):
         table = np.zeros((int(label.max()) + 1, int(environment.max()) + 1), bool)
         table[label.numpy(), environment.numpy()] = True
         wanted = [(self.p_select > 0, table.sum(1)), (self.p_select < 1, table.sum(0))]
-        if not any(asked and (counts > 1).any() for asked, counts in wanted):
+        if not any(needed and (counts > 1).any() for needed, counts in wanted):
             raise OochubError(
                 f"Lisa(p_select={self.p_select}) finds nothing to mix: no class is in two environments"
                 f"{' and no environment has two classes' if self.p_select < 1 else ''}. Choose another "

@@ -265,8 +265,8 @@ class W2d(Objective):
             mask = torch.cat([mask.new_ones(len(mask), first, 1), mask], 1)
         with torch.no_grad():
             before, after = (
-                each.float().softmax(1).gather(1, label[:, None])[:, 0]
-                for each in (logits, tail(batch.inputs, leaf * mask))
+                output.float().softmax(1).gather(1, label[:, None])[:, 0]
+                for output in (logits, tail(batch.inputs, leaf * mask))
             )
         change = (before - after - _LEAST_CHANGE).clamp(min=0)
         place = min(round(len(change) * self.batch_share), len(change) - 1)

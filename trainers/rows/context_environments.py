@@ -55,29 +55,29 @@ def context_environments(
     >>> made.data["train"].features["contexts:dark"].names
     ['dark', 'without dark']
     """
-    asked = _parse_environments(environments)
+    column_names = _parse_environments(environments)
     first = data[needed[0]]
-    found = _read_found(first)
-    if asked is None or environments is None or (found is None and environments in first.column_names):
+    record = _read_found(first)
+    if column_names is None or environments is None or (record is None and environments in first.column_names):
         return FoundEnvironments(data, environments)
-    if found is None or CONTEXTS_COLUMN not in first.column_names:
+    if record is None or CONTEXTS_COLUMN not in first.column_names:
         raise OochubError(
             f"{source} has no found contexts to make the environments {environments!r} from. Write the data with "
             "contexts by `oochub contexts SOURCE --contexts METHOD --out FOLDER`, and train on that folder."
         )
     names = list(first.features[CONTEXTS_COLUMN].feature.names)
-    if asked.name is not None and asked.name not in names:
-        raise unknown_name("context that was found", asked.name, names)
+    if column_names.name is not None and column_names.name not in names:
+        raise unknown_name("context that was found", column_names.name, names)
     has = {split: _has(part, len(names)) for split, part in data.items()}
     for split in needed:
         _check_known(has[split], split, data[split])
-    codes, classes = _encode_environments(has, names, asked.name, needed, environments)
-    _check_several(codes[needed[0]], classes, has[needed[0]], names, asked.name, needed[0])
-    if asked.groups:
+    codes, classes = _encode_environments(has, names, column_names.name, needed, environments)
+    _check_several(codes[needed[0]], classes, has[needed[0]], names, column_names.name, needed[0])
+    if column_names.groups:
         codes, classes = _split_by_class(data, codes, classes, environments)
     column = _ONE if environments == CONTEXTS_COLUMN else environments
-    made = {split: _join_column(part, column, codes[split], classes) for split, part in data.items()}
-    return FoundEnvironments(datasets.DatasetDict(made), column)
+    parts = {split: _join_column(part, column, codes[split], classes) for split, part in data.items()}
+    return FoundEnvironments(datasets.DatasetDict(parts), column)
 
 
 def find_environments(dataset: datasets.Dataset, column: str | None) -> dict[str, Any] | None:
@@ -90,12 +90,12 @@ def find_environments(dataset: datasets.Dataset, column: str | None) -> dict[str
     Returns:
         way, model, and checked: what people said of each context that made them and that they checked.
     """
-    asked, found = _parse_environments(CONTEXTS_COLUMN if column == _ONE else column), _read_found(dataset)
-    if asked is None or found is None:
+    parsed, record = _parse_environments(CONTEXTS_COLUMN if column == _ONE else column), _read_found(dataset)
+    if parsed is None or record is None:
         return None
-    used = found.names if asked.name is None else (asked.name,)
-    checks = {name: to_json(check) for name, check in (found.checks or {}).items() if name in used}
-    return {"way": found.way, "model": found.model, "checked": checks}
+    used = record.names if parsed.name is None else (parsed.name,)
+    checks = {name: to_json(check) for name, check in (record.checks or {}).items() if name in used}
+    return {"way": record.way, "model": record.model, "checked": checks}
 
 
 class _Asked(NamedTuple):
@@ -150,13 +150,13 @@ def _encode_environments(
             form = asked.partition(":")[0]
             raise OochubError(
                 f"{len(several):,} of the {len(has[split]):,} rows of {split} have several contexts, such as {both}: "
-                f"{asked!r} needs one per row. Choose one, {' or '.join(f'{form}:{each}' for each in names)}, or "
-                "find contexts that exclude each other, as `--contexts clusters` does."
+                f"{asked!r} needs one per row. Choose one, {' or '.join(f'{form}:{of_class}' for of_class in names)}, "
+                "or find contexts that exclude each other, as `--contexts clusters` does."
             )
     codes = {split: np.where(of.sum(1) > 0, of.argmax(1), len(names)).astype(float) for split, of in has.items()}
     for split, of in has.items():
         codes[split][np.isnan(of).any(1) | (of.sum(1) > 1)] = np.nan
-    without = any((each == len(names)).any() for each in codes.values())
+    without = any((numbers == len(names)).any() for numbers in codes.values())
     return codes, [*names, _NONE] if without else names
 
 
@@ -172,15 +172,15 @@ def _check_several(
     if len(present) > 1:
         return
     share = has.mean(0)
-    others = [each for each, of in zip(names, share, strict=True) if 0 < of < 1]
-    said = f"every row of {split} is {classes[int(present[0])]!r}" if len(present) else f"{split} has no rows"
+    others = [other for other, of in zip(names, share, strict=True) if 0 < of < 1]
+    reason = f"every row of {split} is {classes[int(present[0])]!r}" if len(present) else f"{split} has no rows"
     hint = (
         f"Choose one that some rows have and others lack: {', '.join(others)}."
         if others
         else "No found context is in some of its rows and not in others: find contexts by another method."
     )
     raise OochubError(
-        f"{'The context ' + name if name else 'The contexts'} cannot serve as environments: {said}. {hint}"
+        f"{'The context ' + name if name else 'The contexts'} cannot serve as environments: {reason}. {hint}"
     )
 
 

@@ -117,11 +117,11 @@ def _check_form(dataset: Any, split: str, needed: list[str]) -> None:
 
 def _check_lengths(dataset: Any, split: str, names: list[str]) -> None:
     table = dataset.select_columns(names).with_format("arrow")[:]
-    given, asked = (pc.fill_null(pc.list_value_length(table[name]), 0).to_numpy() for name in names)
-    for row in np.flatnonzero(given != asked)[:1]:
+    given, expected = (pc.fill_null(pc.list_value_length(table[name]), 0).to_numpy() for name in names)
+    for row in np.flatnonzero(given != expected)[:1]:
         raise OochubError(
-            f"Row {row} of the {split} set has {given[row]} {names[0]} but {asked[row]} {names[1]}. Give each of its "
-            f"{names[0]} the token that comes next, -100 where nobody asks."
+            f"Row {row} of the {split} set has {given[row]} {names[0]} but {expected[row]} {names[1]}. Give each of "
+            f"its {names[0]} the token that comes next, -100 where nobody asks."
         )
 
 
@@ -135,7 +135,7 @@ def _read_environments(dataset: Any, split: str, name: str | None) -> tuple[NDAr
     if any(value is None for value in values.tolist()):
         raise OochubError(f"Some rows of the {split} set have no {name!r}. Drop them, or choose another column.")
     if isinstance(feature, datasets.ClassLabel):
-        numbers = {each: number for number, each in enumerate(feature.names)}
+        numbers = {name_of: number for number, name_of in enumerate(feature.names)}
         return np.array([numbers[value] for value in values], np.int64), list(feature.names)
     names, codes = np.unique(values.astype(str), return_inverse=True)
     return codes.astype(np.int64), names.tolist()

@@ -164,9 +164,9 @@ def _read_box_targets(dataset: Any, *, split: str) -> torch.Tensor:
     columns = ["boxes", *_NEEDED, *(["categories"] if present else [])]
     table = dataset.select_columns(columns).with_format("arrow")[:]
     truth = kind.label(table, [])
-    known = kind.known(truth)
-    if not known.all():
-        first = f"{(~known).sum()} rows of the {split} set, first row {int(np.argmin(known))}"
+    is_labeled = kind.known(truth)
+    if not is_labeled.all():
+        first = f"{(~is_labeled).sum()} rows of the {split} set, first row {int(np.argmin(is_labeled))}"
         raise OochubError(f"{first}, have no known boxes. Drop them.")
     classes = table.column("categories").to_pylist() if present else [[0] * len(boxes) for boxes in truth]
     targets = np.full((len(truth), max(map(len, truth), default=0) or 1, 5), np.nan, np.float32)

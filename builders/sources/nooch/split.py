@@ -58,7 +58,7 @@ def _hash_ids(table: CocoTable) -> dict[str, NDArray[np.int64]]:
 
 
 def _read_official(file: Path, table: CocoTable) -> tuple[dict[str, NDArray[np.int64]], list[str]]:
-    rows_of, found = {}, np.zeros(len(table.image_id), dtype=bool)
+    rows_of, is_listed = {}, np.zeros(len(table.image_id), dtype=bool)
     for split, ids in zip(_KEYS, id_arrays(file, list(_KEYS.values())), strict=True):
         row = np.searchsorted(table.image_id, ids).clip(max=len(table.image_id) - 1)
         is_there = table.image_id[row] == ids
@@ -68,6 +68,6 @@ def _read_official(file: Path, table: CocoTable) -> tuple[dict[str, NDArray[np.i
                 "although all of COCO 2017 is there. Use the original file of the NOOCH repository."
             )
         rows_of[split] = row[is_there]
-        found[rows_of[split]] = True
-    left = int((~found).sum())
-    return rows_of, [f"{left:,} of {len(found):,} images are in no split of {file.name}"] if left else []
+        is_listed[rows_of[split]] = True
+    left = int((~is_listed).sum())
+    return rows_of, [f"{left:,} of {len(is_listed):,} images are in no split of {file.name}"] if left else []

@@ -71,8 +71,8 @@ class _F1MacroState:
 
     def _add(self, counts: Array) -> None:
         grown = np.zeros((3, max(counts.shape[1], self._counts.shape[1])), np.int64)
-        for each in (self._counts, counts):
-            grown[:, : each.shape[1]] += each
+        for table in (self._counts, counts):
+            grown[:, : table.shape[1]] += table
         self._counts = grown
 
 

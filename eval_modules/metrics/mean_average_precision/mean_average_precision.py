@@ -193,7 +193,7 @@ def _list_unseen(rankings: list[_Ranking], drawn: Estimate, sampling: Sampling) 
     """What average precision may lack in one of the labels, each as likely."""
     labels, together, count = len(rankings), (1.0, 1.0), 1.0
     if sampling.cluster is not None:
-        influence = sum(_compute_influence(each, drawn.n) for each in rankings) / labels
+        influence = sum(_compute_influence(ranking, drawn.n) for ranking in rankings) / labels
         alone = float(np.sum(influence**2))
         rows = count_together(find_variance(drawn, sampling) / alone if alone else math.inf, sampling.cluster)
         together, count = (rows, rows), float(UNITS)

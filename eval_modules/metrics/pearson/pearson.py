@@ -121,10 +121,10 @@ def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimat
 
 def _compute_without_each(label: Array, prediction: Array, cluster: Array | None) -> Array:
     """The correlation (units,) without each row or cluster in turn; nan where it has none."""
-    y, p = ((each - each.mean()) / each.std() for each in (label, prediction))
+    y, p = ((values - values.mean()) / values.std() for values in (label, prediction))
     sums = np.stack([np.ones(len(y)), y, p, y * y, p * p, y * p])
     if cluster is not None:
-        sums = np.stack([np.bincount(cluster, each) for each in sums])
+        sums = np.stack([np.bincount(cluster, values) for values in sums])
     n, of_y, of_p, of_yy, of_pp, of_yp = sums.sum(axis=1, keepdims=True) - sums
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = (of_yy - of_y**2 / n) * (of_pp - of_p**2 / n)

@@ -87,23 +87,25 @@ def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimat
     label, prediction = check_numbers(label=columns["label"], prediction=columns["prediction"])
     parts = _split_by_group(label, prediction, columns["group"])
     level = 1 - (1 - sampling.confidence) / len(parts)
-    each = {}
+    correlations = {}
     for name, rows in parts.items():
         cluster = None if sampling.cluster is None else sampling.cluster[rows]
         own = Sampling(cluster=cluster, resamples=sampling.resamples, seed=sampling.seed, confidence=level)
-        each[name] = _of_rows({"label": label[rows], "prediction": prediction[rows]}, own)
-    without = [f"group {name}: {number.reason}" for name, number in each.items() if math.isnan(number)]
+        correlations[name] = _of_rows({"label": label[rows], "prediction": prediction[rows]}, own)
+    without = [f"group {name}: {number.reason}" for name, number in correlations.items() if math.isnan(number)]
     if without:
         return Estimate(math.nan, n=len(label), method="none", reason="; ".join(without[:3]))
-    worst = min(each.values(), key=float)
-    narrow = [str(name) for name, number in each.items() if math.isnan(number.low)]
+    worst = min(correlations.values(), key=float)
+    narrow = [str(name) for name, number in correlations.items() if math.isnan(number.low)]
     low, high = (
-        (math.nan, math.nan) if narrow else (min(e.low for e in each.values()), min(e.high for e in each.values()))
+        (math.nan, math.nan)
+        if narrow
+        else (min(e.low for e in correlations.values()), min(e.high for e in correlations.values()))
     )
     # Both ends are ends of any group: what limits one limits them.
-    limits = dict.fromkeys(number.reason for number in each.values() if number.reason)
+    limits = dict.fromkeys(number.reason for number in correlations.values() if number.reason)
     reason = f"no interval in group {', '.join(narrow[:5])}" if narrow else "; ".join(limits) or None
-    method = f"{worst.method}, simultaneous over {len(each)} groups"
+    method = f"{worst.method}, simultaneous over {len(correlations)} groups"
     return Estimate(worst.value, low=low, high=high, n=worst.n, method=method, reason=reason)
 
 

@@ -153,7 +153,7 @@ def _estimate_interval(columns: dict[str, Array], sampling: Sampling, **options:
             state.ratio(right, counted), n=len(right), method="none", reason="there are no tokens of these kinds"
         )
     if sampling.cluster is not None:
-        right, counted = (np.bincount(sampling.cluster, each) for each in (right, counted))
+        right, counted = (np.bincount(sampling.cluster, counts) for counts in (right, counted))
     has = counted > 0
     if has.sum() == 1:
         reason = sampling.warning or "all tokens come from one row: nothing is known about differences between rows"

@@ -228,8 +228,8 @@ def find_contexts(
     way.check(classes)
     chosen_on = mark_selection_rows(data, choose_on=choose_on, seed=asked.seed)
     measured = measure_splits(data, way, asked)
-    known = {split: readable for split, (_, readable) in measured.items()}
-    of_all = np.concatenate(list(known.values()))
+    readable_rows = {split: readable for split, (_, readable) in measured.items()}
+    of_all = np.concatenate(list(readable_rows.values()))
     labels = [
         part.select_columns(["label"]).with_format("arrow")[:].column("label").fill_null(-1).to_numpy()
         if classes
@@ -242,9 +242,9 @@ def find_contexts(
     measured.clear()  # from here on measures are held once
     measures = (measures if of_all.all() else measures.filter(pa.array(of_all))).combine_chunks()
     named = way.name(measures, label=label, classes=classes, chosen_on=rows)
-    class_rows = {each: int((rows & (label == number)).sum()) for number, each in enumerate(classes)}
+    class_rows = {cls: int((rows & (label == number)).sum()) for number, cls in enumerate(classes)}
     class_counts = {
-        context: {each: int((of & (label == number)).sum()) for number, each in enumerate(classes)}
+        context: {cls: int((of & (label == number)).sum()) for number, cls in enumerate(classes)}
         for context, of in zip(named.names, (named.has & rows[:, None]).T, strict=True)
     }
     facts = FoundContexts(
@@ -257,7 +257,7 @@ def find_contexts(
         settings={"choose_on": choose_on, **way.settings(), **named.settings},
         model=way.model,
     )
-    return _join_columns(data, named, known, chosen_on, facts, name)
+    return _join_columns(data, named, readable_rows, chosen_on, facts, name)
 
 
 def _join_columns(
@@ -283,14 +283,14 @@ def _join_columns(
         rows = slice(start, start + int(readable.sum()))
         start = rows.stop
         lists = datasets.List(datasets.ClassLabel(names=list(named.names)))
-        made: dict[str, tuple[Any, Any]] = {
+        columns: dict[str, tuple[Any, Any]] = {
             CONTEXTS_COLUMN: (lists, _place_values(list_true_columns(named.has[rows]), readable)),
             CHOSEN_ON: (datasets.Value("bool"), chosen_on[split]),
         }
         for name, (kind, values) in named.columns.items():
-            made[names[name]] = (kind, _place_values(values[rows], readable))
-        table = pa.table({name: values for name, (_, values) in made.items()})
-        features = datasets.Features({name: kind for name, (kind, _) in made.items()})
+            columns[names[name]] = (kind, _place_values(values[rows], readable))
+        table = pa.table({name: values for name, (_, values) in columns.items()})
+        features = datasets.Features({name: kind for name, (kind, _) in columns.items()})
         table = table.cast(features.arrow_schema)
         about = datasets.DatasetInfo(features=features)
         beside = datasets.Dataset(table, info=about, fingerprint=_fingerprint_table(table))
@@ -302,7 +302,7 @@ def _join_columns(
         notes, found = (*record.notes, *named.notes, *renamed), replace(record.facts, found_contexts=facts)
         record = replace(record, notes=notes, facts=found)
         joined.info.description = record.describe((part.info.description or "").partition("\n")[0])
-        splits[split] = joined.select_columns([*part.column_names, *made])
+        splits[split] = joined.select_columns([*part.column_names, *columns])
     return datasets.DatasetDict(splits)
 
 

@@ -125,12 +125,12 @@ def measure_images(
             tables += several
             bar.update(sum(map(len, several)))
     readable = [table.column("readable").to_numpy(zero_copy_only=False) for table in tables]
-    known = np.concatenate([*readable, np.zeros(0, bool)])
+    is_readable = np.concatenate([*readable, np.zeros(0, bool)])
     filled = [table for table, one in zip(tables, readable, strict=True) if one.any()]
     if not filled and share == slice(None):
         raise OochubError(f"No image of split {split} can be read. Remove it, or download the images again.")
     schema = filled[0].drop_columns(["readable"]).schema if filled else pa.schema([])
-    return pa.concat_tables([schema.empty_table(), *(_convert_part(table, schema) for table in tables)]), known
+    return pa.concat_tables([schema.empty_table(), *(_convert_part(table, schema) for table in tables)]), is_readable
 
 
 def _group_items(items: Iterable[Item], size: Callable[[Item], int], *, most: int, limit: int) -> Iterator[list[Item]]:
@@ -193,7 +193,7 @@ class _Measuring(AbstractContextManager["_Measuring"]):
 
     def _read_or_measure(self, contents: list[bytes | None], names: list[str]) -> pa.Table:
         """The measures of a part, of the cache where they are there; an error is raised again, not kept."""
-        name = f"{make_key(self._about, *(hashlib.sha256(each or b'').hexdigest() for each in contents))}.parquet"
+        name = f"{make_key(self._about, *(hashlib.sha256(content or b'').hexdigest() for content in contents))}.parquet"
         if self._cache and (stored := read_kept("contexts", name, read_parquet)) is not None:
             return stored.table
         if self._is_cached:
@@ -220,20 +220,20 @@ class _Measuring(AbstractContextManager["_Measuring"]):
         """The measures of a part; while a batch is measured, the threads prepare the next one."""
         threads = self._open()
         measured: list[pa.Table] = []
-        known = np.zeros(len(contents), bool)
+        is_readable = np.zeros(len(contents), bool)
         pixels = list(map(_count_pixels, contents))
         batches = _group_items(range(len(contents)), pixels.__getitem__, most=self._way.batch_size, limit=_PIXELS)
         begun = ((batch, [threads.submit(self._prepare, contents[k], names[k]) for k in batch]) for batch in batches)
         for batch, coming in _keep_one_ahead(begun):
-            prepared = [each.result() for each in coming]
-            known[batch] = [each is not None for each in prepared]
-            if read := [each for each in prepared if each is not None]:
+            prepared = [pending.result() for pending in coming]
+            is_readable[batch] = [picture is not None for picture in prepared]
+            if read := [picture for picture in prepared if picture is not None]:
                 measured.append(self._way.measures(read))
         if not measured:
-            return pa.table({"readable": known})
-        place = np.where(known, np.cumsum(known) - 1, -1)
-        rows = pa.array(place, mask=~known)
-        return pa.concat_tables(measured).take(rows).append_column("readable", pa.array(known))
+            return pa.table({"readable": is_readable})
+        place = np.where(is_readable, np.cumsum(is_readable) - 1, -1)
+        rows = pa.array(place, mask=~is_readable)
+        return pa.concat_tables(measured).take(rows).append_column("readable", pa.array(is_readable))
 
     def _prepare(self, content: bytes | None, name: str) -> object:
         """What the way makes of an image; None for one that cannot be read and is left out."""

@@ -168,8 +168,8 @@ def _read_imagenet_classes(classes: Mapping[str, object], at: _At) -> dict[str, 
 
 
 def _check_metrics(declared: OwnDeclaration, at: _At) -> None:
-    asked = {"headline": [declared.headline] if declared.headline else [], "metrics": [*declared.metrics]}
-    for key, names in asked.items():
+    names_of = {"headline": [declared.headline] if declared.headline else [], "metrics": [*declared.metrics]}
+    for key, names in names_of.items():
         for name in names:
             if name not in catalog.names("metric"):
                 raise OochubError(f"{at(key)}: {unknown_name('metric', name, catalog.names('metric'))}")
@@ -225,10 +225,10 @@ def _check_side(name: str, side: OwnSide, data: datasets.DatasetDict, at: _At) -
         place = at(name, "where", column) if column in side.where else at(name, "column")
         if column not in features:
             raise OochubError(f"{place}: {unknown_name('column', column, features)}")
-        known = _list_values(features[column], data[side.split], column) if values else []
+        listed = _list_values(features[column], data[side.split], column) if values else []
         for value in values:
-            if value not in known:
-                raise OochubError(f"{place}: {unknown_name(f'value of the column {column}', value, known)}")
+            if value not in listed:
+                raise OochubError(f"{place}: {unknown_name(f'value of the column {column}', value, listed)}")
 
 
 def _list_values(feature: object, part: datasets.Dataset, column: str) -> Sequence[str]:

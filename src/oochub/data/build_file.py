@@ -115,15 +115,15 @@ class FileDigest:
                 f"{shard} has {size:,} bytes, and build.json says {self.size:,}: it is truncated or belongs to "
                 f"another build. {again}"
             )
-        found, expected = "", self.without_pictures
+        digest, expected = "", self.without_pictures
         if whole or expected is None or read_kept_bytes("shards", self._name_mark(file)) is None:
-            found, expected = _hash_file(file), self.sha256
+            digest, expected = _hash_file(file), self.sha256
         else:
-            found, _ = _hash_without_pictures(file)
-        if found != expected:
+            digest, _ = _hash_without_pictures(file)
+        if digest != expected:
             raise OochubError(
                 f"{shard} is corrupted, or belongs to another build: the SHA-256 of its bytes begins with "
-                f"{found[:12] or 'nothing'}, and build.json says {expected[:12]}. {again}"
+                f"{digest[:12] or 'nothing'}, and build.json says {expected[:12]}. {again}"
             )
         self.note_compared(folder)
 
@@ -231,12 +231,12 @@ class ConfigFiles:
             features: Features of the rows.
         """
         beside = sorted({f"{PurePosixPath(path).parent}/{INDEX}" for paths in splits.values() for path in paths})
-        made = cls(
+        build = cls(
             splits={split: tuple(FileDigest.of(folder, path) for path in paths) for split, paths in splits.items()},
             columns=features.to_dict(),
             beside=tuple(FileDigest.of(folder, path) for path in beside if (folder / path).is_file()),
         )
-        return replace(made, digest=made._compute_digest())
+        return replace(build, digest=build._compute_digest())
 
     def check(self, *, what: str) -> None:
         """Looks at its own digest.
@@ -254,7 +254,7 @@ class ConfigFiles:
     @property
     def files(self) -> tuple[FileDigest, ...]:
         """All files, those of the splits first."""
-        return (*(each for split in self.splits.values() for each in split), *self.beside)
+        return (*(file for split in self.splits.values() for file in split), *self.beside)
 
     @property
     def features(self) -> Features:
@@ -395,9 +395,9 @@ class RepositoryFiles:
         except OochubError:  # somebody else's file of that name
             return None
         for name in beside.configs:
-            found = cls._of(beside, name) if config in (None, name) else None
-            if found is not None and any(Path(file.path).parent.name == place.name for file in found.written.files):
-                return found
+            build = cls._of(beside, name) if config in (None, name) else None
+            if build is not None and any(Path(file.path).parent.name == place.name for file in build.written.files):
+                return build
         return None
 
     @classmethod
@@ -419,13 +419,13 @@ class RepositoryFiles:
     @classmethod
     def _of(cls, builds: BuildFile, config: str | None, hub: tuple[str, Any] | None = None) -> "RepositoryFiles | None":
         """None where an earlier version wrote it, without digests, or where there are several and none is named."""
-        known = builds.configs
-        if config is None and len(known) > 1:
+        configs = builds.configs
+        if config is None and len(configs) > 1:
             return None
-        config = next(iter(known), "default") if config is None else config
+        config = next(iter(configs), "default") if config is None else config
         if config in builds.content:
             builds.record(config)  # an error where broken
-        if config not in known:
+        if config not in configs:
             return None
         written = builds.files(config)
         written.check(what=builds.name_digests(config))
@@ -486,13 +486,13 @@ class RepositoryFiles:
 
     def _check_splits(self, builder: datasets.DatasetBuilder) -> None:
         files = builder.config.data_files or {}
-        found = {str(split): [_name(path) for path in paths] for split, paths in files.items()}
-        for split in {**self.written.splits, **found}:
-            expected = [_name(each.path) for each in self.written.splits.get(split, ())]
-            if found and sorted(found.get(split, ())) != sorted(expected):
+        present = {str(split): [_name(path) for path in paths] for split, paths in files.items()}
+        for split in {**self.written.splits, **present}:
+            expected = [_name(file.path) for file in self.written.splits.get(split, ())]
+            if present and sorted(present.get(split, ())) != sorted(expected):
                 raise OochubError(
                     f"{self.root / _CARD} and {RECORDS} beside it name different files for split {split}: "
-                    f"{', '.join(found.get(split, ())) or 'none'}, not {', '.join(expected) or 'none'}. {self._again}"
+                    f"{', '.join(present.get(split, ())) or 'none'}, not {', '.join(expected) or 'none'}. {self._again}"
                 )
 
     @property
@@ -524,5 +524,5 @@ def _find_changes(built: Any, of_card: Any, name: str = "") -> set[str]:
     """The columns, those in a column of records too, that are described otherwise."""
     if isinstance(built, dict) and isinstance(of_card, dict):
         names = {*built, *of_card}
-        return {each for key in names for each in _find_changes(built.get(key), of_card.get(key), key)}
+        return {change for key in names for change in _find_changes(built.get(key), of_card.get(key), key)}
     return set() if repr(built) == repr(of_card) else {name}  # without ids, which only files have

@@ -147,8 +147,8 @@ def add_losses(dataset: datasets.DatasetDict, ensemble: Sequence[Predictions]) -
     """
     parts = {}
     for split, part in dataset.items():
-        if any(split in each.metadata.rows for each in ensemble):
-            losses = np.column_stack([_list_losses(each, split, list_example_ids(part)) for each in ensemble])
+        if any(split in member.metadata.rows for member in ensemble):
+            losses = np.column_stack([_list_losses(member, split, list_example_ids(part)) for member in ensemble])
             parts[split] = part.add_column("losses", losses.tolist(), feature=LOSSES["losses"])
     if not parts:
         raise OochubError(
@@ -341,9 +341,9 @@ def _encode_arguments(
     if value is not None and not _is_number(value) and isinstance(allowed, Collection):
         values["allowed"] = [allowed] if isinstance(allowed, str) else [str(name) for name in allowed]
         for name in values["allowed"]:
-            known = names.get("value", [name])
-            if name not in known:
-                raise unknown_name(f"class of column {arguments.columns.get('value')!r}", name, known)
+            levels = names.get("value", [name])
+            if name not in levels:
+                raise unknown_name(f"class of column {arguments.columns.get('value')!r}", name, levels)
     return arrays, values
 
 

@@ -90,7 +90,7 @@ class DataSource:
         if not needed or self.is_benchmark or any(column in CONTEXT_COLUMNS for column in columns):
             return
         name = choose_wording("context='NAME'", "--context-column NAME")
-        found = choose_wording("contexts='properties'", write_command("audit", *typed, "--contexts", "properties"))
+        properties = choose_wording("contexts='properties'", write_command("audit", *typed, "--contexts", "properties"))
         probed = choose_wording(
             "probe='background' with probe_settings={'masks': ...}",
             write_command("audit", *typed, "--probe", "background", *masks),
@@ -103,6 +103,6 @@ class DataSource:
             "  1.jpg,dog,grass\n"
             "  2.jpg,dog,beach\n"
             "The usual contexts of each class are then counted, and images in another context are the hard ones. Two "
-            f"audits of images need no such column. One finds contexts: {found}. The other exchanges backgrounds, "
+            f"audits of images need no such column. One finds contexts: {properties}. The other exchanges backgrounds, "
             f"where masks or boxes say where the object is: {probed} (or boxes)."
         )

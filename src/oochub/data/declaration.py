@@ -46,7 +46,7 @@ def find_declaration(predictions: Predictions) -> Benchmark:
     if challenged and facts.usual_contexts is not None:  # a row in a context that is usual or unusual for its class
         words_of_rows = np.asarray(predictions.column("challenge")[predictions.split == last], dtype=object)
         challenged = any(word in CHALLENGES for word in pd.unique(words_of_rows))
-    column = next((each for each in ("group", "groups") if each in columns), None)
+    column = next((name for name in ("group", "groups") if name in columns), None)
     output = predictions.output
     binary = output.has_confidence and len(predictions.class_names) == 2
     has_contexts = facts.usual_contexts is not None and challenged
@@ -58,10 +58,10 @@ def find_declaration(predictions: Predictions) -> Benchmark:
     summary = ""
     if has_contexts:  # "Usual contexts: dog: beach, grass; cat: house.", of a few classes
         usual = facts.usual_contexts or {}
-        shown = [f"{each}: {', '.join(contexts) or 'none'}" for each, contexts in list(usual.items())[:_SHOWN]]
+        shown = [f"{cls}: {', '.join(contexts) or 'none'}" for cls, contexts in list(usual.items())[:_SHOWN]]
         shown += [f"and of {len(usual) - _SHOWN:,} more classes"] if len(usual) > _SHOWN else []
         summary = f"Usual contexts: {'; '.join(shown)}."
-    made = Benchmark(
+    described = Benchmark(
         name=name,
         title=str(predictions.metadata.config) if name == OWN and predictions.metadata.config else name,
         summary=summary,
@@ -82,9 +82,9 @@ def find_declaration(predictions: Predictions) -> Benchmark:
         images_license="",
         annotations_license="",
     )
-    made = made if facts.declared is None else _declare(made, facts.declared, predictions)
-    own = {name: text for name, text in (facts.words or {}).items() if hasattr(made.words, name)}
-    return replace(made, words=replace(made.words, **own))
+    described = described if facts.declared is None else _declare(described, facts.declared, predictions)
+    own = {name: text for name, text in (facts.words or {}).items() if hasattr(described.words, name)}
+    return replace(described, words=replace(described.words, **own))
 
 
 def _declare(made: Benchmark, declared: OwnDeclaration, predictions: Predictions) -> Benchmark:
@@ -122,8 +122,8 @@ def _declare(made: Benchmark, declared: OwnDeclaration, predictions: Predictions
     )
     if sides:
         whole = replace(whole, in_context=sides[0], out_of_context=sides[1], words=Vocabulary())
-    said = {each.name: getattr(declared.words, each.name) for each in fields(Vocabulary)}
-    own = {key: words for key, words in said.items() if words != getattr(Vocabulary(), key)}
+    vocabulary = {field.name: getattr(declared.words, field.name) for field in fields(Vocabulary)}
+    own = {key: words for key, words in vocabulary.items() if words != getattr(Vocabulary(), key)}
     return replace(whole, words=replace(whole.words, **own))
 
 
@@ -222,8 +222,8 @@ def describe_benchmark(said: Metadata, benchmark: Benchmark) -> EvaluatedBenchma
 
 def describe_model(predictions: Predictions) -> EvaluatedModel:
     """What a report says of the model."""
-    said = predictions.metadata
-    model, training = said.model, said.training or Training()
+    metadata = predictions.metadata
+    model, training = metadata.model, metadata.training or Training()
     return EvaluatedModel(
         id=model.id,
         revision=model.revision,
@@ -232,9 +232,9 @@ def describe_model(predictions: Predictions) -> EvaluatedModel:
         objective=training.objective,
         seeds=() if training.seed is None else (training.seed,),
         trained_on=model.trained_on,
-        prompt=said.prompt,
-        normalization=said.normalization,
-        calibration=said.calibration,
+        prompt=metadata.prompt,
+        normalization=metadata.normalization,
+        calibration=metadata.calibration,
     )
 
 
@@ -244,8 +244,8 @@ def describe_metrics(names: Iterable[str]) -> dict[str, MetricDescription]:
     offered = {*catalog.names("metric")}
     for name in names:
         facts = (_facts_of_metric(name) if name in offered else None) or MetricFacts.of_unknown(name)
-        parts = {f"{name}.{key}": each for key, each in facts.keys.items()} if facts.keys else {name: facts}
-        descriptions |= {key: MetricDescription.of(each) for key, each in parts.items()}
+        parts = {f"{name}.{key}": fact for key, fact in facts.keys.items()} if facts.keys else {name: facts}
+        descriptions |= {key: MetricDescription.of(fact) for key, fact in parts.items()}
     return descriptions
 
 
@@ -297,16 +297,16 @@ def _check_words(predictions: Predictions, column: str, words: Sequence[str]) ->
             f"The column {column} must hold the words {', '.join(words)}, got {kind}, first {first!r}. Write one of "
             "them in each row, or rename the column."
         )
-    counts = Counter({each["values"]: each["counts"] for each in pc.value_counts(flat).to_pylist()})
+    counts = Counter({entry["values"]: entry["counts"] for entry in pc.value_counts(flat).to_pylist()})
     strange = [word for word in counts if word and word not in words]
     if strange:
         cells = [(value or ()) if is_list else (value,) for value in values.to_pylist()]
         rows = [row for row, words_of_row in enumerate(cells) if strange[0] in words_of_row]
         first = table.column("example_id")[rows[0]]
-        said = f"{len(rows):,} of {len(table):,} rows {'has' if len(rows) == 1 else 'have'} it, first {first}."
+        extent = f"{len(rows):,} of {len(table):,} rows {'has' if len(rows) == 1 else 'have'} it, first {first}."
         more = len(strange) - 1
         others = f" {more:,} more {'word is' if more == 1 else 'words are'} unknown." if more else ""
-        raise unknown_name(f"word of the column {column}", strange[0], words, said + others)
+        raise unknown_name(f"word of the column {column}", strange[0], words, extent + others)
     missing = counts[None] + counts[""]
     if missing and column == "challenge":
         yield from _describe_no_side(predictions, values, missing)
@@ -327,10 +327,10 @@ def _describe_no_side(predictions: Predictions, challenge: pa.ChunkedArray, n: i
         yield f"{nowhere:,} {have} no context, and {are} on no side"
     if (left := n - nowhere) > 0:
         rows = "1 row is in a context that is" if left == 1 else f"{left:,} rows are in contexts that are"
-        said = f"{rows} neither usual nor unusual for {'its' if left == 1 else 'their'} class, and on no side"
+        rows_said = f"{rows} neither usual nor unusual for {'its' if left == 1 else 'their'} class, and on no side"
         usual = choose_wording("usual={'CLASS': ['CONTEXT']}", "--usual CLASS=CONTEXT")
         advice = f", so groups are compared; {usual} names the usual contexts of a class"
-        yield said + (advice if left == len(light) else "")
+        yield rows_said + (advice if left == len(light) else "")
 
 
 def _check_clusters(predictions: Predictions, benchmark: Benchmark) -> Iterator[str]:
@@ -372,6 +372,6 @@ def _note_origin(predictions: Predictions, benchmark: Benchmark) -> Iterator[str
             f"the rows are from version {version} of {name}, but version {benchmark.version} is installed here; its "
             "sides and words are used"
         )
-    known: Any = get_builder_class(name).builder_configs
-    if known and config not in (None, "default", *known):
+    configs: Any = get_builder_class(name).builder_configs
+    if configs and config not in (None, "default", *configs):
         yield f"the config {config} of {name} is not known here, so the general sides and words of {name} are used"

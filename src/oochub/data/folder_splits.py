@@ -135,19 +135,19 @@ def _find_split_folders(
 ) -> dict[str, str]:
     """The folders at the top that are splits, and which; none where they are classes."""
     tops = dict.fromkeys(_get_top(path) for path in rows)
-    found = {top: WORDS[top.casefold()] for top in tops if top.casefold() in WORDS}
+    split_of = {top: WORDS[top.casefold()] for top in tops if top.casefold() in WORDS}
     depths = {path.count("/") for path in rows}
-    if may_be_class and len(found) == 1 and len(tops) > 1 and depths == {1}:
-        (folder,) = found
+    if may_be_class and len(split_of) == 1 and len(tops) > 1 and depths == {1}:
+        (folder,) = split_of
         if not any(_get_top(path) == folder for path in metadata):
             others = [top for top in tops if top != folder]
             notes.append(f"the folder {folder} is read as a class, because it lies beside {list_some(others)}")
             return {}
-    for split in dict.fromkeys(found.values()):
-        several = [top for top, own in found.items() if own == split]
+    for split in dict.fromkeys(split_of.values()):
+        several = [top for top, own in split_of.items() if own == split]
         if len(several) > 1:
             notes.append(f"the split {split} is read from {len(several)} folders: {list_some(several)}")
-    return found
+    return split_of
 
 
 def _read_names(rows: Sequence[str]) -> dict[str, str]:

@@ -75,10 +75,10 @@ class ImageFiles:
         plain = posixpath.normpath(path.replace("\\", "/"))
         if plain in self._known:
             return plain
-        for spell, known in self._spelled.items():
-            found = known.get(spell(plain), ())
-            if len(found) == 1:
-                return found[0]
+        for spell, paths_of in self._spelled.items():
+            paths = paths_of.get(spell(plain), ())
+            if len(paths) == 1:
+                return paths[0]
         return plain if "\\" not in path else path
 
     @cached_property
@@ -88,9 +88,9 @@ class ImageFiles:
     @cached_property
     def _spelled(self) -> Mapping[Callable[[str], str], Mapping[str, list[str]]]:
         spelled: dict[Callable[[str], str], dict[str, list[str]]] = {_compose: {}, _fold: {}}
-        for spell, known in spelled.items():
+        for spell, paths_of in spelled.items():
             for path in self.paths:
-                known.setdefault(spell(path), []).append(path)
+                paths_of.setdefault(spell(path), []).append(path)
         return spelled
 
 
@@ -204,16 +204,16 @@ def _read_metadata(
         folder = path[: path.rfind("/") + 1]
         paths[path] = [files.find(folder + name) for name in names]
     described: dict[str, str] = {}
-    for path, image_of in ((path, each) for path, own in paths.items() for each in own):
+    for path, image_of in ((path, path_named) for path, own in paths.items() for path_named in own):
         if (other := described.setdefault(image_of, path)) != path:  # neither is believed more
             raise OochubError(
                 f"{image_of} in {files.place} is described by {other} and by {path}. Describe each image in one "
                 "of them."
             )
-    made = datasets.Features({image if name == column else name: each for name, each in features.items()})
-    made[image] = datasets.Image()
+    renamed = datasets.Features({image if name == column else name: feature for name, feature in features.items()})
+    renamed[image] = datasets.Image()
     split_of = {path: split for split, own in images.items() for path in own}
-    known = frozenset(files.paths)
+    existing = frozenset(files.paths)
     first, *_ = images
     rows: dict[str, list[tuple[str, list[int]]]] = {}
     for split in images:
@@ -221,8 +221,8 @@ def _read_metadata(
         for path in metadata[split]:
             is_above = bool(tops) and path.partition("/")[0] not in tops  # it describes the images of all splits
             lost = split if split == first else ""  # a file that is not there is said when the images are opened
-            own = [split_of.get(each, "" if each in known else lost) for each in paths[path]]
-            rows[split].append((path, [row for row, each in enumerate(own) if not is_above or each == split]))
+            own = [split_of.get(image_path, "" if image_path in existing else lost) for image_path in paths[path]]
+            rows[split].append((path, [row for row, row_split in enumerate(own) if not is_above or row_split == split]))
 
     rows = {split: own for split, own in rows.items() if any(chosen for _, chosen in own)}
     if not rows:
@@ -236,14 +236,16 @@ def _read_metadata(
                 table = tables[path].take(pa.array(some, pa.int64())).combine_chunks()
                 columns = dict(zip(table.column_names, table.columns, strict=True))
                 images_of = [paths[path][row] for row in some]
-                if files.archives is not None and (missing := [each for each in images_of if each not in known]):
+                if files.archives is not None and (
+                    missing := [image_path for image_path in images_of if image_path not in existing]
+                ):
                     raise OochubError(
                         f"The archive {files.place} has no file {missing[0]!r}, but its metadata name it. Add it."
                     )
                 columns[column] = files.make_images(images_of)
-                yield pa.Table.from_arrays(list(columns.values()), schema=made.arrow_schema)
+                yield pa.Table.from_arrays(list(columns.values()), schema=renamed.arrow_schema)
 
-    return made, {split: partial(generate, split) for split in rows}
+    return renamed, {split: partial(generate, split) for split in rows}
 
 
 def _read_tables(files: ImageFiles, paths: Sequence[str], named: Mapping[str, str]) -> Iterator[tuple[str, pa.Table]]:
@@ -277,8 +279,8 @@ def _find_name_column(features: datasets.Features) -> str:
     is_plain = all(
         isinstance(feature, datasets.Value) and _PLAIN.fullmatch(feature.dtype) for feature in features.values()
     )
-    found = [name for name in features if re.fullmatch(r"(.*_)?file_names?", name)]
-    column = found[0] if len(found) == 1 else ""
+    file_columns = [name for name in features if re.fullmatch(r"(.*_)?file_names?", name)]
+    column = file_columns[0] if len(file_columns) == 1 else ""
     image = "image" if column == "file_name" else column.removesuffix("_file_name")
     if not is_plain or image in ("", column, *(set(features) - {column})) or "string" not in features[column].dtype:
         raise _NotPlainError

@@ -45,7 +45,7 @@ def open_few_labels(source: object, few: LabelSettings, settings: DataSettings) 
     if unread is not None:
         named = choose_wording(f"{unread}=", list_options(DataSettings)[unread].flag_alone)
         raise OochubError(f"{named} cannot be combined with {option}. Remove it.")
-    folders = [_check_folder(each) for each in (source, few.unlabeled) if each is not None]
+    folders = [_check_folder(place) for place in (source, few.unlabeled) if place is not None]
     paths = [_list_images(folder) for folder in folders]
     names = {"label": settings.label or "label", "context": settings.context or "context"}
     table = _read_table(Path(few.labels or ""), names)
@@ -76,15 +76,15 @@ def _check_folder(given: object) -> Path:
 
 def _list_images(folder: Path) -> list[str]:
     """The path of each image below a folder, sorted, without hidden files."""
-    found = []
+    paths = []
     for place, below, files in os.walk(folder):
         below[:] = [name for name in below if not name.startswith((".", "__"))]
         start = os.path.relpath(place, folder)
         start = "" if start == "." else f"{start}/".replace(os.sep, "/")
-        found += [start + name for name in files if not name.startswith(".") and find_file_kind(name) == "image"]
-    if not found:
+        paths += [start + name for name in files if not name.startswith(".") and find_file_kind(name) == "image"]
+    if not paths:
         raise OochubError(f"{folder} contains no images. Pass a folder of them.")
-    return sorted(found)
+    return sorted(paths)
 
 
 def _read_table(file: Path, names: Mapping[str, str]) -> dict[str, list[object]]:
@@ -94,16 +94,16 @@ def _read_table(file: Path, names: Mapping[str, str]) -> dict[str, list[object]]
             f"The table of labels {file} does not exist. It has the columns file_name, label and context."
         )
     part = open_source(str(file), DataSettings(label=names["label"])).first
-    found = {}
+    columns = {}
     for role, column in {"file_name": "file_name", **names}.items():
         if column in part.column_names:
             values = get_column_array(part, column).to_pylist()
-            found[role] = [
+            columns[role] = [
                 None if value is None or value != value or not str(value).strip() else value for value in values
             ]
         elif role != "context" or column != "context":
             raise unknown_name("column", column, part.column_names, f"{file} must have it.")
-    return found
+    return columns
 
 
 def _find_rows(given: Sequence[object], folder: Path, paths: Sequence[str], *, file: object) -> list[int]:
@@ -149,12 +149,12 @@ def _check_labels(spread: Mapping[str, Sequence[object]], file: object) -> None:
 
 def _make_classes(values: Sequence[object]) -> tuple[list[int], datasets.ClassLabel | datasets.Value]:
     """The numbers of classes, -1 for None, and their feature; whole numbers stay as they are."""
-    known = [value for value in values if value is not None]
-    if all(isinstance(value, int | float) and not isinstance(value, bool) and value == int(value) for value in known):
+    present = [value for value in values if value is not None]
+    if all(isinstance(value, int | float) and not isinstance(value, bool) and value == int(value) for value in present):
         return [int(value) if isinstance(value, int | float) else _NO_CLASS for value in values], datasets.Value(
             "int64"
         )
-    names = sorted({str(value) for value in known})
+    names = sorted({str(value) for value in present})
     numbers = {name: number for number, name in enumerate(names)}
     return [_NO_CLASS if value is None else numbers[str(value)] for value in values], datasets.ClassLabel(names=names)
 

@@ -300,7 +300,7 @@ def use_text_columns(data: Any, columns: bool | str | Sequence[str] = True) -> A
 def _name_numbers(numbers: pa.ChunkedArray, names: list[str]) -> pa.Array:
     def name(number: Any) -> Any:
         if isinstance(number, list):
-            return [name(each) for each in number]
+            return [name(row) for row in number]
         return None if number is None or number < 0 else names[number]
 
     is_list = pa.types.is_list(numbers.type)

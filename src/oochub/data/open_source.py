@@ -100,7 +100,7 @@ def open_source(
             check_regular_file(Path(entry.path))  # opening a pipe waits forever
     if place.exists() and not place.is_dir():
         check_regular_file(place)
-    mode, modes = given.pop("verification_mode", "basic_checks"), [each.value for each in datasets.VerificationMode]
+    mode, modes = given.pop("verification_mode", "basic_checks"), [choice.value for choice in datasets.VerificationMode]
     if mode not in modes:
         raise unknown_name("verification_mode", mode, modes)
     try:
@@ -140,8 +140,10 @@ def open_source(
         new = (note for note in (*noted, *opened.notes) if note and note not in record.notes)
         record = replace(record, notes=(*record.notes, *new))
         for part in loaded.values():
-            said = part.info.description or ""
-            part.info.description = record.describe(said.partition("\n")[0] if in_rows else said or name_source(source))
+            description = part.info.description or ""
+            part.info.description = record.describe(
+                description.partition("\n")[0] if in_rows else description or name_source(source)
+            )
     folder = (place if place.is_dir() else place.parent) if place.exists() else None
     return DataSource(given=source, rows=loaded, name=name, folder=folder)
 
@@ -171,46 +173,46 @@ def _open_splits(
 
     `place` is where the source would be on this disk, `entries` what lies in it, `build` makes the splits of a builder.
     """
-    known, config, data_dir = None, settings.config, settings.data_dir
+    configs, config, data_dir = None, settings.config, settings.data_dir
     if mode != "no_checks" and not place.is_file():
         if place.exists():
-            known = RepositoryFiles.find(place, config)
+            configs = RepositoryFiles.find(place, config)
         elif not chooses_files(given, data_dir):
-            known = RepositoryFiles.on_hub(source, config, given)
-    if known is None and mode != "no_checks":
+            configs = RepositoryFiles.on_hub(source, config, given)
+    if configs is None and mode != "no_checks":
         is_parquet = place.suffix == ".parquet" and place.is_file()
         for file in [place] if is_parquet else [*place.glob("[!.]*.parquet"), *place.glob("*/[!.]*.parquet")]:
             check_seal(file)
     if any((place / name).is_file() for name in ("dataset_dict.json", "state.json")):
         _check_saved_names(place)
-        return _Opened(datasets.load_from_disk(str(place)), known, is_saved=True)
+        return _Opened(datasets.load_from_disk(str(place)), configs, is_saved=True)
     is_named = data_dir is not None or "data_files" in given
     shards = None if given.keys() - {"name"} or data_dir else find_shard_folder(place, config)
     if shards is None and not is_named:
         _check_card_paths(place)
-    if known is not None and known.hub is None:
-        known.check(whole=mode == "all_checks")
-    is_chosen = known is None and not is_named and shards is None and place.exists() and not _names_files(place)
+    if configs is not None and configs.hub is None:
+        configs.check(whole=mode == "all_checks")
+    is_chosen = configs is None and not is_named and shards is None and place.exists() and not _names_files(place)
     files = _open_user_files(place, entries, given=given, named=settings.named) if is_chosen else None
     builder: Any
     if shards is not None:
         builder = ShardRows(shards, in_place=in_place)
     elif files is not None:
         builder = files.builder
-    elif known is None or chooses_files(given, data_dir):
+    elif configs is None or chooses_files(given, data_dir):
         builder = _find_builder(source, place, config, given, data_dir, entries)
     else:
-        builder = known.builder(str(place) if place.is_dir() else source, given)
+        builder = configs.builder(str(place) if place.is_dir() else source, given)
         if not is_named:
             _check_data_files(builder, place)
-        if known.hub is not None:
-            known.check(whole=mode == "all_checks", is_cached=Path(builder.cache_dir).is_dir())
+        if configs.hub is not None:
+            configs.check(whole=mode == "all_checks", is_cached=Path(builder.cache_dir).is_dir())
     if builder.info.features:
         settings.check({**builder.info.features, **datasets.Features(builder.info.features).flatten()})
     loaded = retry(partial(build, builder), wrapped=(DatasetGenerationError,))
     return _Opened(
         loaded,
-        known,
+        configs,
         is_saved=False,
         notes=() if files is None else files.notes(loaded),
         origin=HubDataSet(id=builder.repo_id, revision=str(builder.hash)) if builder.repo_id else None,
@@ -292,12 +294,12 @@ def _read_configs(folder: Path) -> Any:
 
 def _check_saved_names(place: Path) -> None:
     """Checks that all parts of a folder of `save_to_disk` have the same class names."""
-    said: dict[str, dict[str, object]] = {}
+    infos: dict[str, dict[str, object]] = {}
     for file in (*place.glob("dataset_info.json"), *place.glob("*/dataset_info.json")):
         content = read_json(file)
         features = content.get("features") if isinstance(content, dict) else None
-        said |= {str(file): features} if isinstance(features, dict) else {}
-    check_class_names(sorted((*place.glob("*.arrow"), *place.glob("*/*.arrow"))), said=said)
+        infos |= {str(file): features} if isinstance(features, dict) else {}
+    check_class_names(sorted((*place.glob("*.arrow"), *place.glob("*/*.arrow"))), said=infos)
 
 
 def name_source(source: str) -> str:
@@ -362,20 +364,20 @@ def _check_data_files(builder: Any, folder: Path) -> None:
 def _collect_paths(value: Any) -> Iterator[str]:
     """The paths in the configurations of a card."""
     if isinstance(value, list):
-        for each in value:
-            yield from _collect_paths(each)
+        for element in value:
+            yield from _collect_paths(element)
     elif isinstance(value, dict):
-        for key, each in value.items():
+        for key, element in value.items():
             if key in _KEYS:
-                yield from _collect_texts(each)
+                yield from _collect_texts(element)
 
 
 def _collect_texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | dict):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _collect_texts(each)
+        for element in value.values() if isinstance(value, dict) else value:
+            yield from _collect_texts(element)
 
 
 def _points_elsewhere(source: str, path: str) -> OochubError:
@@ -510,7 +512,9 @@ def _open_user_files(
     paths, start = [place.name], len(str(place)) + 1
     if place.is_dir():  # without folders that begin with two underscores
         paths = [entry.path[start:] for entry in entries if _is(entry.is_file)]
-        paths = [each for each in paths if not any(part.startswith("__") for part in each.split("/")[:-1])]
+        paths = [
+            path_named for path_named in paths if not any(part.startswith("__") for part in path_named.split("/")[:-1])
+        ]
     kind = find_file_kind(place.name)  # one file is the split train, whatever it is called
     splits = divide_folder(paths) if place.is_dir() else FolderSplits(kind, {"train": paths} if kind else {})
     if not splits.files:
@@ -524,17 +528,17 @@ def _open_user_files(
     told = None if "features" in given else card.features
     files: dict[str, list[Path]] = {}
     if splits.kind != "image":  # of which there may be many
-        files = {split: [path / each for each in own] for split, own in splits.files.items()}
+        files = {split: [path / file for file in own] for split, own in splits.files.items()}
     if splits.kind in _ARROW:
-        every = [each for own in files.values() for each in own]
+        every = [file for own in files.values() for file in own]
         check_class_names(every, said={} if told is None else {str(root / "README.md"): told.to_dict()})
     if is_plain and told is None:
         if splits.kind == "image":
             builder = find_folder_rows(ImageFiles(path, paths), splits, name=name, named=named)
         elif splits.kind == "archive":
-            found = _open_archives(splits, path, name, named)
-            if found is not None:
-                return found
+            archives = _open_archives(splits, path, name, named)
+            if archives is not None:
+                return archives
         elif splits.kind == "CSV file":
             builder = _open_csv(name, files, named, separator)
         elif splits.kind in _ARROW:
@@ -545,9 +549,9 @@ def _open_user_files(
     if builder is None:
         listed = {}
         for split, own in splits.files.items():
-            names = [f"{path}/{each}" for each in own]
-            listed[split] = DataFilesList(names, [(describe_state(each),) for each in names])
-        state = digest_files([each for own in listed.values() for each in own])
+            names = [f"{path}/{file}" for file in own]
+            listed[split] = DataFilesList(names, [(describe_state(file),) for file in names])
+        state = digest_files([file for own in listed.values() for file in own])
         more = {"name": "default", "description": f"files of {state}", **given}
         more |= {} if told is None else {"features": told}
         builder = datasets.load_dataset_builder(str(root), data_files=listed, **more)
@@ -565,13 +569,13 @@ def _read_card(folder: Path, config: str) -> datasets.DatasetInfo:
         infos = DatasetInfosDict.from_dataset_card_data(DatasetCard.load(card).data)
     except Exception:  # of any kind: `datasets` says what is wrong with a card
         infos = {}
-    found = infos.get(config) or (next(iter(infos.values())) if len(infos) == 1 else None)
-    return datasets.DatasetInfo() if found is None else found
+    info = infos.get(config) or (next(iter(infos.values())) if len(infos) == 1 else None)
+    return datasets.DatasetInfo() if info is None else info
 
 
 def _open_archives(splits: FolderSplits, root: Path, name: str, named: Mapping[str, str]) -> _UserFiles | None:
     """The rows of zip archives of images; None where they hold something else."""
-    archives = [root / each for own in splits.files.values() for each in own]
+    archives = [root / file for own in splits.files.values() for file in own]
     inside = ZipFiles.find(archives)
     divided = divide_folder(list(inside.members))
     if divided.kind != "image":
@@ -585,14 +589,14 @@ def _open_archives(splits: FolderSplits, root: Path, name: str, named: Mapping[s
 def _open_csv(
     name: str, splits: Mapping[str, Sequence[Path]], named: Mapping[str, str], separator: str | None
 ) -> FileRows | None:
-    files = {split: [CsvFile(str(each), partial(str, each)) for each in own] for split, own in splits.items()}
-    schema = read_csv_schema([each for own in files.values() for each in own], named=named, separator=separator)
+    files = {split: [CsvFile(str(file), partial(str, file)) for file in own] for split, own in splits.items()}
+    schema = read_csv_schema([file for own in files.values() for file in own], named=named, separator=separator)
 
     def tables(split: str) -> Iterator[pa.Table]:
-        for each in files[split]:
-            yield from read_csv_tables(each, schema, separator=separator)
+        for file in files[split]:
+            yield from read_csv_tables(file, schema, separator=separator)
 
-    every = [each for own in splits.values() for each in own]
+    every = [file for own in splits.values() for file in own]
     state = digest_files(every, list(splits), sorted(named.items()), separator)
     features = datasets.Features.from_arrow_schema(schema)
     return FileRows(name, "csv", features, {split: partial(tables, split) for split in splits}, state=state)

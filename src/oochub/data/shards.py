@@ -133,17 +133,17 @@ class ShardIndex:
             OochubError: There is none, or one that is wrong; the field is named.
         """
         path = folder / INDEX
-        found = from_json(cls, read_json(path), what=str(path))
-        names = [split.name for split in found.datasets]
-        for name in (found.name, *names):
+        index = from_json(cls, read_json(path), what=str(path))
+        names = [split.name for split in index.datasets]
+        for name in (index.name, *names):
             if not _NAME.fullmatch(name):
                 raise OochubError(f"{path}: a name must consist of letters, digits and '_', got {name!r}. {_AGAIN}")
         if not names or len(set(names)) < len(names):
             raise OochubError(f"{path}: each split must be listed once, got {', '.join(names) or 'none'}. {_AGAIN}")
-        for shard in (each for split in found.datasets for each in split.shardlist):
+        for shard in (shard_of_split for split in index.datasets for shard_of_split in split.shardlist):
             if Path(shard.url).name != shard.url:
                 raise OochubError(f"{path}: url must be the name of a file beside it, got {shard.url!r}. {_AGAIN}")
-        return found
+        return index
 
     def digest(self) -> str:
         """A digest of all that the index says, the digests of the shards included."""
@@ -162,15 +162,15 @@ def find_shard_folder(place: Path, config: str | None) -> Path | None:
     """
     if _holds_shards(place):
         return place
-    found = {ShardIndex.load(folder).name: folder for folder in place.glob("*/") if _holds_shards(folder)}
-    if not found:
+    folders = {ShardIndex.load(folder).name: folder for folder in place.glob("*/") if _holds_shards(folder)}
+    if not folders:
         return None
-    if config is None and len(found) > 1:
+    if config is None and len(folders) > 1:
         named = choose_wording("config=")
-        raise OochubError(f"{place} has several configs: {', '.join(sorted(found))}. Choose one with {named}.")
-    if config is not None and config not in found:
-        raise unknown_name(f"configuration of {place}", config, found)
-    return found[config] if config is not None else next(iter(found.values()))
+        raise OochubError(f"{place} has several configs: {', '.join(sorted(folders))}. Choose one with {named}.")
+    if config is not None and config not in folders:
+        raise unknown_name(f"configuration of {place}", config, folders)
+    return folders[config] if config is not None else next(iter(folders.values()))
 
 
 def _holds_shards(folder: Path) -> bool:
@@ -227,12 +227,12 @@ def read_features(columns: Mapping[str, Any], *, name: str, again: str) -> Featu
     {'n': Value('int64')}
     """
     try:
-        found = Features.from_dict(dict(columns))
-        found.arrow_schema  # noqa: B018  it finds types that Arrow has not
-        _check_names(found)
+        read = Features.from_dict(dict(columns))
+        read.arrow_schema  # noqa: B018  it finds types that Arrow has not
+        _check_names(read)
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise OochubError(f"{name}: columns hold no features ({error}). {again}") from error
-    return found
+    return read
 
 
 def _check_names(feature: Any) -> None:
@@ -283,7 +283,7 @@ class ShardRows(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         self._schema = self._features.arrow_schema  # which takes as long as some tables, where there are many classes
         self._picture = find_image_column(self._features)
         state = [self._index.digest()]
-        for shard in (each for split in self._index.datasets for each in split.shardlist):
+        for shard in (listed for split in self._index.datasets for listed in split.shardlist):
             state.append(str(shard.present(folder).stat().st_mtime_ns))
         super().__init__(
             dataset_name=folder.parent.name,
@@ -361,10 +361,10 @@ class ShardRows(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         member = members["json"]
         row = parse_json(_read_content(archive, member), name=f"{member.name} in the shard {path}")
         if not isinstance(row, dict) or set(row) != set(self._features):
-            found = sorted({*row} ^ {*self._features}) if isinstance(row, dict) else []
+            differing = sorted({*row} ^ {*self._features}) if isinstance(row, dict) else []
             raise OochubError(
                 f"{member.name} in the shard {path} must have exactly the columns {', '.join(self._features)}: "
-                f"{', '.join(found) or 'no object'}. {_BUILD_AGAIN}"
+                f"{', '.join(differing) or 'no object'}. {_BUILD_AGAIN}"
             )
         if self._picture is not None:
             picture = members[self._index.extension]

@@ -88,11 +88,11 @@ def _collect_names(features: object, column: str = "") -> _Names:
     if features.get("_type") == "ClassLabel":
         names = features.get("names")
         return {column: tuple(map(str, names))} if isinstance(names, list) else {}
-    found: _Names = {}
-    for name, each in features.items():
+    inner_names: _Names = {}
+    for name, feature in features.items():
         is_inner = name in ("feature", "_type") and bool(column)
-        found |= _collect_names(each, column if is_inner else f"{column}.{name}".lstrip("."))
-    return found
+        inner_names |= _collect_names(feature, column if is_inner else f"{column}.{name}".lstrip("."))
+    return inner_names
 
 
 def read_schema(file: Path) -> pa.Schema | None:

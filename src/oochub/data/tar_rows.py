@@ -69,38 +69,38 @@ def find_tar_rows(name: str, splits: Mapping[str, Sequence[Path]]) -> tuple[File
         OochubError: An archive that is damaged or cut off, with the place; a link, a file that is there twice, a row
             with several images or without one; a number or JSON that is none.
     """
-    members = {split: [each for archive in own for each in _list_members(archive)] for split, own in splits.items()}
-    bare = [each for own in members.values() for each in own if not _LAST.fullmatch(each.name)]
+    members = {split: [member for archive in own for member in _list_members(archive)] for split, own in splits.items()}
+    bare = [member for own in members.values() for member in own if not _LAST.fullmatch(member.name)]
     has, are, more = ("has", "is", "") if len(bare) == 1 else ("have", "are", ", ...")
     count = f"{len(bare):,} file{'s' * (len(bare) != 1)} of the shards"
     notes = (f"{count} {has} no suffix and {are} left out: {bare[0].name}{more}",) if bare else ()
-    named = {split: [each for each in own if _LAST.fullmatch(each.name)] for split, own in members.items()}
+    named = {split: [member for member in own if _LAST.fullmatch(member.name)] for split, own in members.items()}
     samples = _group(named)
-    kinds = {_get_suffix(field) for own in samples.values() for each in own for field in each.fields}
+    kinds = {_get_suffix(field) for own in samples.values() for sample in own for field in sample.fields}
     if not kinds or not kinds & _IMAGES or kinds - _IMAGES - {*_NUMBERS, *_TEXTS, *_RECORDS}:
         return None, notes
     column = _find_image_columns(samples)
     columns: list[str] = []
-    for field in (field for own in samples.values() for each in own for field in each.fields):
+    for field in (field for own in samples.values() for sample in own for field in sample.fields):
         if column.get(field, field) not in columns:
             columns.append(column.get(field, field))
     records, pictures = {}, dict.fromkeys(column.values())
-    for field in (each for each in columns if each not in pictures):
-        read = {split: _read_all([each.fields.get(field) for each in own]) for split, own in samples.items()}
+    for field in (column for column in columns if column not in pictures):
+        read = {split: _read_all([sample.fields.get(field) for sample in own]) for split, own in samples.items()}
         values = {
             split: [
-                _read_value(content, each.fields.get(field), field)
-                for content, each in zip(read[split], own, strict=True)
+                _read_value(content, sample.fields.get(field), field)
+                for content, sample in zip(read[split], own, strict=True)
             ]
             for split, own in samples.items()
         }
         records[field] = _make_arrays(values, field)
     features = datasets.Features(
         {
-            each: datasets.Image()
-            if each in pictures
-            else datasets.features.features.generate_from_arrow_type(next(iter(records[each].values())).type)
-            for each in columns
+            column: datasets.Image()
+            if column in pictures
+            else datasets.features.features.generate_from_arrow_type(next(iter(records[column].values())).type)
+            for column in columns
         }
         | {"__key__": datasets.Value("string"), "__url__": datasets.Value("string")}
     )
@@ -113,19 +113,19 @@ def find_tar_rows(name: str, splits: Mapping[str, Sequence[Path]]) -> tuple[File
                 record: records[record][split][start : start + len(some)] for record in records
             }
             for picture in pictures:
-                found = [
+                pictures_of = [
                     next((sample.fields[f] for f in sample.images if column[f] == picture), None) for sample in some
                 ]
-                paths = [None if member is None else member.name for member in found]
-                arrays = [pa.array(_read_all(found), pa.binary()), pa.array(paths, pa.string())]
+                paths = [None if member is None else member.name for member in pictures_of]
+                arrays = [pa.array(_read_all(pictures_of), pa.binary()), pa.array(paths, pa.string())]
                 made[picture] = pa.StructArray.from_arrays(arrays, fields=list(features[picture].pa_type))
             made["__key__"] = pa.array([sample.key for sample in some], pa.string())
             made["__url__"] = pa.array([str(sample.archive) for sample in some], pa.string())
             yield pa.Table.from_arrays([made[feature] for feature in features], schema=features.arrow_schema)
 
     files = [archive for own in splits.values() for archive in own]
-    made = {split: partial(tables, split) for split in splits}
-    return FileRows(name, "webdataset", features, made, state=digest_files(files, list(splits))), notes
+    readers = {split: partial(tables, split) for split in splits}
+    return FileRows(name, "webdataset", features, readers, state=digest_files(files, list(splits))), notes
 
 
 def _list_members(archive: Path) -> Iterator[_Member]:
@@ -171,17 +171,17 @@ def _get_suffix(field: str) -> str:
 def _group(members: Mapping[str, Sequence[_Member]]) -> dict[str, list[_Sample]]:
     """The samples of each split by the rule that gives one image for each key, else as many for each."""
     first, last = ({split: _collect(own, rule) for split, own in members.items()} for rule in (_FIRST, _LAST))
-    every = [each for own in first.values() for each in own]
-    kinds = {each.images for each in every}
-    is_plain = _has_one_image(first) and all(each[0] in _IMAGES for each in kinds)
+    every = [sample for own in first.values() for sample in own]
+    kinds = {sample.images for sample in every}
+    is_plain = _has_one_image(first) and all(images_of[0] in _IMAGES for images_of in kinds)
     if is_plain or (len(kinds) == 1 and len(every) > 1 and not _are_keys(every)):
         return first
     if _has_one_image(last):
         return last
     if len(kinds) == 1:
         return first
-    usual = max(kinds, key=lambda kind: sum(each.images == kind for each in every))
-    odd = next(each for each in every if each.images != usual)
+    usual = max(kinds, key=lambda kind: sum(sample.images == kind for sample in every))
+    odd = next(sample for sample in every if sample.images != usual)
     member = next(iter(odd.fields.values()))
     raise OochubError(
         f"The key {odd.key!r}, with {member.place}, has {_list(odd.images)}, but other keys have {_list(usual)}: these "
@@ -191,22 +191,22 @@ def _group(members: Mapping[str, Sequence[_Member]]) -> dict[str, list[_Sample]]
 
 def _has_one_image(samples: Mapping[str, Sequence[_Sample]]) -> bool:
     """Whether each sample has one image, and nothing but a suffix tells their names apart from their keys."""
-    images = {each.images for own in samples.values() for each in own}
+    images = {sample.images for own in samples.values() for sample in own}
     return all(len(image) == 1 for image in images) and len({image[0].rpartition(".")[0] for image in images}) == 1
 
 
 def _are_keys(samples: Sequence[_Sample]) -> bool:
     """Whether the words before the suffixes of several images belong to keys: numbers, or those of other files too."""
-    words = {image.rpartition(".")[0] for each in samples for image in each.images}
-    others = {field.rpartition(".")[0] for each in samples for field in each.fields if field not in each.images}
+    words = {image.rpartition(".")[0] for sample in samples for image in sample.images}
+    others = {field.rpartition(".")[0] for sample in samples for field in sample.fields if field not in sample.images}
     return bool(words & (others - {""})) or all(word.replace(".", "").isdigit() for word in words)
 
 
 def _collect(members: Sequence[_Member], rule: "re.Pattern[str]") -> list[_Sample]:
     samples: dict[tuple[Path, str], _Sample] = {}
     for member in members:
-        found = rule.fullmatch(member.name)
-        key, field = (found[1], found[2].lower()) if found else (member.name, "")
+        match = rule.fullmatch(member.name)
+        key, field = (match[1], match[2].lower()) if match else (member.name, "")
         sample = samples.setdefault((member.archive, key), _Sample(key, member.archive, {}))
         if field in sample.fields:
             raise OochubError(f"{member.place} is the second {field} of the key {key!r}. Keep one.")
@@ -220,7 +220,7 @@ def _list(images: Sequence[str]) -> str:
 
 def _find_image_columns(samples: Mapping[str, Sequence[_Sample]]) -> dict[str, str]:
     """Field to column of images: one column where each row has one image, whatever its suffix."""
-    images = {each.images for own in samples.values() for each in own}
+    images = {sample.images for own in samples.values() for sample in own}
     fields = sorted({field for image in images for field in image})
     if all(len(image) == 1 for image in images) and len(fields) > 1:
         return dict.fromkeys(fields, "image")
@@ -243,8 +243,8 @@ def _read_value(content: bytes | None, member: _Member | None, field: str) -> ob
 def _read_all(members: Sequence[_Member | None]) -> list[bytes | None]:
     """The bytes of members; an archive is opened once for those that follow each other."""
     contents: list[bytes] = []
-    known = [member for member in members if member is not None]
-    for archive, several in groupby(known, key=lambda member: member.archive):
+    present = [member for member in members if member is not None]
+    for archive, several in groupby(present, key=lambda member: member.archive):
         with tarfile.open(archive, "r:*") as opened:
             assert opened.fileobj is not None  # noqa: S101  it is open
             for member in several:
@@ -261,8 +261,8 @@ def _make_arrays(values: Mapping[str, Sequence[object]], field: str) -> dict[str
         raise OochubError(
             f"The files .{field} of the shards do not have values of one kind: {str(error)[:160]}. {_AGAIN}"
         ) from error
-    made, start = {}, 0
+    arrays, start = {}, 0
     for split, own in values.items():
-        made[split] = every[start : start + len(own)]
+        arrays[split] = every[start : start + len(own)]
         start += len(own)
-    return made
+    return arrays

@@ -70,7 +70,7 @@ class ClassColumn:
 
     def crosses(self, other: "ClassColumn") -> bool:
         """Whether neither of the two is known from the other."""
-        own, theirs = (np.concatenate(list(each.codes.values())) for each in (self, other))
+        own, theirs = (np.concatenate(list(columns.codes.values())) for columns in (self, other))
         pairs = len(np.unique(np.stack([own, theirs]), axis=1).T)
         return pairs > max(len(np.unique(own)), len(np.unique(theirs)))
 
@@ -116,9 +116,9 @@ def read_class_column(parts: _Parts, column: str, *, role: str, named: bool = Tr
     values = {split: _read_values(array, title, role) for split, array in plain.items()}
     every = np.concatenate(list(values.values()))
     has_class = every != ("-1" if every.dtype.kind == "U" else -1) if role == "label" else np.ones(len(every), bool)
-    distinct, found = np.unique(every[has_class], return_inverse=True)
+    distinct, class_codes = np.unique(every[has_class], return_inverse=True)
     places = np.full(len(every), -1)
-    places[has_class] = found
+    places[has_class] = class_codes
     ends = np.cumsum([len(array) for array in values.values()])[:-1]
     codes = dict(zip(values, np.split(places.astype(np.int64), ends), strict=True))
     names = tuple(map(str, distinct.tolist()))
@@ -149,8 +149,8 @@ def make_columns(columns: Mapping[str, object], features: Mapping[str, object]) 
     [1, -1]
     """
     is_simple = {
-        name: isinstance(each, datasets.ClassLabel) or each in (datasets.Value("string"), datasets.Value("int64"))
-        for name, each in features.items()
+        name: isinstance(feature, datasets.ClassLabel) or feature in (datasets.Value("string"), datasets.Value("int64"))
+        for name, feature in features.items()
     }
     if not all(is_simple.values()):
         return datasets.Dataset.from_dict(dict(columns), datasets.Features(features))
@@ -276,8 +276,8 @@ def list_class_folders(data: datasets.DatasetDict) -> ClassColumn | None:
         if part.info.builder_name != "imagefolder" or None in paths:
             return None
         folders[split] = [PurePosixPath(str(path).replace("\\", "/")).parent for path in paths]
-    depths = {len(each.parts) for of_split in folders.values() for each in of_split}
-    names = {split: np.array([each.name for each in of_split], str) for split, of_split in folders.items()}
+    depths = {len(folder.parts) for of_split in folders.values() for folder in of_split}
+    names = {split: np.array([folder.name for folder in of_split], str) for split, of_split in folders.items()}
     if len(depths) != 1 or any(len(set(of_split.tolist())) < 2 for of_split in names.values()):
         return None
     distinct = np.unique(np.concatenate(list(names.values())))
@@ -325,7 +325,7 @@ def _can_be_class(data: _Parts, name: str) -> bool:
     few = part.select(range(min(len(part), _FIRST_ROWS)))  # so that long columns of captions are not read whole
     if len(pc.unique(get_column_array(few, name))) > _MOST_VALUES:
         return False
-    values = pa.chunked_array([get_column_array(each, name) for each in data.values()])
+    values = pa.chunked_array([get_column_array(part, name) for part in data.values()])
     if values.null_count or not len(values):
         return False
     counted = values.value_counts()
@@ -368,7 +368,7 @@ def find_look_alikes(names: Sequence[str]) -> list[list[str]]:
     for name in names:
         folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
         alike.setdefault(" ".join(folded.split()), []).append(name)
-    return [each for each in alike.values() if len(each) > 1]
+    return [spellings for spellings in alike.values() if len(spellings) > 1]
 
 
 def _merge_look_alikes(column: ClassColumn, role: str) -> tuple[ClassColumn, list[str]]:
@@ -399,9 +399,9 @@ def _merge_look_alikes(column: ClassColumn, role: str) -> tuple[ClassColumn, lis
 
 
 def _list(alike: Sequence[Sequence[str]], into: Sequence[str] = ()) -> str:
-    said = [" and ".join(ascii(name) for name in names[:_SHOWN]) for names in alike]
-    said = [f"{each} as {name!a}" for each, name in zip(said, into, strict=True)] if into else said
-    return "; ".join(said[:_SHOWN]) + ("; ..." if len(said) > _SHOWN else "")
+    pairs = [" and ".join(ascii(name) for name in names[:_SHOWN]) for names in alike]
+    pairs = [f"{pair} as {name!a}" for pair, name in zip(pairs, into, strict=True)] if into else pairs
+    return "; ".join(pairs[:_SHOWN]) + ("; ..." if len(pairs) > _SHOWN else "")
 
 
 class MadeColumn(NamedTuple):
@@ -497,7 +497,11 @@ class UserColumns:
         return None if label is None else self._make("label", label)
 
     def _read_context(self) -> ClassColumn | None:
-        has_sides = self._context_name or self._group_name or any(each in self._features for each in CONTEXT_COLUMNS)
+        has_sides = (
+            self._context_name
+            or self._group_name
+            or any(column_name in self._features for column_name in CONTEXT_COLUMNS)
+        )
         if self.label is not None and not has_sides:
             self._context_name = self._guess("context", self.label)
         name = self._context_name
@@ -539,8 +543,8 @@ class UserColumns:
         if len(candidates) != 1:
             return None
         column, option = candidates[0], choose_wording(f"{role}=", f"--{role}-column")
-        said = f"Using column {column!r} as the {role}, because it is the only candidate."
-        warnings.warn(f"{said} Pass {option} to choose another.", OochubWarning, stacklevel=7)
+        choice = f"Using column {column!r} as the {role}, because it is the only candidate."
+        warnings.warn(f"{choice} Pass {option} to choose another.", OochubWarning, stacklevel=7)
         self.guessed[role] = column
         return column
 
@@ -603,7 +607,7 @@ class UserColumns:
             self.notes += notes
         elif alike := find_look_alikes(column.names):
             option = choose_wording("merge_names=True")
-            said = f"some names of the {role} look alike and are kept apart: {_list(alike)}"
-            self.notes.append(f"{said}; {option} makes one of each")
+            warning = f"some names of the {role} look alike and are kept apart: {_list(alike)}"
+            self.notes.append(f"{warning}; {option} makes one of each")
         self.made[role] = MadeColumn(column.feature, {split: column.stored(split) for split in column.codes})
         return column

@@ -90,18 +90,18 @@ def make_user_data(source: DataSource, settings: DataSettings, *, guess: Collect
     if settings.label is None and _holds_split_names(data):
         data = data.remove_columns("label")
     first, *others = data.values()
-    features = {name: kind for name, kind in first.features.items() if all(name in each.features for each in others)}
+    features = {name: kind for name, kind in first.features.items() if all(name in part.features for part in others)}
     settings.check([*features, *([settings.image] if settings.image else [])])
-    made = {"example_id": MadeColumn(datasets.Value("string"), find_example_ids(data))}
+    columns_made = {"example_id": MadeColumn(datasets.Value("string"), find_example_ids(data))}
     columns = UserColumns(data, features, settings, guess=guess, is_own=is_own)
     label, context = columns.label, columns.context
-    made |= columns.made
+    columns_made |= columns.made
     if not columns.is_grouped and context is not None and (columns.asks or label is not None):
-        made["group"] = made["context"] if label is None else _name_groups(label, context)
+        columns_made["group"] = columns_made["context"] if label is None else _name_groups(label, context)
     facts = source.record.facts if source.record else BuildFacts()
     notes = source.record.notes if source.record else ()
     if columns.challenge is not None:
-        made["challenge"] = columns.challenge
+        columns_made["challenge"] = columns.challenge
         notes = (*notes, *columns.notes)
     elif label is not None and context is not None:
         for split, codes in context.codes.items():
@@ -114,7 +114,7 @@ def make_user_data(source: DataSource, settings: DataSettings, *, guess: Collect
                 )
         shared = None if columns.cluster is None else columns.cluster.codes
         judged = _judge_contexts(label, context, given=settings.usual, cluster=shared)
-        made["challenge"] = MadeColumn(datasets.ClassLabel(names=list(KINDS)), judged.challenge)
+        columns_made["challenge"] = MadeColumn(datasets.ClassLabel(names=list(KINDS)), judged.challenge)
         facts = replace(facts, usual_contexts=judged.usual)
         notes = (*notes, *judged.notes, *columns.notes)
         # test sets whose labels are kept back
@@ -145,16 +145,18 @@ def make_user_data(source: DataSource, settings: DataSettings, *, guess: Collect
     record = source.record or BuildRecord(benchmark=OWN, config=source.name, version=str(info.version or "0.0.0"))
     summary = (info.description or "").partition("\n")[0].strip() or f"{source.name}, own data."
     description = replace(record, notes=(*notes, *guesses), facts=facts).describe(summary)
-    rows = {split: _join_split(part, made, split, columns.used, description) for split, part in columns.data.items()}
+    rows = {
+        split: _join_split(part, columns_made, split, columns.used, description) for split, part in columns.data.items()
+    }
     return replace(source, rows=datasets.DatasetDict(rows), guessed=columns.guessed)
 
 
 def _read_words(settings: DataSettings) -> dict[str, str]:
     """What the user calls sides and contexts; a column of contexts with a name of its own gives these its name."""
-    given, known = settings.context_words or {}, [each.name for each in fields(Vocabulary)]
+    given, allowed = settings.context_words or {}, [field.name for field in fields(Vocabulary)]
     for name, text in given.items():
-        if name not in known:
-            raise unknown_name("word", name, known, f"Write {choose_wording('context_words=', '--words')} place=on.")
+        if name not in allowed:
+            raise unknown_name("word", name, allowed, f"Write {choose_wording('context_words=', '--words')} place=on.")
         if not isinstance(text, str):
             raise OochubError(f"{choose_wording('context_words=', '--words')} {name} must be a text, got {text!r}.")
     column = settings.context or ""
@@ -236,7 +238,9 @@ def _find_spelled(folder: Path, name: str) -> Path:
     if (name.isascii() and "\\" not in name) or isfile(path):  # noqa: PTH113
         return path
     plain = name.replace("\\", "/")
-    others = (folder / each for each in (plain, *(unicodedata.normalize(form, plain) for form in ("NFC", "NFD"))))
+    others = (
+        folder / spelling for spelling in (plain, *(unicodedata.normalize(form, plain) for form in ("NFC", "NFD")))
+    )
     return next((other for other in others if isfile(other)), path)  # noqa: PTH113
 
 
@@ -287,8 +291,8 @@ def find_example_ids(data: datasets.DatasetDict) -> dict[str, list[str]]:
             split: [None if path is None else _get_stem(path) for path in list_picture_paths(part)]
             for split, part in data.items()
         }
-    if all(None not in each and len(set(each)) == len(each) for each in names.values()):
-        return {split: [str(name) for name in each] for split, each in names.items()}
+    if all(None not in own and len(set(own)) == len(own) for own in names.values()):
+        return {split: [str(name) for name in own] for split, own in names.items()}
     return {split: [str(row) for row in range(len(part))] for split, part in data.items()}
 
 
@@ -347,7 +351,7 @@ def _name_groups(label: ClassColumn, context: ClassColumn) -> MadeColumn:
         raise OochubError(
             "Two groups have the same name, because names of classes or contexts contain slashes. Rename these."
         )
-    places = {split: np.where(each < 0, -1, np.searchsorted(occurring, each)) for split, each in pairs.items()}
+    places = {split: np.where(codes < 0, -1, np.searchsorted(occurring, codes)) for split, codes in pairs.items()}
     return MadeColumn(datasets.ClassLabel(names=names), places)
 
 
@@ -362,8 +366,8 @@ def _join_split(
         [name for name in part.column_names if name in gone]
     )  # their order is in its fingerprint
     rest = rest.rename_columns(taken)
-    values = {name: each.values[split] for name, each in made.items()}
-    own = make_columns(values, {name: each.feature for name, each in made.items()})
+    values = {name: column.values[split] for name, column in made.items()}
+    own = make_columns(values, {name: column.feature for name, column in made.items()})
     joined = datasets.concatenate_datasets([rest, own], info=drop_features(rest.info), split=part.split, axis=1)
     first = [name for name in _FORM if name in joined.column_names]
     joined = joined.select_columns([*first, *(name for name in joined.column_names if name not in first)])
@@ -418,7 +422,8 @@ def _judge_contexts(
     """
     chosen = _choose_usual(given or {}, label.names, context.names)
     roles = np.array(
-        [[1 if each in chosen.get(name, ()) else -1 for each in context.names] for name in label.names], np.int8
+        [[1 if context_name in chosen.get(name, ()) else -1 for context_name in context.names] for name in label.names],
+        np.int8,
     ).reshape(len(label.names), len(context.names))
     notes: list[str] = []
     if set(chosen) < set(label.names):
@@ -436,7 +441,7 @@ def _judge_contexts(
         if not has_train:
             notes.append(f"usual contexts are counted on all {len(columns[0]):,} rows: there is no training split")
     usual = {
-        name: tuple(each for each, role in zip(context.names, of_class, strict=True) if role > 0)
+        name: tuple(context_name for context_name, role in zip(context.names, of_class, strict=True) if role > 0)
         for name, of_class in zip(label.names, roles.tolist(), strict=True)
     }
     if chosen:
@@ -478,9 +483,9 @@ def _choose_usual(
     for name, names in chosen.items():
         if name not in classes:
             raise unknown_name("class with usual contexts", name, classes)
-        for each in names:
-            if each not in contexts:
-                raise unknown_name(f"context, usual for {name},", each, contexts)
+        for context_name in names:
+            if context_name not in contexts:
+                raise unknown_name(f"context, usual for {name},", context_name, contexts)
     return chosen
 
 
@@ -495,8 +500,8 @@ def _judge_challenge(label: ClassColumn, context: ClassColumn, roles: NDArray[np
         columns = {"label": classes, "context": np.where(role_of[split] > 0, classes, _NO_CLASS)}
         rows[split] = make_columns(columns, features)
     judged = challenge(datasets.DatasetDict(rows), "mismatch").dataset
-    found = {split: np.asarray(part["challenge"][:], np.int64) for split, part in judged.items()}
-    return {split: np.where(role_of[split] == 0, _NO_SIDE, own) for split, own in found.items()}
+    sides = {split: np.asarray(part["challenge"][:], np.int64) for split, part in judged.items()}
+    return {split: np.where(role_of[split] == 0, _NO_SIDE, own) for split, own in sides.items()}
 
 
 def _list_names(names: Sequence[str]) -> str:
@@ -521,6 +526,6 @@ def _estimate_roles(
         return signs
     sampling = Sampling(cluster=cluster)
     for y, k in np.argwhere(signs):  # rows that are alike leave more open, never less
-        found = lift(contexts == k, classes == y, sampling)
-        signs[y, k] = int(found.low > 1) - int(found.high < 1)
+        lifted = lift(contexts == k, classes == y, sampling)
+        signs[y, k] = int(lifted.low > 1) - int(lifted.high < 1)
     return signs

@@ -93,7 +93,9 @@ def score_sets(
     for detector in fitted_or_not:
         for part in parts:
             _check_stored(detector, part)
-    if head is None and any({*_HEAD_ARRAYS} & {*each.fit_needs} for each in fitted_or_not if not each.is_fitted):
+    if head is None and any(
+        {*_HEAD_ARRAYS} & {*detector.fit_needs} for detector in fitted_or_not if not detector.is_fitted
+    ):
         head = find_head([*([reference] if reference is not None else []), *parts])
     fitted = fit_detectors({make_detector_key(detector): detector for detector in fitted_or_not}, reference, head)
     for each in fitted.values():
@@ -238,7 +240,9 @@ def _score_part(part: Predictions, detectors: Mapping[str, Any], classes: Classe
         correct=(answer == part.label) & ~is_ood,
         scores=scores,
         detectors=detectors,
-        recalls={key: recall for key, each in detectors.items() if (recall := each.search_recall(features=features))},
+        recalls={
+            key: recall for key, detector in detectors.items() if (recall := detector.search_recall(features=features))
+        },
         cluster=_cluster(part),
     )
 
@@ -275,7 +279,7 @@ def fit_detectors(
         except OochubError as error:
             fitted[key] = error
     layer = {} if head is None else {"weight": head.weight, "bias": head.bias}
-    todo = [key for key, each in fitted.items() if not isinstance(each, OochubError) and not each.is_fitted]
+    todo = [key for key, detector in fitted.items() if not isinstance(detector, OochubError) and not detector.is_fitted]
     by_rows = [key for key in todo if {*_FIT_ROWS} & {*fitted[key].fit_needs}]
     for key in todo:
         if key not in by_rows:
@@ -306,7 +310,7 @@ def _gather(fitted: dict[str, Any], keys: list[str], reference: Predictions, lay
 def _finalize_detectors(gathered: dict[str, Any]) -> dict[str, Any]:
     """Those of all processes merged and finalized."""
     return gather_to_first(
-        gathered, lambda several: {key: _merge_detectors([each[key] for each in several]) for key in gathered}
+        gathered, lambda several: {key: _merge_detectors([detectors[key] for detectors in several]) for key in gathered}
     )
 
 

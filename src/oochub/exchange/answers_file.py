@@ -251,13 +251,13 @@ def _name_probabilities(file: AnswersFile, names: Sequence[str], problems: list[
     """The file with its columns of numbers under the names that columns of probabilities have."""
     own, prefix = file.table.column_names, "logit_"
     meant = {"logits": "probability"}
-    meant |= {each: f"probability_{each.removeprefix(prefix)}" for each in own if each.startswith(prefix)}
-    if not any(each in meant for each in own):
+    meant |= {column: f"probability_{column.removeprefix(prefix)}" for column in own if column.startswith(prefix)}
+    if not any(column in meant for column in own):
         meant |= {name: f"probability_{name}" for name in names}
-    renamed = [meant.get(each, each) for each in own]
+    renamed = [meant.get(column, column) for column in own]
     if len(set(renamed)) < len(renamed):
         problems.append("it has columns of logits and of probabilities: drop one kind")
-    elif not any(each.partition("_")[0] == "probability" for each in renamed):
+    elif not any(column.partition("_")[0] == "probability" for column in renamed):
         problems.append(
             f"it has no columns that can be probabilities: logits, logit_{names[0]}, ... or {names[0]}, ..., only "
             f"{', '.join(own[:8])}"
@@ -278,7 +278,7 @@ class _Joined:
 def _note_order(ids: Sequence[str] | None, rows: NDArray[np.int64]) -> list[str]:
     """A note if ids are plain numbers in another order than the rows, as where each side counted its own rows."""
     is_moved = not np.array_equal(rows, np.arange(len(rows)))
-    if not ids or not is_moved or not all(each.isdecimal() for each in ids):
+    if not ids or not is_moved or not all(example_id.isdecimal() for example_id in ids):
         return []
     numbers = sorted(map(int, ids))
     if numbers != list(range(numbers[0], numbers[0] + len(numbers))) or numbers[0] > 1:
@@ -291,7 +291,7 @@ def _note_order(ids: Sequence[str] | None, rows: NDArray[np.int64]) -> list[str]
 def _find_kind(part: datasets.Dataset) -> Output:
     name = find_output_of_features(part.features)
     if name is None:
-        truths = sorted({get_output(each).label_column for each in catalog.names("output")})
+        truths = sorted({get_output(output).label_column for output in catalog.names("output")})
         name = choose_wording('loading={"label": ...}', "--label-column")
         raise OochubError(
             f"These data have no labels to compare answers with: no column {' or '.join(truths)}. Pass it with {name}."
@@ -304,7 +304,7 @@ def _find_other_kind(
 ) -> tuple[Output, dict[str, pa.Array] | None]:
     """A kind of the same truth that says less and finds its answers; else the kind that was asked."""
     kinds = [get_output(name) for name in catalog.names("output")]
-    for other in (each for each in kinds if each.rank < kind.rank and isinstance(each, type(kind))):
+    for other in (output for output in kinds if output.rank < kind.rank and isinstance(output, type(kind))):
         n_problems = len(columns.problems)
         answers = other.given(columns, names)
         if answers is not None or len(columns.problems) > n_problems:
@@ -335,13 +335,13 @@ def _join_data(
     file: AnswersFile, data: Mapping[str, datasets.Dataset], ids: list[str], problems: list[str]
 ) -> _Joined | None:
     """The join; None where it fails, which `problems` then says."""
-    known = {split: list_example_ids(part) for split, part in data.items()}
+    ids_of = {split: list_example_ids(part) for split, part in data.items()}
     named = _read_texts(file, "split", problems)
-    splits = _find_splits(known, ids, problems) if named is None else _find_named_splits(known, named, problems)
+    splits = _find_splits(ids_of, ids, problems) if named is None else _find_named_splits(ids_of, named, problems)
     if not splits:
         return None
     given = pd.MultiIndex.from_arrays([named, ids]) if named is not None else pd.Index(ids)
-    wanted = pd.MultiIndex.from_tuples([(split, each) for split in splits for each in known[split]])
+    wanted = pd.MultiIndex.from_tuples([(split, example_id) for split in splits for example_id in ids_of[split]])
     keys = wanted if named is not None else wanted.get_level_values(1)
     doubled = given[given.duplicated()].unique()
     if len(doubled):
@@ -409,8 +409,8 @@ def _check_truth(
     if wrong.any():
         first = int(np.argmax(wrong))
         words = [
-            names[int(each)] if kind.one_answer and 0 <= each < len(names) else str(each)
-            for each in (labels[first], truth[first])
+            names[int(value)] if kind.one_answer and 0 <= value < len(names) else str(value)
+            for value in (labels[first], truth[first])
         ]
         problem = f"{tally(int(wrong.sum()), 'label is not that', 'labels are not those')} of the data"
         columns.problems.append(f"{problem}, first {table['example_id'][first]}: {words[0]}, but it is {words[1]}")

@@ -200,8 +200,8 @@ class Detections:
         by_id: dict[str, list[tuple[int, int]]] = {}
         by_file: dict[str, list[tuple[int, int]]] = {}
         for number, part in enumerate(data.values()):
-            for row, each in enumerate(list_example_ids(part)):
-                by_id.setdefault(_shorten(each), []).append((number, row))
+            for row, example_id in enumerate(list_example_ids(part)):
+                by_id.setdefault(_shorten(example_id), []).append((number, row))
             for row, file in enumerate(_read_file_names(part)):
                 by_file.setdefault(file, []).append((number, row))
                 by_file.setdefault(file.rpartition(".")[0], []).append((number, row))
@@ -252,8 +252,8 @@ class Detections:
             width, height = sizes[first]
             problems.append(
                 f"{tally(int(beyond.sum()), 'box does', 'boxes do')} not lie in the image, first "
-                f"{[round(each, 2) for each in boxes[first].tolist()]} (x1, y1, x2, y2) of {width:.0f} x {height:.0f} "
-                f"pixels in {self.places[first]}"
+                f"{[round(corner, 2) for corner in boxes[first].tolist()]} (x1, y1, x2, y2) of {width:.0f} x "
+                f"{height:.0f} pixels in {self.places[first]}"
             )
         return boxes
 

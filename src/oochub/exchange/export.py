@@ -99,15 +99,15 @@ def _iterate_images(predictions: Predictions, data: Mapping[str, datasets.Datase
         if not columns:
             raise OochubError(f"The split {split} of the data has no column of images. Pass data with images.")
         column = "image" if "image" in columns else columns[0]
-        places[split] = {each: row for row, each in enumerate(list_example_ids(part))}
+        places[split] = {example_id: row for row, example_id in enumerate(list_example_ids(part))}
         image = part.select_columns([column]).cast_column(column, datasets.Image(decode=False))
         parts[split] = image.rename_column(column, "image") if column != "image" else image
     wanted = list(zip(predictions.column("split"), predictions.column("example_id"), strict=True))
-    for split, each in wanted:
-        if str(each) not in places[split]:
-            raise OochubError(f"{each} of {split} is not in these data. Pass the data that were predicted.")
-    for split, each in wanted:
-        stored = parts[split][places[split][str(each)]]["image"]
+    for split, example_id in wanted:
+        if str(example_id) not in places[split]:
+            raise OochubError(f"{example_id} of {split} is not in these data. Pass the data that were predicted.")
+    for split, example_id in wanted:
+        stored = parts[split][places[split][str(example_id)]]["image"]
         yield None if stored is None else _read_image(stored["bytes"], stored["path"])
 
 

@@ -91,10 +91,10 @@ def match_rows(answers: BridgedAnswers, data: "Mapping[str, datasets.Dataset]") 
 
 def _compare_scores(rows: Sequence[Mapping[str, object]], found: Sequence[tuple[int, int]]) -> str | None:
     """A note if the program itself judged most answers to be right or wrong against what is read here; else None."""
-    known = [
+    answered = [
         (row["right"], answer == truth) for row, (answer, truth) in zip(rows, found, strict=True) if truth != _NONE
     ]
-    scored = [(theirs, ours) for theirs, ours in known if theirs is not None]
+    scored = [(theirs, ours) for theirs, ours in answered if theirs is not None]
     other = sum(theirs != ours for theirs, ours in scored)
     if 2 * other <= len(scored):
         return None
@@ -111,11 +111,11 @@ def _find_ids(
 ) -> tuple[str | None, Sequence[str], str | None]:
     """The split if it is known, the ids of the data, and how they were found."""
     ids_of_split = {name: list_example_ids(part) for name, part in data.items()}
-    if set(given) <= {each for ids in ids_of_split.values() for each in ids} or not all(
+    if set(given) <= {example_id for ids in ids_of_split.values() for example_id in ids} or not all(
         each.isdecimal() for each in given
     ):
         return None, given, None
-    numbers = [int(each) for each in given]
+    numbers = [int(example_id) for example_id in given]
     first = min(numbers)
     if first not in (0, 1) or sorted(numbers) != list(range(first, first + len(numbers))):
         return None, given, None
@@ -177,8 +177,8 @@ def _match_options(
         if split in (None, name):
             options |= dict(zip(list_example_ids(part), part[OPTIONS][:], strict=True))
     matches = []
-    for row, each in zip(rows, ids, strict=True):
-        own = options.get(each, ())
+    for row, example_id in zip(rows, ids, strict=True):
+        own = options.get(example_id, ())
         matcher = AnswerMatcher([], own)
         texts = [_spell_choice(row[name], row["choices"]) for name in ("answer", "target")]
         answer, truth = (_NONE if text is None else matcher.find_option(text) for text in texts)

@@ -175,7 +175,7 @@ class ResultsSnapshot:
         }
         client, asked = HfApi(), {"repo_type": "dataset", "revision": self.commit}
         with explain_refusals(self.name, token=None):
-            commits = [each.commit_id for each in client.list_repo_commits(self.name, **asked)]
+            commits = [commit.commit_id for commit in client.list_repo_commits(self.name, **asked)]
             paths = [*files]
             told = [
                 info
@@ -183,12 +183,12 @@ class ResultsSnapshot:
                 for info in client.get_paths_info(self.name, paths[start : start + _TOGETHER], expand=True, **asked)
             ]
         number = {commit: place for place, commit in enumerate(reversed(commits))}
-        found = dict.fromkeys(files.values(), -1)
+        sizes = dict.fromkeys(files.values(), -1)
         for info in told:
             last = getattr(info, "last_commit", None)
             place = number.get(last.oid, len(commits)) if last is not None else len(commits)
-            found[files[info.path]] = max(found[files[info.path]], place)
-        return {name: len(commits) if place < 0 else place for name, place in found.items()}
+            sizes[files[info.path]] = max(sizes[files[info.path]], place)
+        return {name: len(commits) if place < 0 else place for name, place in sizes.items()}
 
 
 def fetch_results(name: str) -> ResultsSnapshot:

@@ -197,7 +197,11 @@ class _Flattening:
         return called
 
     def _import_name(self, module: str, name: str, statement: ast.Import | ast.ImportFrom) -> str:
-        alias = next(each for each in statement.names if name in (each.asname, each.name.partition(".")[0]))
+        alias = next(
+            alias_named
+            for alias_named in statement.names
+            if name in (alias_named.asname, alias_named.name.partition(".")[0])
+        )
         renamed = f" as {alias.asname}" if alias.asname else ""
         if isinstance(statement, ast.ImportFrom) and str(statement.module).partition(".")[0] in self.packages:
             return self.take(str(statement.module), alias.name)
@@ -213,7 +217,7 @@ class _Flattening:
         """The lines of a statement, with the names that its needs got."""
         source, changes = self.source(module), dict[tuple[int, int, int, int], str]()
         left_out = [
-            each.value for each in ast.walk(statement) if isinstance(each, ast.keyword) and each.arg in _LEFT_OUT
+            node.value for node in ast.walk(statement) if isinstance(node, ast.keyword) and node.arg in _LEFT_OUT
         ]
         left_out = left_out if "FACTS" in _list_defined_names(statement) else []
         inside = {node for value in left_out for node in ast.walk(value)}

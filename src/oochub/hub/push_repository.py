@@ -148,7 +148,7 @@ def _check_configs(source: str, configs: Sequence[str]) -> list[str]:
         )
     kind = get_builder_class(benchmark)
     allowed = list(kind.builder_configs) or [kind.checked_config(None)]
-    return [kind.checked_config(each) for each in dict.fromkeys(configs or ([named] if named else allowed))]
+    return [kind.checked_config(config) for config in dict.fromkeys(configs or ([named] if named else allowed))]
 
 
 def _find_left_out(
@@ -187,7 +187,7 @@ def _build_config(
     if out is not None:
         return build_parquet(name, out, data_dir=data_dir, options=options, num_proc=num_proc)
     builder = make_benchmark_builder(benchmark, config, data_dir=data_dir, options=options)
-    key = make_key(version("oochub"), builder.hash, {each: str(value) for each, value in options.items()})
+    key = make_key(version("oochub"), builder.hash, {option: str(value) for option, value in options.items()})
     folder = cache_folder("pushes") / f"{benchmark}-{key[:16]}"
     if not _is_whole(folder, config):
         build_parquet(name, begin_cache(folder), data_dir=data_dir, options=options, num_proc=num_proc)
@@ -224,12 +224,14 @@ def _stage_files(
                 paths = _list_paths(folder, card)
             own = scratch / f"inspect-{number}"
             for splits in card.files.values() if framework == FRAMEWORK else ():
-                if made := write_inspect_files(folder, splits, own):
-                    size = sum((own / path).stat().st_size for files in made.values() for path in files)
-                    card = card.with_files(CONFIG, made, note=f"the images as text, for Inspect: {size / 1e6:,.1f} MB")
-                    _link(staged, own, [path for files in made.values() for path in files])
+                if written := write_inspect_files(folder, splits, own):
+                    size = sum((own / path).stat().st_size for files in written.values() for path in files)
+                    card = card.with_files(
+                        CONFIG, written, note=f"the images as text, for Inspect: {size / 1e6:,.1f} MB"
+                    )
+                    _link(staged, own, [path for files in written.values() for path in files])
             cards.append(card)
-            records |= {name: each for name, each in BuildFile.read(folder).content.items() if name in card.files}
+            records |= {name: content for name, content in BuildFile.read(folder).content.items() if name in card.files}
             _link(staged, folder, paths)
         yield staged, cards, records
 
@@ -305,8 +307,8 @@ class _Merged:
         if len(benchmarks) == 1 and (name := benchmarks.pop()) in catalog.names("benchmark"):
             declared = catalog.get("benchmark", name)
             configs = sorted({*card.files} - {CONFIG})
-            asked = CONFIG in card.files and self.framework == FRAMEWORK
-            texts[_TASKS] = _format_eval_yaml(declared, configs, framework=self.framework, is_asked=asked) or ""
+            has_config = CONFIG in card.files and self.framework == FRAMEWORK
+            texts[_TASKS] = _format_eval_yaml(declared, configs, framework=self.framework, is_asked=has_config) or ""
         return {path: text.encode() for path, text in texts.items() if text}
 
     def _list_changes(self, remote: RemoteRepository, kept: Mapping[str, Any]) -> Iterator[str]:
@@ -322,17 +324,17 @@ class _Merged:
                 if old.digest == new.digest:
                     continue
                 with explain_refusals(remote.name, token=None):
-                    said = describe_row_changes(
+                    changes = describe_row_changes(
                         old, new, open_before=remote.open, open_after=lambda path: (self.staged / path).open("rb")
                     )
             except Refusal as error:
                 if error.is_passing:
                     raise
-                earlier, said = version, _UNREAD
+                earlier, changes = version, _UNREAD
             except OochubError:  # what somebody wrote there; it is replaced
-                earlier, said = version, _UNREAD
+                earlier, changes = version, _UNREAD
             place = f"from {earlier}" if earlier != version else "without a new version"
-            yield f"- `{config}` {version}, {place}: {said}"
+            yield f"- `{config}` {version}, {place}: {changes}"
 
 
 def _format_eval_yaml(

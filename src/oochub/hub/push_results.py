@@ -184,12 +184,12 @@ def _check_model(report: Report, remote: RemoteRepository) -> None:
 
 def _find_data_set(report: Report, dataset: str | None) -> tuple[str, str | None]:
     """The data set's id on the Hub, and its commit where that is known."""
-    known = report.benchmark.data_set
-    if known is not None:
-        if dataset not in (None, known.id):
+    data_set = report.benchmark.data_set
+    if data_set is not None:
+        if dataset not in (None, data_set.id):
             option = choose_wording("dataset=")
-            raise OochubError(f"The report is for {known.id}, not {dataset}. Remove {option}, or predict with it.")
-        return known.id, known.revision
+            raise OochubError(f"The report is for {data_set.id}, not {dataset}. Remove {option}, or predict with it.")
+        return data_set.id, data_set.revision
     if dataset is None:
         raise OochubError(
             f"The report of {report.benchmark.name} does not name its dataset on the Hub, but each entry must name "

@@ -36,7 +36,7 @@ def describe_row_changes(
         open_before: Function that opens a file of the earlier version by its path in the repository.
         open_after: The same for the later one.
     """
-    if not all(each.path.endswith(".parquet") for files in (before, after) for each in _list_data(files)):
+    if not all(file.path.endswith(".parquet") for files in (before, after) for file in _list_data(files)):
         return "the shards differ, whose rows are not compared"
     old, new = _index_rows(before, open_before), _index_rows(after, open_after)
     truths = {catalog.get("output", name).label_column for name in catalog.names("output")}
@@ -46,13 +46,13 @@ def describe_row_changes(
         relabelled += bool(truths.intersection(differing))
         others += bool(differing) and not truths.intersection(differing)
         columns.update(name for name in differing if not truths.intersection(differing))
-    said = [
+    changes = [
         *_count(len(new.keys() - old.keys()), "added"),
         *_count(len(old.keys() - new.keys()), "removed"),
         *_count(relabelled, "relabelled"),
         *_count(others, f"changed in {', '.join(sorted(columns))}"),
     ]
-    return ", ".join(said) or "no row is added, removed or relabelled; images or notes differ"
+    return ", ".join(changes) or "no row is added, removed or relabelled; images or notes differ"
 
 
 def _count(rows: int, what: str) -> Iterator[str]:
@@ -61,7 +61,7 @@ def _count(rows: int, what: str) -> Iterator[str]:
 
 
 def _list_data(files: ConfigFiles) -> Iterator[Any]:
-    return (each for split in files.splits.values() for each in split)
+    return (file for split in files.splits.values() for file in split)
 
 
 def _index_rows(files: ConfigFiles, open_file: Callable[[str], IO[bytes]]) -> dict[tuple[str, int], _Row]:

@@ -164,7 +164,7 @@ def _read_tags(client: Any, remote: RemoteRepository) -> dict[str, str]:
         return {}
     with explain_refusals(remote.name, token=client.token):
         refs = client.list_repo_refs(remote.name, repo_type=remote.repo_type)
-    return {str(each.name): str(each.target_commit) for each in refs.tags}
+    return {str(tag.name): str(tag.target_commit) for tag in refs.tags}
 
 
 def _is_movable(
@@ -212,7 +212,10 @@ def _list_files(folder: Path) -> dict[str, Content]:
 
 def _plan(remote: RemoteRepository, contents: Mapping[str, Content], delete: Sequence[str], url: str) -> Pushed:
     differing = [path for path, content in contents.items() if not remote.holds(path, content)]
-    sizes = {path: len(each) if isinstance(each, bytes) else each.stat().st_size for path, each in contents.items()}
+    sizes = {
+        path: len(content) if isinstance(content, bytes) else content.stat().st_size
+        for path, content in contents.items()
+    }
     return Pushed(
         url=url,
         added={path: sizes[path] for path in differing if path not in remote.files},

@@ -273,7 +273,7 @@ class GraphProcessor(StoredProcessor):
             raise OochubError(
                 f"The column {column!r} has no row with a node and an edge from which to count their numbers."
             )
-        node_sizes, edge_sizes = (tuple((np.max(each, axis=0) + 2).tolist()) for each in largest)
+        node_sizes, edge_sizes = (tuple((np.max(sizes, axis=0) + 2).tolist()) for sizes in largest)
         return cls(column=column, node_sizes=node_sizes, edge_sizes=edge_sizes)
 
 

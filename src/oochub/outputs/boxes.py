@@ -227,7 +227,7 @@ def _list_beside(names: Sequence[str]) -> dict[str, str]:
 
 def _order_ids(ids: Sequence[str]) -> NDArray[np.int64]:
     """The place of each id in their order (n,), by number where all are numbers."""
-    are_numbers = all(each.isascii() and each.isdigit() for each in ids)
+    are_numbers = all(example_id.isascii() and example_id.isdigit() for example_id in ids)
     order = sorted(range(len(ids)), key=lambda row: (int(ids[row]), row) if are_numbers else (ids[row], row))
     places = np.empty(len(ids), np.int64)
     places[order] = np.arange(len(ids))
@@ -237,7 +237,7 @@ def _order_ids(ids: Sequence[str]) -> NDArray[np.int64]:
 def _convert_rows(column: Any) -> NDArray[Any]:
     """A column of lists as tuples (n,), of lists of lists as tuples of tuples."""
     return _pack_objects(
-        tuple(tuple(each) if isinstance(each, list) else each for each in row) for row in column.to_pylist()
+        tuple(tuple(element) if isinstance(element, list) else element for element in row) for row in column.to_pylist()
     )
 
 

@@ -188,11 +188,13 @@ class Choices(Classes):
             columns.problems.append(f"its prediction cannot be read: {error}")
             return None
         columns.rows_are((chosen < NO_CLASS) | (chosen >= len(class_names)), "a prediction that is not a class")
-        said = {"prediction": pa.array(chosen, pa.int64())}
+        columns_said = {"prediction": pa.array(chosen, pa.int64())}
         if not columns.have(self.text_column):
-            return said
+            return columns_said
         wrote = columns.values(self.text_column).to_pylist()
-        return said | {self.text_column: pa.array([None if each is None else str(each) for each in wrote], pa.string())}
+        return columns_said | {
+            self.text_column: pa.array([None if text is None else str(text) for text in wrote], pa.string())
+        }
 
     def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
         """`prediction`: the class with the largest of several outputs; one output (n, 1) is the class, -1 for none."""

@@ -153,13 +153,13 @@ class Tokens(Output):
 
     def line(self, arrays: Mapping[str, NDArray[Any]], row: int, vocabulary: Sequence[str]) -> str:
         """The true tokens around the first wrong ones, each wrong one as ⟦truth, said answer⟧; see `Output.line`."""
-        label, said = arrays["label"][row], arrays["prediction"][row]
+        label, prediction = arrays["label"][row], arrays["prediction"][row]
         scored = np.flatnonzero(label >= 0)
-        first = max(0, int(np.argmax(label[scored] != said[scored])) - _BEFORE)
+        first = max(0, int(np.argmax(label[scored] != prediction[scored])) - _BEFORE)
         line = "… " if first else ""
         for place in scored[first:]:
-            true, answer = (_decode_token(int(numbers[place]), vocabulary) for numbers in (label, said))
-            line += true if label[place] == said[place] else f" ⟦{true.strip()}, said {answer.strip()}⟧ "
+            true, answer = (_decode_token(int(numbers[place]), vocabulary) for numbers in (label, prediction))
+            line += true if label[place] == prediction[place] else f" ⟦{true.strip()}, said {answer.strip()}⟧ "
             if len(line) > _LONGEST_LINE:
                 line += " …"
                 break

@@ -33,14 +33,16 @@ def follow(iterable: Iterable[object] | None = None, **settings: object) -> "tqd
 
         return tqdm(iterable, **settings)
     callers = list(_list_callers())
-    is_inner = any(each in callers and (bar := known()) is not None and not bar.disable for known, each in _OPENED)
+    is_inner = any(
+        caller in callers and (bar := reference()) is not None and not bar.disable for reference, caller in _OPENED
+    )
     settings = {**settings, "leave": False, "disable": bool(settings.get("disable")) or is_inner}
     if find_spec("ipywidgets") is not None:
         from tqdm.notebook import tqdm
     else:
         from tqdm import tqdm
     made = tqdm(iterable, **settings)
-    _OPENED[:] = [(known, each) for known, each in _OPENED if known() is not None]
+    _OPENED[:] = [(reference, caller) for reference, caller in _OPENED if reference() is not None]
     _OPENED.append((weakref.ref(made), callers[0]))
     return made
 

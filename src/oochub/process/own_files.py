@@ -99,5 +99,5 @@ def blame_file(error: BaseException, file: Path, function: str = "") -> OochubEr
         lines.append(error.lineno)
     place = f"{file}, line {lines[-1]}" if lines else f"{file}"
     words = (str(error).strip().splitlines() or [""])[0]
-    said = f"{type(error).__name__}{f': {words}' if words else ''}".rstrip(".")
-    return OochubError(f"{place}{f', in {function}' if function else ''}: {said}. The error is in your code.")
+    text = f"{type(error).__name__}{f': {words}' if words else ''}".rstrip(".")
+    return OochubError(f"{place}{f', in {function}' if function else ''}: {text}. The error is in your code.")

@@ -334,9 +334,9 @@ class BuildFacts:
         {'beta': 0.1, 'tau of positives': 0.25, 'tau of negatives': 0.5}
         """
         named = {name: value for name in ("alpha", "beta") if (value := getattr(self, name)) is not None}
-        for each, both in (self.tau or {}).items():
-            where = f" in {each}" if split is None else ""
-            if split in (None, each):
+        for role, both in (self.tau or {}).items():
+            where = f" in {role}" if split is None else ""
+            if split in (None, role):
                 named |= {
                     f"tau of {side}{where}": one for side, one in zip(("positives", "negatives"), both, strict=True)
                 }
@@ -454,7 +454,9 @@ class BuildRecord:
 
 def _find_marked(features: Any) -> str | None:
     """The column whose feature holds the record; None for data of somebody else."""
-    marked = (name for name, each in (features or {}).items() if _parse_content(getattr(each, "id", None)) is not None)
+    marked = (
+        name for name, feature in (features or {}).items() if _parse_content(getattr(feature, "id", None)) is not None
+    )
     return next(marked, None)
 
 

@@ -224,12 +224,12 @@ class Document:
 
     def to_markdown(self) -> str:
         """Every finding in Markdown; ends in a line feed."""
-        shown, said, left_out = self._choose()
+        shown, lines, left_out = self._choose()
         rest = escape_markdown(f" {self.rest}" if self.rest else "")
         listed = [
             f"- {fact.title}: **{escape_markdown(fact.answer)}**{escape_markdown(fact.detail)}" for fact in self.facts
         ]
-        listed += (f"- {escape_markdown(sentence)}" for sentence in said)
+        listed += (f"- {escape_markdown(sentence)}" for sentence in lines)
         paragraphs = [f"{self.form.format(escape_markdown(self.headline))}{rest}"] if self.headline else []
         paragraphs += map(escape_markdown, self.sentences)
         paragraphs += ["\n".join(listed)] if listed else []
@@ -286,12 +286,12 @@ class Document:
             if (html if block.html else block.is_shown and (block.is_short or not is_short))
         ]
         left_out = [block.name for block in self.blocks if block.name and block not in shown]
-        said: list[str] = []
+        lines: list[str] = []
         if self.is_close:
-            said = [sentence for block in shown if not block.heading for sentence in block.said]
+            lines = [sentence for block in shown if not block.heading for sentence in block.said]
             shown = [block if block.heading else replace(block, sentences=()) for block in shown]
         names = " and ".join(filter(None, (", ".join(left_out[:-1]), *left_out[-1:])))
-        return shown, said, [f"Not shown here: {names} (report.to_html() and --html show all)."] * bool(names)
+        return shown, lines, [f"Not shown here: {names} (report.to_html() and --html show all)."] * bool(names)
 
 
 class DocumentForms:

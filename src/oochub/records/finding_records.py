@@ -296,7 +296,7 @@ class BackgroundProbe:
 
     def estimates(self) -> dict[str, Estimate]:
         """Every number by name: "background_gap", "background/mixed_rand/accuracy", ..."""
-        found = {"background_gap": self.gap, "background_gap/log_odds": self.gap_log_odds}
+        numbers = {"background_gap": self.gap, "background_gap/log_odds": self.gap_log_odds}
         for variant in self.variants:
             parts = {
                 "accuracy": variant.accuracy,
@@ -304,8 +304,8 @@ class BackgroundProbe:
                 "log_odds": variant.log_odds,
                 "logit": variant.logit,
             }
-            found |= {f"background/{variant.name}/{key}": value for key, value in parts.items() if value is not None}
-        return found
+            numbers |= {f"background/{variant.name}/{key}": value for key, value in parts.items() if value is not None}
+        return numbers
 
 
 ONE_PLACE = "of two classes an error has one place to go"

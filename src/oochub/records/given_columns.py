@@ -81,9 +81,9 @@ class GivenColumns:
         if name in self.table.column_names:
             return self._read_lists(name, len(class_names))
         present = [other for other in self.table.column_names if prefix and other.startswith(prefix)]
-        wanted = [f"{prefix}{each}" for each in class_names]
+        wanted = [f"{prefix}{name}" for name in class_names]
         strange = [other for other in present if other not in wanted]
-        missing = [each for each in wanted if each not in self.table.column_names]
+        missing = [column for column in wanted if column not in self.table.column_names]
         others = [other for other in self.table.column_names if other not in wanted]
         if strange:
             self.problems.append(
@@ -93,7 +93,7 @@ class GivenColumns:
             self.problems.append(f"{len(wanted)} classes, of which these have no column: {_find_near(missing, others)}")
         if strange or missing:
             return None
-        parts = [self.numbers(each) for each in wanted]
+        parts = [self.numbers(column) for column in wanted]
         whole = [part for part in parts if part is not None]
         return np.stack(whole, axis=1) if len(whole) == len(parts) else None
 
@@ -148,8 +148,8 @@ class GivenColumns:
             floats: Floats = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
             return floats
         first = next((value for value in column.to_pylist() if not _is_number(value)), None)
-        found = f"{kind}" if first is None else f"{kind}, first {str(first)[:40]!r}"
-        self.problems.append(f"{name} must hold numbers, got {found}")
+        text = f"{kind}" if first is None else f"{kind}, first {str(first)[:40]!r}"
+        self.problems.append(f"{name} must hold numbers, got {text}")
         return None
 
     def _check_finite(self, values: Floats | None, name: str) -> Floats | None:
@@ -164,8 +164,8 @@ def _parse_lists(column: pa.Array) -> pa.Array:
     """Lists of their JSON; whole numbers become floats where other rows have these."""
     parts = [column[row : row + _ROWS].to_pylist() for row in range(0, len(column), _ROWS)]
     lists = [pa.array(json.loads(f"[{','.join(part)}]")) for part in parts]
-    is_one_type = len({each.type for each in lists}) == 1
-    return pa.concat_arrays(lists if is_one_type else [each.cast(pa.list_(pa.float64())) for each in lists])
+    is_one_type = len({array.type for array in lists}) == 1
+    return pa.concat_arrays(lists if is_one_type else [array.cast(pa.list_(pa.float64())) for array in lists])
 
 
 def _is_text(kind: pa.DataType) -> bool:

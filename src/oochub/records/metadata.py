@@ -55,8 +55,8 @@ class HubDataSet:
     def of(cls, info: Any) -> "HubDataSet | None":
         """The one that rows with this `DatasetInfo` were loaded from; None where it names none, or several."""
         addresses = (_ADDRESS.match(str(address)) for address in info.download_checksums or ())
-        found = {address.groups() for address in addresses if address}
-        return cls(**dict(zip(("id", "revision"), found.pop(), strict=True))) if len(found) == 1 else None
+        sources = {address.groups() for address in addresses if address}
+        return cls(**dict(zip(("id", "revision"), sources.pop(), strict=True))) if len(sources) == 1 else None
 
     def note(self, info: Any) -> None:
         """Says in a `DatasetInfo` that its rows were loaded from here: `datasets` has a field for it, and no value."""
@@ -242,8 +242,8 @@ def read_metadata(content: Any, columns: Sequence[str]) -> Metadata:
     metadata: Metadata = from_json(Metadata, content, what="The predictions' metadata")
     names = metadata.class_names
     if not names or not all(name.strip() for name in names):
-        found = "a name without text" if names else "none"
-        raise OochubError(f"class_names must be a text for each class; got {found}. Fix them.")
+        fault = "a name without text" if names else "none"
+        raise OochubError(f"class_names must be a text for each class; got {fault}. Fix them.")
     check_name_length("class_names", names)
     for place in ("kind", "benchmark", "config"):
         check_name_length(place, filter(None, [getattr(metadata, place)]))
@@ -288,4 +288,4 @@ def count_rows(split: Iterable[str] | pa.ChunkedArray) -> dict[str, int]:
     """How many rows each split has, in order of appearance."""
     names = split if isinstance(split, pa.ChunkedArray) else pa.array(split, pa.string())
     counts = pc.value_counts(names).to_pylist()
-    return {str(each["values"]): each["counts"] for each in counts if each["values"] is not None}
+    return {str(entry["values"]): entry["counts"] for entry in counts if entry["values"] is not None}

@@ -240,8 +240,8 @@ class Asked:
             return None
         names = ("model", "model_file", "source", "predictions", "report")
         typed: dict[str, Any] = dict(zip(names, kept, strict=True))
-        known: dict[str, Any] = {"has_features": has_features, "knows_objects": knows_objects}
-        return cls(**typed, **known, data=_keep_words(data), contexts=_keep_words(contexts))
+        facts: dict[str, Any] = {"has_features": has_features, "knows_objects": knows_objects}
+        return cls(**typed, **facts, data=_keep_words(data), contexts=_keep_words(contexts))
 
 
 def _keep_words(words: Iterable[str]) -> tuple[str, ...]:

@@ -381,9 +381,9 @@ def _normalize_array(name: str, array: NDArray[Any], values: Any) -> Any:
 
 def _convert_tensor(tensor: Any) -> NDArray[Any]:
     """A tensor of torch: floats that NumPy does not know become float32, which holds each of them."""
-    known = ("torch.float16", "torch.float32", "torch.float64")
+    dtypes = ("torch.float16", "torch.float32", "torch.float64")
     plain = tensor.detach().cpu()
-    if plain.dtype.is_floating_point and str(plain.dtype) not in known:
+    if plain.dtype.is_floating_point and str(plain.dtype) not in dtypes:
         plain = plain.float()
     array: NDArray[Any] = plain.resolve_conj().resolve_neg().numpy()
     return array

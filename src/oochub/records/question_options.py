@@ -100,7 +100,7 @@ def parse_options(values: Sequence[object], where: str) -> list[list[str]]:
             found = json.loads(value) if isinstance(value, str) else value
         except ValueError:
             found = None
-        if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        if not isinstance(found, list) or not all(isinstance(element, str) for element in found):
             raise OochubError(
                 f'options must be a list of texts, in a CSV as ["a cat", "a dog"]; row {row} of {where} has '
                 f"{value!r:.{_SHOWN}}."

@@ -154,7 +154,7 @@ def _ask(name: str, kind: Kind) -> bool:
         retry(lambda: HfApi().repo_info(bare, repo_type=kind, revision=revision, timeout=_PATIENCE))
     except RevisionNotFoundError:
         refs = retry(lambda: HfApi().list_repo_refs(bare, repo_type=kind))
-        names = [each.name for each in (*refs.branches, *refs.tags)]
+        names = [ref.name for ref in (*refs.branches, *refs.tags)]
         hint = f"A revision of {bare} is also a commit, or refs/pr/N of a pull request."
         raise unknown_name("revision", str(revision), names, hint) from None
     except (RepositoryNotFoundError, HFValidationError):

@@ -87,7 +87,7 @@ def _check_request(request: Any) -> None:
             f"The server at {_hide_login(constants.ENDPOINT)} puts the Hub token into an address, so no request was "
             "sent there. Check HF_ENDPOINT."
         )
-    own = {_parse_origin(each) for each in (constants.ENDPOINT, "https://huggingface.co", "https://hf.co")}
+    own = {_parse_origin(address) for address in (constants.ENDPOINT, "https://huggingface.co", "https://hf.co")}
     if "authorization" in request.headers and _parse_origin(str(request.url)) not in own:
         raise OochubError(
             f"The server at {_hide_login(constants.ENDPOINT)} asks to send the Hub token to "
@@ -141,12 +141,12 @@ def _bound_body(response: Any) -> Any:
 
     class Bounded(library.SyncByteStream):  # type: ignore[misc, name-defined]
         def __iter__(self) -> Iterator[bytes]:
-            begun, size, made = time.monotonic(), 0, 0
+            begun, size, received = time.monotonic(), 0, 0
             for chunk in stream:
                 size += len(chunk)
                 part = chunk if unpacker is None else _unpack(unpacker, chunk, library)
-                made += len(part)
-                if made > largest:
+                received += len(part)
+                if received > largest:
                     raise OochubError(
                         f"The answer of {_hide_login(str(url))}{url.path} has no end: more than {largest:,.0f} bytes "
                         "came. Check HF_ENDPOINT and the name."

@@ -83,9 +83,12 @@ def _make_refusal(error: BaseException, to: str, token: str | None) -> Refusal:
     from huggingface_hub.errors import HfHubHTTPError
 
     chain = list(list_causes(error))
-    answer = next((each for each in chain if isinstance(each, HfHubHTTPError)), None)
+    answer = next((error_of_chain for error_of_chain in chain if isinstance(error_of_chain, HfHubHTTPError)), None)
     if answer is None:
-        named = dict.fromkeys(_clean(str(each) or type(each).__name__, token) for each in (chain[0], chain[-1]))
+        named = dict.fromkeys(
+            _clean(str(error_of_chain) or type(error_of_chain).__name__, token)
+            for error_of_chain in (chain[0], chain[-1])
+        )
         return Refusal(
             f"The Hub could not be reached, or did not answer as expected ({': '.join(named)}). Check the connection "
             "and push again: what is already there is not sent again.",

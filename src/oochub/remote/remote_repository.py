@@ -348,5 +348,5 @@ def find_safe_request(name: str) -> str | None:
     from huggingface_hub import HfApi
 
     refs = retry(lambda: HfApi().list_repo_refs(name, include_pull_requests=True)).pull_requests or ()
-    requests = sorted((each.ref for each in refs), key=lambda ref: int(ref.rpartition("/")[2]), reverse=True)
+    requests = sorted((request.ref for request in refs), key=lambda ref: int(ref.rpartition("/")[2]), reverse=True)
     return next((ref for ref in requests[:_REQUESTS] if list_files(name, ref) & {*_WEIGHTS}), None)

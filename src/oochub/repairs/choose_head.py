@@ -48,9 +48,9 @@ def answer_freshly(
         seen: Rows (n,) that the model was trained on.
     """
     logits: NDArray[np.float32] = np.array(rows.predictions.logits[numbers], np.float32)
-    known = seen[numbers]
-    if known.any() and len(np.unique(rows.label[fit])) > 1:
-        logits[known] = rows.logits(refit_plainly(rows, fit), numbers[known])
+    is_seen = seen[numbers]
+    if is_seen.any() and len(np.unique(rows.label[fit])) > 1:
+        logits[is_seen] = rows.logits(refit_plainly(rows, fit), numbers[is_seen])
     return logits
 
 
@@ -85,7 +85,7 @@ class ChosenHead(NamedTuple):
     @property
     def chosen(self) -> TriedHead:
         """The record of the chosen head; the model's own where no other is better."""
-        return next((each for each in self.tried if each.is_chosen), self.tried[0])
+        return next((head for head in self.tried if head.is_chosen), self.tried[0])
 
 
 class _Candidate(NamedTuple):
@@ -136,15 +136,15 @@ def choose_head(rows: RepairRows, parts: RowParts, *, at_most_lost: float, seed:
     best, allowed = _pick([score for _, score in scores], before, rows, parts.choose, at_most_lost=at_most_lost)
     tried = tuple(
         TriedHead(
-            **each._asdict(),
+            **candidate._asdict(),
             inside=score.inside,
             outside=score.outside,
             loss=score.loss,
-            title=_title(each, is_refit=is_refit),
+            title=_title(candidate, is_refit=is_refit),
             is_allowed=is_allowed,
-            is_chosen=place == best and each.method != NONE,
+            is_chosen=place == best and candidate.method != NONE,
         )
-        for place, ((each, score), is_allowed) in enumerate(zip(scores, allowed, strict=True))
+        for place, ((candidate, score), is_allowed) in enumerate(zip(scores, allowed, strict=True))
     )
     candidate = scores[best][0]
     if candidate.method == NONE:
@@ -172,8 +172,8 @@ def choose_network(
         The network with the best worse side, if it is better than the head; else the head. Both with all records.
     """
     before = _score(rows.predictions.logits[parts.choose], rows, parts.choose)
-    made = list(networks)
-    scores = [_score(network.choose, rows, parts.choose) for network in made]
+    tuned = list(networks)
+    scores = [_score(network.choose, rows, parts.choose) for network in tuned]
     best, allowed = _pick([before, *scores], before, rows, parts.choose, at_most_lost=at_most_lost)
     records = [
         TriedHead(
@@ -188,13 +188,13 @@ def choose_network(
             is_allowed=is_allowed,
             is_chosen=False,
         )
-        for network, score, is_allowed in zip(made, scores, allowed[1:], strict=True)
+        for network, score, is_allowed in zip(tuned, scores, allowed[1:], strict=True)
     ]
     rank = min(chosen.chosen.inside, chosen.chosen.outside), -chosen.chosen.loss
     if best == 0 or scores[best - 1].rank <= rank:
         return chosen._replace(tried=(*chosen.tried, *records))
-    kept = made[best - 1]
-    others = [replace(each, is_chosen=False) for each in chosen.tried]
+    kept = tuned[best - 1]
+    others = [replace(head, is_chosen=False) for head in chosen.tried]
     records[best - 1] = replace(records[best - 1], is_chosen=True)
     temperature = _fit_temperature(kept.choose, rows.label[parts.choose])
     return chosen._replace(temperature=temperature, tried=(*others, *records), network=kept)
@@ -211,8 +211,8 @@ def _answer(
     """What a head that is fitted on the rows that fit says of those that choose, (k, c)."""
     logits = rows.logits(_fit(candidate, rows, parts.fit, parts, head, seed), parts.choose)
     if refit is not None and catalog.get("repair", candidate.method).uses_own:
-        known = parts.seen[parts.choose]
-        logits[known] = rows.logits(_fit(candidate, rows, parts.fit, parts, refit, seed), parts.choose[known])
+        is_seen = parts.seen[parts.choose]
+        logits[is_seen] = rows.logits(_fit(candidate, rows, parts.fit, parts, refit, seed), parts.choose[is_seen])
     return logits
 
 
@@ -306,5 +306,5 @@ def _fit_temperature(logits: NDArray[np.float32], label: NDArray[np.int64]) -> f
         scaled = logits.astype(np.float64) / np.exp(log_temperature)
         return -float(log_softmax(scaled, axis=1)[np.arange(len(label)), label].mean())
 
-    found = minimize_scalar(loss, bounds=(np.log(_COLDEST), np.log(_HOTTEST)), method="bounded")
-    return float(np.exp(found.x))
+    optimum = minimize_scalar(loss, bounds=(np.log(_COLDEST), np.log(_HOTTEST)), method="bounded")
+    return float(np.exp(optimum.x))

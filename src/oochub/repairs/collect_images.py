@@ -57,18 +57,18 @@ def measure_cell_probabilities(
         cells: Names of the cells (c,), see `list_cells`.
     """
     body = np.union1d(parts.fit, parts.choose)
-    known, group = np.unique(rows.groups.get("context", rows.groups["side"])[body], return_inverse=True)
+    contexts, group = np.unique(rows.groups.get("context", rows.groups["side"])[body], return_inverse=True)
     own = rows.features[body].astype(np.float64)
     scale = FeatureScale.of(own)
     weight, bias = fit_logistic(
-        (own - scale.mean) / scale.deviation, group, balance_groups(group), classes=len(known), c=_C
+        (own - scale.mean) / scale.deviation, group, balance_groups(group), classes=len(contexts), c=_C
     )
-    each = softmax((features - scale.mean) / scale.deviation @ weight.T + bias, axis=1)
+    probabilities = softmax((features - scale.mean) / scale.deviation @ weight.T + bias, axis=1)
     named = {cell.name: cell.has[body] for cell in list_cells(rows, body)}
     columns = []
     for name in cells:
-        inside = np.bincount(group[named[name]], minlength=len(known)) * 2 > np.bincount(group)
-        columns.append(each[:, inside].sum(axis=1))
+        inside = np.bincount(group[named[name]], minlength=len(contexts)) * 2 > np.bincount(group)
+        columns.append(probabilities[:, inside].sum(axis=1))
     return np.stack(columns, axis=1)
 
 
@@ -106,10 +106,10 @@ def collect_rows(predictions: Predictions, settings: RepairSettings) -> Collecti
     Raises:
         OochubError: Rows that say nothing of context, or too few of them for three parts.
     """
-    found = _divide(predictions, settings)
-    if found is None:
+    divided = _divide(predictions, settings)
+    if divided is None:
         return Collection(more=settings.more_rows, reason=_NO_CONTEXT)
-    return draw_learning_curves(*found, more=settings.more_rows, seed=settings.seed)
+    return draw_learning_curves(*divided, more=settings.more_rows, seed=settings.seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,19 +175,19 @@ def rank_unlabeled(
         The same with the number of images, and what is to be said of them.
     """
     chosen, rows = collection.first, []
-    found = _divide(predictions, settings) if chosen else None
-    if found is not None:
+    divided = _divide(predictions, settings) if chosen else None
+    if divided is not None:
         assert answers.features is not None  # noqa: S101  predict stores them
-        probability = measure_cell_probabilities(*found, answers.features, [cell.name for cell in chosen])
+        probability = measure_cell_probabilities(*divided, answers.features, [cell.name for cell in chosen])
         keys = zip(answers.split.tolist(), map(str, answers.column("example_id").tolist()), strict=True)
         paths = [images.paths[key] for key in keys]
         for cell, own in zip(chosen, probability.T, strict=True):
             rows += _rank(cell, own, paths)
     with write_whole(target) as draft:
         draft.write_text(format_csv(pd.DataFrame(rows, columns=["cell", "rank", "probability", "path"])), "utf-8")
-    known = predictions.metadata.notes
+    notes = predictions.metadata.notes
     return replace(
-        collection, ranked=len(answers), notes=tuple(note for note in answers.metadata.notes if note not in known)
+        collection, ranked=len(answers), notes=tuple(note for note in answers.metadata.notes if note not in notes)
     )
 
 

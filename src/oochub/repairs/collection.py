@@ -130,22 +130,22 @@ def describe_collection(collection: Collection) -> list[str]:
     if collection.reason:
         return [collection.reason, *_describe_ranking(collection)]
     more, first = format_numbers.count(collection.more), collection.first
-    known = [cell for cell in collection.cells if not format_numbers.is_undefined(cell.gain)]
+    measured = [cell for cell in collection.cells if not format_numbers.is_undefined(cell.gain)]
     if first:
-        said = [f"Collect these first: {wording.join_names([_name_gain(cell) for cell in first])}."]
+        sentences = [f"Collect these first: {wording.join_names([_name_gain(cell) for cell in first])}."]
         if not any(cell.gain.low > 0 for cell in first):
-            said.append("No interval is above 0, so there is no clear evidence that more rows help.")
-    elif known:
+            sentences.append("No interval is above 0, so there is no clear evidence that more rows help.")
+    elif measured:
         least = format_numbers.whole_points(FEWEST_POINTS)
-        which = "any cell" if len(known) == len(collection.cells) else "any cell whose gain can be told"
-        said = [
+        which = "any cell" if len(measured) == len(collection.cells) else "any cell whose gain can be told"
+        sentences = [
             f"With up to {more} more rows of {which}, the worse side should gain less than {least} points. Collecting "
             "them promises little for a new last layer on these features."
         ]
     else:
-        said = ["Cannot estimate which rows to collect: no cell has enough rows for a learning curve."]
+        sentences = ["Cannot estimate which rows to collect: no cell has enough rows for a learning curve."]
     scored, out = map(format_numbers.count, (collection.scored, collection.scored_out))
-    said.append(
+    sentences.append(
         "A gain is that of the accuracy on the worse side, which is the lower of those in usual and in unusual "
         "contexts, at equal shares of the classes, if rows of a cell are added to those that fit: as many as there "
         f"are, {more} at most. It is predicted by learning curves: heads are fitted on growing numbers of the cell's "
@@ -153,11 +153,11 @@ def describe_collection(collection: Collection) -> list[str]:
         "truth is known, such intervals held it in about four of five cells."
     )
     if collection.is_seen:
-        said.append(
+        sentences.append(
             "The model was trained on some of the rows that are scored, because there are too few others. It may know "
             "these by heart, so more rows may help more than this says."
         )
-    return said + _describe_ranking(collection)
+    return sentences + _describe_ranking(collection)
 
 
 def _describe_ranking(collection: Collection) -> list[str]:
@@ -230,7 +230,7 @@ def _has_curve(cell: CellGain) -> bool:
 
 def _list_ends(cell: CellGain) -> list[float]:
     now = cell.predict(cell.rows)
-    ends = [now + float(each) for each in (cell.gain, cell.gain.low, cell.gain.high)]
+    ends = [now + float(limit) for limit in (cell.gain, cell.gain.low, cell.gain.high)]
     return [point.accuracy for point in cell.curve] + [now, *(min(max(end, 0.0), 1.0) for end in ends)]
 
 

@@ -140,8 +140,8 @@ class FineTuning:
             for rate in _RATES:
                 folder = self.folder / f"{seed}-{objective}-{rate:g}"
                 self._train_one(train, choose, rows, head, folder, objective=objective, rate=rate, seed=seed)
-                said = {part: self._answer(folder, rows, numbers) for part, numbers in parts.named if part != "fit"}
-                yield FineTunedNetwork(title, {"learning_rate": rate}, folder, **said)
+                answers = {part: self._answer(folder, rows, numbers) for part, numbers in parts.named if part != "fit"}
+                yield FineTunedNetwork(title, {"learning_rate": rate}, folder, **answers)
 
     def _train_one(
         self,
@@ -183,12 +183,12 @@ class FineTuning:
 
     def _make_data(self, rows: RepairRows, numbers: NDArray[np.int64]) -> datasets.Dataset:
         """These rows, split by split, with what the network reads, the class, and the group."""
-        names, found = rows.predictions.class_names, self._find(rows, numbers)
+        names, images = rows.predictions.class_names, self._find(rows, numbers)
         column = self.inputs.column
         data = datasets.concatenate_datasets(
-            [self.splits[split].select_columns([column]).select(places) for split, places, _ in found]
+            [self.splits[split].select_columns([column]).select(places) for split, places, _ in images]
         )
-        order = numbers[np.concatenate([own for _, _, own in found])]
+        order = numbers[np.concatenate([own for _, _, own in images])]
         pairs = zip(rows.label[order].tolist(), rows.is_out[order].tolist(), strict=True)
         group = [f"{names[label]}/{'unusual' if is_out else 'usual'}" for label, is_out in pairs]
         label = datasets.ClassLabel(names=list(names))
@@ -196,11 +196,11 @@ class FineTuning:
 
     def _find(self, rows: RepairRows, numbers: NDArray[np.int64]) -> list[tuple[str, list[int], NDArray[np.int64]]]:
         """For each split its name, the places of the rows in it, and their places in `numbers`."""
-        found, ids = [], rows.predictions.column(_ID)[numbers]
+        images, ids = [], rows.predictions.column(_ID)[numbers]
         for split in dict.fromkeys(rows.split[numbers].tolist()):
             own = np.flatnonzero(rows.split[numbers] == split)
-            found.append((str(split), find_places(self.splits[split], ids[own].tolist()), own))
-        return found
+            images.append((str(split), find_places(self.splits[split], ids[own].tolist()), own))
+        return images
 
     def _answer(self, folder: Path, rows: RepairRows, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
         """What the network in a folder says of some rows, (k, c)."""

@@ -62,7 +62,7 @@ def list_cells(rows: RepairRows, some: NDArray[np.int64]) -> list[CellRows]:
     """
     column = find_declaration(rows.predictions).group_column
     named = rows.predictions.column(column).astype(str) if column in rows.predictions.column_names else None
-    found: list[CellRows] = []
+    cells: list[CellRows] = []
     for kind, group in rows.groups.items():
         for number in np.unique(group[some]):
             own = some[group[some] == number]
@@ -71,9 +71,9 @@ def list_cells(rows: RepairRows, some: NDArray[np.int64]) -> list[CellRows]:
             label = rows.predictions.class_names[rows.label[own[0]]]
             whole = f"{label} in {'unusual' if side == 'out' else 'usual'} contexts"
             name = str(names[0]) if len(names) == 1 else whole
-            if name not in [cell.name for cell in found]:  # a side with one context is that context
-                found.append(CellRows(name, side, group == number, kind != "side"))
-    return found
+            if name not in [cell.name for cell in cells]:  # a side with one context is that context
+                cells.append(CellRows(name, side, group == number, kind != "side"))
+    return cells
 
 
 class _Kind(NamedTuple):
@@ -126,11 +126,11 @@ def draw_learning_curves(rows: RepairRows, parts: RowParts, *, more: int, seed: 
     scored = unseen if is_enough[0] and not is_frozen else body
     curves = _Curves(rows, body, scored, parts.seen, seed)
     cells = [_count(curves, cell) for cell in list_cells(rows, body)]
-    drawn = [each for each in cells if each.rows >= _FEWEST_IN_CELL]
+    drawn = [cell for cell in cells if cell.rows >= _FEWEST_IN_CELL]
     drawn = sorted(drawn, key=lambda each: (each.is_part, each.accuracy))[:_MOST_CELLS]
     bar = follow(drawn, desc="Drawing learning curves", disable=None)
-    gains = sorted((_measure_gain(curves, each, more=more) for each in bar), key=lambda cell: -cell.per_row)
-    gains += [_leave_out(cell, len(scored), more) for cell in cells if not any(cell is each for each in drawn)]
+    gains = sorted((_measure_gain(curves, cell, more=more) for cell in bar), key=lambda cell: -cell.per_row)
+    gains += [_leave_out(cell, len(scored), more) for cell in cells if not any(cell is other for other in drawn)]
     kind = curves.kind
     return Collection(
         more=more,
@@ -211,14 +211,14 @@ class _Curves:
         own = [some[cell[some]] for some in trained]
         points = []
         for share in _SHARES:
-            sizes = [max(1, round(share * len(each))) for each in own]
+            sizes = [max(1, round(share * len(fold))) for fold in own]
             for subset in range(_SUBSETS):
                 chosen = []
-                for fold, (some, each, size) in enumerate(zip(trained, own, sizes, strict=True)):
+                for fold, (some, members, size) in enumerate(zip(trained, own, sizes, strict=True)):
                     rng = np.random.default_rng([self.seed, subset, fold])
-                    chosen.append(np.concatenate([some[~cell[some]], rng.permutation(each)[:size]]))
+                    chosen.append(np.concatenate([some[~cell[some]], rng.permutation(members)[:size]]))
                 points.append((np.mean(sizes), self._answer(chosen, self.kind)))
-        points.append((np.mean([len(each) for each in own]), self.full))
+        points.append((np.mean([len(fold) for fold in own]), self.full))
         sizes_of, right = zip(*points, strict=True)
         return np.array(sizes_of), np.stack(right).astype(np.float64)
 
@@ -251,7 +251,7 @@ def measure_worse(
     [0.5]
     """
     total = np.bincount(cell, weight)
-    sums = np.stack([np.bincount(cell, weight * each) for each in right])
+    sums = np.stack([np.bincount(cell, weight * answers) for answers in right])
     worse = np.full(len(right), np.inf)
     for side in (0, 1):
         has = np.flatnonzero(total[side::2]) * 2 + side
@@ -270,8 +270,8 @@ def _divide(rows: RepairRows, body: NDArray[np.int64], seed: int) -> NDArray[np.
         return fold
     cell = rows.groups["side"] * 1_000_000 + rows.groups.get("context", rows.groups["side"])
     splits = np.unique(rows.split, return_inverse=True)[1]
-    for each in np.unique(np.stack([cell[body], splits[body]]), axis=1).T:
-        own = rng.permutation(body[(cell[body] == each[0]) & (splits[body] == each[1])])
+    for pair in np.unique(np.stack([cell[body], splits[body]]), axis=1).T:
+        own = rng.permutation(body[(cell[body] == pair[0]) & (splits[body] == pair[1])])
         fold[own] = (np.arange(len(own)) + rng.integers(_FOLDS)) % _FOLDS
     return fold
 

@@ -97,8 +97,12 @@ def ask_folder(
     own = replace(own, engine="local", ray_address=None, actors=None)  # for few rows no cluster is started
     source, how = ModelSource(folder), ModelSettings(mode="head")
     if (folder / REPAIRED_FILE).is_file():
-        made = make_model(str(folder / REPAIRED_FILE), ModelSettings(), own)
-        source, how, own = ModelSource(wrap_callable(made.model, made.how, made.asked)), made.how, made.asked
+        own_model = make_model(str(folder / REPAIRED_FILE), ModelSettings(), own)
+        source, how, own = (
+            ModelSource(wrap_callable(own_model.model, own_model.how, own_model.asked)),
+            own_model.how,
+            own_model.asked,
+        )
     elif (folder / REPAIRED_ONNX).is_file():
         source = ModelSource(wrap_callable(folder / REPAIRED_ONNX, how))
     logits: NDArray[np.float32] = predict_splits(source, part.select(places), how, own).logits
@@ -186,9 +190,9 @@ def write_repaired_model(
         (draft / "README.md").write_text(card, "utf-8")
         opened = ModelSource(draft).open(inputs.auto_model, inputs).model
         with torch.inference_mode():
-            said = opened(**probe).logits
+            logits = opened(**probe).logits
         most = _CLOSE * max(1.0, float(wanted.abs().max()))
-        if said.shape != wanted.shape or float((said - wanted).abs().max()) > most:
+        if logits.shape != wanted.shape or float((logits - wanted).abs().max()) > most:
             raise OochubError(
                 f"{type(model).__name__} does not give the logits of its new last layer when it is opened again, so no "
                 "model was written. Use another architecture."
@@ -215,12 +219,12 @@ def _open_as_classifier(source: ModelSource, inputs: Input, encoder: Encoder, cl
         with warnings.catch_warnings(), _silence_report():  # on weights that stand behind the vectors
             warnings.simplefilter("ignore", OochubWarning)
             model = open_pretrained(auto, source.path, probe=inputs.probe, changes=changes).model.eval()
-        found = find_head(model, probe)
+        head = find_head(model, probe)
     except OochubError:  # a head of more than one layer, or one without weights for what stands before it
         return None
-    with torch.inference_mode(), record_calls(model, found.layers) as calls:
+    with torch.inference_mode(), record_calls(model, head.layers) as calls:
         model(**probe)
-        wanted, seen = encoder(**probe), take_features(calls, found.layers)
+        wanted, seen = encoder(**probe), take_features(calls, head.layers)
     return model if seen.shape == wanted.shape and torch.allclose(seen, wanted, atol=1e-4, rtol=1e-4) else None
 
 
@@ -267,5 +271,5 @@ def make_layer(layer: Any, weight: NDArray[np.floating], bias: NDArray[np.floati
     with torch.no_grad():
         new.weight.copy_(torch.from_numpy(np.ascontiguousarray(weight)).view_as(new.weight))
         new.bias.copy_(torch.from_numpy(np.ascontiguousarray(bias)))
-    made: nn.Module = new.to(layer.weight.device).eval()
-    return made
+    module: nn.Module = new.to(layer.weight.device).eval()
+    return module

@@ -63,11 +63,11 @@ def prove_repair(rows: RepairRows, numbers: NDArray[np.int64], logits: NDArray[n
     names = [name for name in some.column_names if name == "logits" or name not in VECTORS]
     table = pa.concat_tables(list(some.rows.blocks(names)))
     before = replace(some.with_table(table), stored_head=None)
-    said = before.metadata
-    model = PredictedBy(id=f"{said.model.id or 'the model'}, repaired", mode=said.model.mode)
+    metadata = before.metadata
+    model = PredictedBy(id=f"{metadata.model.id or 'the model'}, repaired", mode=metadata.model.mode)
     place = table.column_names.index("logits")
     table = table.set_column(place, "logits", make_vectors(logits))
-    after = Predictions(table, replace(said, model=model))
+    after = Predictions(table, replace(metadata, model=model))
     pair, is_out = pair_rows(before, after, seed=seed), rows.is_out[numbers]
     return Proof(before, after, _compare(pair, ~is_out), _compare(pair, is_out))
 
@@ -86,7 +86,7 @@ def _compare(pair: Pair, side: NDArray[np.bool_]) -> ComparedNumber:
     """Accuracy of both on one side."""
     metric, numbers = catalog.get("metric", "accuracy"), np.flatnonzero(side & pair[0].known)
     tested = measure_difference(metric, pair, numbers)
-    first, second = (each.of(metric, numbers) for each in pair)
+    first, second = (measured.of(metric, numbers) for measured in pair)
     return ComparedNumber(
         first=first, second=second, difference=tested.difference, p_value=tested.p_value, test=tested.test
     )
@@ -124,13 +124,13 @@ def measure_gap(rows: RepairRows, parts: RowParts) -> Estimate:
     every = np.union1d(parts.fit, parts.choose)
     right = rows.predictions.prediction == rows.label
     unseen = every[~parts.seen[every]]
-    found = [_measure(rows, right, some) for some in (unseen, every)]
+    measured = [_measure(rows, right, some) for some in (unseen, every)]
     if rows.is_out[unseen].sum() < FEWEST:
         fresh = np.array(right)
         for own, other in ((parts.choose, parts.fit), (parts.fit, parts.choose)):
             fresh[own] = answer_freshly(rows, other, own, seen=parts.seen).argmax(axis=1) == rows.label[own]
-        found.append(_measure(rows, fresh, every))
-    return next((gap for gap in found if gap.high < 0), found[-1])
+        measured.append(_measure(rows, fresh, every))
+    return next((gap for gap in measured if gap.high < 0), measured[-1])
 
 
 def measure_gap_on_unseen(rows: RepairRows, parts: RowParts) -> Estimate:

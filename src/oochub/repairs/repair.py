@@ -73,37 +73,39 @@ def write_verdict(repair: "Repair") -> str:
 
 def write_sentences(repair: "Repair") -> list[str]:
     """What follows the verdict: both numbers with their intervals, why, and what would show more."""
-    said = []
+    sentences = []
     if repair.outside is not None and repair.inside is not None:
-        said.append(
+        sentences.append(
             f"Accuracy in unusual contexts goes {_move(repair.outside)}, and in usual contexts "
             f"{_move(repair.inside)}, on held-out rows."
         )
     if repair.outcome == "better" and repair.inside is not None and repair.inside.difference.low > 0:
-        said.append("It is better in usual contexts too, so not all of the gain comes from relying less on context.")
+        sentences.append(
+            "It is better in usual contexts too, so not all of the gain comes from relying less on context."
+        )
     if repair.reason:
-        said.append(repair.reason)
+        sentences.append(repair.reason)
     if repair.contexts:
-        said.append(
+        sentences.append(
             "Contexts were found in the images. On the fitting and selection rows, these matter to the model: "
             f"{wording.join_names([wording.name(context, 60) for context in repair.contexts])}."
         )
     if repair.outside is None and not format_numbers.is_undefined(repair.gap):
         where = "On the fitting and selection rows" if repair.tried else "On rows that the model was not trained on"
-        said.append(
+        sentences.append(
             f"{where}, accuracy in unusual contexts is {_points(repair.gap)} compared with usual ones, at equal shares "
             "of the classes."
         )
     if repair.needed is not None:
-        said.append(
+        sentences.append(
             f"About {format_numbers.count(repair.needed)} rows in unusual contexts would be needed to detect it in "
             "four of five samples, if it is as large as estimated."
             if repair.outside is not None
             else f"About {format_numbers.count(repair.needed)} such rows in unusual contexts would be needed to tell."
         )
     if repair.outcome != "better":
-        said.append("No model was written.")
-    return said
+        sentences.append("No model was written.")
+    return sentences
 
 
 def describe_choice(repair: "Repair") -> str:
@@ -111,7 +113,7 @@ def describe_choice(repair: "Repair") -> str:
     if not repair.tried:
         return "No new last layer was fitted."
     allowed = format_numbers.whole_points(repair.at_most_lost)
-    networks = sum(each.is_fine_tuned for each in repair.tried)
+    networks = sum(head.is_fine_tuned for head in repair.tried)
     counted = "1 whole network was" if networks == 1 else f"{networks} whole networks were"
     tuned = f", and {counted} fine-tuned on the same rows" if networks else ""
     rule = (
@@ -195,7 +197,7 @@ def _make_sides(repair: "Repair") -> Table:
     notes, rows = Footnotes(), []
     for side, number in (("out", repair.outside), ("in", repair.inside)):
         if number is not None:
-            cells = [notes.cell(each) for each in (number.first, number.second)]
+            cells = [notes.cell(estimate) for estimate in (number.first, number.second)]
             change = notes.cell(number.difference, signed=True)
             rows.append((f"Accuracy {_SIDES[side]}", *cells, change, format_numbers.count(number.first.n)))
     return Table(
@@ -224,13 +226,13 @@ def _make_tried(repair: "Repair") -> Table:
     shown = sorted(best[:_SHOWN], key=repair.tried.index)
     rows = [
         (
-            each.title,
-            _describe_settings(each),
-            format_numbers.fraction(each.outside),
-            format_numbers.fraction(each.inside),
-            "chosen" if each.is_chosen else "" if each.is_allowed else "loses too much",
+            head.title,
+            _describe_settings(head),
+            format_numbers.fraction(head.outside),
+            format_numbers.fraction(head.inside),
+            "chosen" if head.is_chosen else "" if head.is_allowed else "loses too much",
         )
-        for each in shown
+        for head in shown
     ]
     left_out = len(repair.tried) - len(shown)
     more = (f"{left_out} more, which are worse, are in repair.json.",) if left_out else ()
@@ -262,7 +264,7 @@ def _make_draws(repair: "Repair") -> Table:
 
 def _move(number: ComparedNumber) -> str:
     """From what to what, by how much, on how many rows."""
-    first, second = (format_numbers.fraction(each) for each in (number.first, number.second))
+    first, second = (format_numbers.fraction(estimate) for estimate in (number.first, number.second))
     return f"from {first}% to {second}%, by {_points(number.difference)}, n = {format_numbers.count(number.first.n)}"
 
 
@@ -396,7 +398,7 @@ class Repair:
     @property
     def chosen(self) -> TriedHead | None:
         """The head that was chosen in the first division."""
-        return next((each for each in self.tried if each.is_chosen), None)
+        return next((head for head in self.tried if head.is_chosen), None)
 
     @property
     def inside(self) -> ComparedNumber | None:
@@ -411,8 +413,8 @@ class Repair:
     def _repr_html_(self) -> str:
         from oochub.report.self_contained_page import frame_page
 
-        said = Table(title=write_verdict(self), heads=(), rows=tuple((line,) for line in write_sentences(self)))
-        tables = Document(blocks=(Block(table=said), *_make_blocks(self))).to_notebook()
+        sentences = Table(title=write_verdict(self), heads=(), rows=tuple((line,) for line in write_sentences(self)))
+        tables = Document(blocks=(Block(table=sentences), *_make_blocks(self))).to_notebook()
         try:
             page = repair_page(self)
         except OochubError:  # too large
@@ -532,13 +534,17 @@ def _lay_out_collection(collection: Collection) -> dict[str, Any]:
 
 
 def _list_facts(repair: "Repair") -> list[tuple[str, str]]:
-    known = repair.provenance
-    versions = {"oochub": known.get("oochub"), **(known.get("packages") or {}), "Python": known.get("python")}
-    when = known.get("when") or {}
+    provenance = repair.provenance
+    versions = {
+        "oochub": provenance.get("oochub"),
+        **(provenance.get("packages") or {}),
+        "Python": provenance.get("python"),
+    }
+    when = provenance.get("when") or {}
     facts = {
-        "Model": known.get("model"),
-        "Data": known.get("data"),
-        "Intervals": f"95%, paired; seed {known.get('seed')}",
+        "Model": provenance.get("model"),
+        "Data": provenance.get("data"),
+        "Intervals": f"95%, paired; seed {provenance.get('seed')}",
         "Versions": " · ".join(f"{name} {text}" for name, text in versions.items() if text),
         "Made": when.get("created"),
     }

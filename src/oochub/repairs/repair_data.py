@@ -60,11 +60,11 @@ class RepairRows:
             )
         challenge = predictions.rows.column("challenge").to_pylist()
         check_some_side(challenge)
-        known = np.array([bool(each) for each in challenge]) & (predictions.label >= 0)
-        if not known.all():
-            predictions = predictions.select(known)
+        has_side = np.array([bool(side) for side in challenge]) & (predictions.label >= 0)
+        if not has_side.all():
+            predictions = predictions.select(has_side)
         label = np.asarray(predictions.label, np.int64)
-        is_out = np.array([each != EASY for each in predictions.column("challenge").tolist()])
+        is_out = np.array([side != EASY for side in predictions.column("challenge").tolist()])
         cell = 2 * label + is_out
         groups = {"side": cell}
         declared = find_declaration(predictions)
@@ -170,7 +170,7 @@ def check_some_side(challenge: Iterable[str | int | None]) -> None:
 
     >>> check_some_side(["easy", None])
     """
-    if all(each in (None, "", -1) for each in challenge):
+    if all(side in (None, "", -1) for side in challenge):
         usual = choose_wording("usual={'CLASS': ['CONTEXT']}", "--usual CLASS=CONTEXT")
         raise OochubError(
             "A repair needs rows in usual and in unusual contexts, but no context is clearly more frequent with a "

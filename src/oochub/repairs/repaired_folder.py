@@ -113,17 +113,17 @@ class RepairedFolder:
         if key is None or not file.is_file():
             return None
         try:
-            made = Repair.load(file)
+            stored = Repair.load(file)
         except OochubError:  # damaged, or of another version: it is made again
             return None
-        if made.key != key:
+        if stored.key != key:
             return None
-        if made.model is None:
-            return made
-        model = self.path / made.model
+        if stored.model is None:
+            return stored
+        model = self.path / stored.model
         is_there = any((model / name).is_file() for name in ("config.json", REPAIRED_FILE, REPAIRED_ONNX))
-        is_whole = is_there and bool(made.weights) and _digest_weights(model) == made.weights
-        return made if is_whole else None
+        is_whole = is_there and bool(stored.weights) and _digest_weights(model) == stored.weights
+        return stored if is_whole else None
 
     def write_page(self, made: Repair) -> None:
         """Writes the page of a record."""
@@ -239,8 +239,8 @@ def _check_answers(
     rows = find_places(data.get(split), after.column("example_id")[few].tolist())
     if not rows:
         return
-    said, wanted = ask_folder(folder, data[split], rows, asked), after.logits[few]
-    if float(np.abs(said - wanted).max()) > _CLOSE * max(1.0, float(np.ptp(wanted))):
+    logits, wanted = ask_folder(folder, data[split], rows, asked), after.logits[few]
+    if float(np.abs(logits - wanted).max()) > _CLOSE * max(1.0, float(np.ptp(wanted))):
         raise OochubError(
             "The repaired model, opened again, does not give the answers with which it was proven, so it was "
             "not written. Predict with preprocessing=processor, or report this."

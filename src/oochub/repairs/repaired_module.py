@@ -106,8 +106,8 @@ def open_repaired_module(file: str, typed: str) -> Mapping[str, Any]:
     """
     folder = Path(file).resolve().parent
     stored = load_tensors(folder / _HEAD)
-    made = make_model(str(folder / typed), ModelSettings(), PredictionSettings())
-    module, about = made.model, from_json(_Repaired, stored.about, what=str(folder / _HEAD))
+    own_model = make_model(str(folder / typed), ModelSettings(), PredictionSettings())
+    module, about = own_model.model, from_json(_Repaired, stored.about, what=str(folder / _HEAD))
     if not isinstance(module, nn.Module) or about.revision not in (None, digest_module(module)):
         raise OochubError(f"{typed} makes another model than the one that was repaired. Repair it again.")
     for k, name in enumerate(about.layers):
@@ -117,7 +117,7 @@ def open_repaired_module(file: str, typed: str) -> Mapping[str, Any]:
             module = layer
         else:
             setattr(module.get_submodule(parent), own, layer)
-    how = replace(made.how, label_map=None, restrict=False, class_names=about.class_names)
+    how = replace(own_model.how, label_map=None, restrict=False, class_names=about.class_names)
     if (folder / _PROCESSOR).is_dir():
         how = replace(how, image_processor=str(folder / _PROCESSOR))
-    return {"model": module, **how.given(), **made.asked.given()}
+    return {"model": module, **how.given(), **own_model.asked.given()}

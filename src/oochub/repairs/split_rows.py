@@ -90,9 +90,9 @@ def divide_rows(rows: RepairRows, *, trained: Collection[str], seed: int = 0) ->
     split, cell, is_clustered = rows.split, rows.groups["side"], rows.cluster is not None
     seen, rank = np.isin(split, sorted(trained)), _rank_units(rows.units, seed)
     proves = find_proving_rows(split, seen, rows.looked_at)
-    known = np.zeros(len(split), bool) if rows.image is None else rows.image >= 0
+    has_image = np.zeros(len(split), bool) if rows.image is None else rows.image >= 0
     image = np.zeros(len(split), np.int64) if rows.image is None else rows.image
-    trained_on = known & ~seen & np.isin(image, image[seen & known])
+    trained_on = has_image & ~seen & np.isin(image, image[seen & has_image])
     proves &= ~trained_on
     if rows.looked_at is None and not _has_test(split):
         proves = _take_share(proves, cell, rank, _PROVE, is_clustered=is_clustered)
@@ -102,13 +102,13 @@ def divide_rows(rows: RepairRows, *, trained: Collection[str], seed: int = 0) ->
             "a repair on. Add a split test of rows that it has not seen."
         )
     rest = ~proves & ~trained_on
-    copies = rest & known & np.isin(image, image[proves & known])
+    copies = rest & has_image & np.isin(image, image[proves & has_image])
     rest &= ~copies
     fresh = rest & ~seen
-    fewest = min((int((fresh & (cell == each)).sum()) for each in np.unique(cell[rest])), default=0)
+    fewest = min((int((fresh & (cell == number)).sum()) for number in np.unique(cell[rest])), default=0)
     among = fresh if seen[rest].any() and fewest >= 2 * FEWEST else rest
     chooses = _take_share(among, cell, rank, 0.5, is_clustered=is_clustered)
-    twice = rest & ~chooses & known & np.isin(image, image[chooses & known])
+    twice = rest & ~chooses & has_image & np.isin(image, image[chooses & has_image])
     copies |= twice
     parts = (rest & ~chooses & ~twice, chooses, proves)
     if not all(part.any() for part in parts):
@@ -154,8 +154,8 @@ def find_trained_splits(known: Metadata) -> tuple[str, ...]:
     """
     if "train" not in known.rows:
         return ()
-    said = (known.training.data if known.training else None) or {}
-    is_same = known.training is not None and (said.get("benchmark"), said.get("config")) == (
+    trained_on = (known.training.data if known.training else None) or {}
+    is_same = known.training is not None and (trained_on.get("benchmark"), trained_on.get("config")) == (
         known.benchmark,
         known.config,
     )
@@ -221,8 +221,8 @@ def _take_share(
     if is_clustered:
         return among & (rank < share)
     taken = np.zeros(len(among), bool)
-    for each in np.unique(cell[among]):
-        rows = np.flatnonzero(among & (cell == each))
+    for number in np.unique(cell[among]):
+        rows = np.flatnonzero(among & (cell == number))
         taken[rows[np.argsort(rank[rows], kind="stable")][: round(share * len(rows))]] = True
     return taken
 
@@ -289,7 +289,7 @@ def add_found_sides(
         p_values = [test.p_value for test in tests]
         tested = max(tested, int(np.isfinite(p_values).sum()))
         adjusted = adjusted_p_values(p_values)
-        shown = {k: float(each.gap.estimate) for k, each in enumerate(tests) if adjusted[k] <= _LEVEL}
+        shown = {k: float(test.gap.estimate) for k, test in enumerate(tests) if adjusted[k] <= _LEVEL}
         gaps = {number: gap for number, gap in shown.items() if gap < 0}
         if gaps:
             break
@@ -302,8 +302,8 @@ def _add_columns(
     predictions: Predictions, every: RowsWithContexts, gaps: dict[int, float], order: list[int]
 ) -> Predictions:
     score = np.sum([-gaps[number] * every.sides(number) for number in order], axis=0)
-    known, is_out = np.zeros(len(predictions), bool), np.zeros(len(predictions), bool)
-    known[every.rows], is_out[every.rows] = True, score < 0
+    is_scored, is_out = np.zeros(len(predictions), bool), np.zeros(len(predictions), bool)
+    is_scored[every.rows], is_out[every.rows] = True, score < 0
     classes = predictions.class_names
     hard = ("hard_negative", "hard_positive") if len(classes) == 2 else ("hard",) * len(classes)
     context: list[str | None] = [None] * len(predictions)
@@ -313,9 +313,11 @@ def _add_columns(
     label = predictions.label
     challenge = [
         None if not is_known else hard[y] if out else "easy"
-        for is_known, out, y in zip(known, is_out, label.tolist(), strict=True)
+        for is_known, out, y in zip(is_scored, is_out, label.tolist(), strict=True)
     ]
-    group = [None if each is None else f"{classes[y]}/{each}" for each, y in zip(context, label.tolist(), strict=True)]
+    group = [
+        None if value is None else f"{classes[y]}/{value}" for value, y in zip(context, label.tolist(), strict=True)
+    ]
     rows = predictions.rows
     for name, values in (("context", context), ("group", group), ("challenge", challenge)):
         rows = rows.with_column(name, pa.array(values, pa.string()))

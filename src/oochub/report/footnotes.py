@@ -70,13 +70,13 @@ class Footnotes:
     def lines(self) -> tuple[str, ...]:
         """What each mark means, in the order of the marks, for below the table."""
         return tuple(
-            f"{mark} {_join_reasons(texts, found)}."
-            for mark, (texts, found) in zip(_EVERY, self._reasons.items(), strict=False)
+            f"{mark} {_join_reasons(texts, reasons)}."
+            for mark, (texts, reasons) in zip(_EVERY, self._reasons.items(), strict=False)
         )
 
     def _mark(self, reason: str) -> str:
-        ((texts, found),) = _group_alike([reason]).items()
-        self._reasons.setdefault(texts, []).extend(found)
+        ((texts, reasons),) = _group_alike([reason]).items()
+        self._reasons.setdefault(texts, []).extend(reasons)
         return _EVERY[min(list(self._reasons).index(texts), len(_EVERY) - 1)]
 
 
@@ -152,7 +152,7 @@ def _format_ends(estimate: Estimate, unit: str, *, signed: bool) -> str:
 def _group_alike(reasons: list[str]) -> dict[tuple[str, ...], list[list[str]]]:
     """Reasons by their text without its numbers, and the numbers of each."""
     alike: dict[tuple[str, ...], list[list[str]]] = {}
-    for reason in (wording.name(each, _LONGEST) for each in reasons):
+    for reason in (wording.name(text, _LONGEST) for text in reasons):
         alike.setdefault(tuple(_NUMBER.split(reason)), []).append(_NUMBER.findall(reason))
     return alike
 

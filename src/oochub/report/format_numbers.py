@@ -249,8 +249,8 @@ def span(counts: Iterable[int]) -> str:
     >>> span([200, 40, 100]), span([40, 40])
     ('40 to 200', '40')
     """
-    known = sorted(counts)
-    return count(known[0]) if known[0] == known[-1] else f"{count(known[0])} to {count(known[-1])}"
+    distinct = sorted(counts)
+    return count(distinct[0]) if distinct[0] == distinct[-1] else f"{count(distinct[0])} to {count(distinct[-1])}"
 
 
 def arrow(direction: str) -> str:

@@ -279,7 +279,7 @@ def describe_intervals(report: "ReportRecord") -> str:
     each has the interval of itself alone.
     """
     sides = [part.metrics.values() for part in report.slices]
-    worst = [each.estimate for each in (report.worst_group or {}).values()]
+    worst = [group.estimate for group in (report.worst_group or {}).values()]
     chosen = [
         estimate for estimates in (*sides, worst) for estimate in estimates if format_numbers.has_interval(estimate)
     ]

@@ -184,8 +184,8 @@ def describe_metric(title: str, unit: str, direction: str) -> str:
     'Accuracy (%, higher is better)'
     """
     better = f"{direction} is better" if direction in ("higher", "lower") else ""
-    said = ", ".join(filter(None, (unit, better)))
-    return f"{title} ({said})" if said else title
+    words = ", ".join(filter(None, (unit, better)))
+    return f"{title} ({words})" if words else title
 
 
 def make_sentence(text: str) -> str:

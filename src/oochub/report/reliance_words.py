@@ -46,19 +46,19 @@ def judge_reliance(report: "ReportRecord", case: Case) -> JudgedGap | None:
         report: Any report.
         case: The case that the gap alone would have.
     """
-    found: Reliance | None = next(section for section in sections() if section.name == "reliance").found(report)
-    if found is None or not found.has_sides or case in ("failed", "too_few", "detection"):
+    reliance: Reliance | None = next(section for section in sections() if section.name == "reliance").found(report)
+    if reliance is None or not reliance.has_sides or case in ("failed", "too_few", "detection"):
         return None
     is_worse = case in ("relies", "slight")
     if case in ("no_effect", "unclear"):
-        if not found.gap.high < 0:
+        if not reliance.gap.high < 0:
             return None
         headline = "There is no clear gap, but for the same class and context this model does worse if it is unusual."
-        return JudgedGap("untold", "unclear", headline, describe_remaining(found))
-    if (found.gap.high < 0) if is_worse else (found.gap.low > 0):
+        return JudgedGap("untold", "unclear", headline, describe_remaining(reliance))
+    if (reliance.gap.high < 0) if is_worse else (reliance.gap.low > 0):
         return JudgedGap("relies" if is_worse else "better", case, "", "")
     kind: Answer = "harder" if is_worse else "easier"
-    alike = [context.name for context in found.contexts if context.status == f"{kind} for all"]
+    alike = [context.name for context in reliance.contexts if context.status == f"{kind} for all"]
     gap, unit = report.gap.estimate, report.unit
     size = f"The gap is {format_numbers.points(gap, unit)}{format_numbers.points_word(unit)}."
     if alike:
@@ -72,7 +72,7 @@ def judge_reliance(report: "ReportRecord", case: Case) -> JudgedGap | None:
     how = "worse" if is_worse else "better"
     why = "it relies on context or these are harder" if is_worse else "that is the context or these are easier"
     headline = f"This model does {how} in unusual contexts, but whether {why} for every class cannot be told."
-    return JudgedGap("untold", "unclear", headline, f"{size} {describe_wanted(report.benchmark, found)}".strip())
+    return JudgedGap("untold", "unclear", headline, f"{size} {describe_wanted(report.benchmark, reliance)}".strip())
 
 
 def describe_remaining(found: Reliance) -> str:
@@ -94,7 +94,7 @@ def describe_wanted(own: EvaluatedBenchmark, found: Reliance) -> str:
     if not found.wanted or not found.has_sides or found.gap.high < 0 or found.gap.low > 0:
         return ""
     names = []
-    for label, _, context in (each.partition("/") for each in found.wanted):
+    for label, _, context in (pair.partition("/") for pair in found.wanted):
         pair = f"{wording.words(label)} ({wording.say_context(own, context)})"
         names.append(wording.pair_words(own, label, context) if own.words.place else pair)
     more = "More rows" if found.is_identified else "Rows"

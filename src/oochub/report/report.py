@@ -65,22 +65,28 @@ class Report(ReportRecord):
 
     def _make_tables(self) -> str:
         """The headline, the gap, every slice, what the sections find, and the first notes; escaped HTML."""
-        answer, gap, found = verdict(self), self.gap.estimate, _collect_passages(self)
-        said_of, slices = next((each.said, each.table) for name, each in found if name == _SLICES and each.table)
+        answer, gap, passages = verdict(self), self.gap.estimate, _collect_passages(self)
+        said_of, slices = next(
+            (passage.said, passage.table) for name, passage in passages if name == _SLICES and passage.table
+        )
         below = describe_interval(gap, self.unit, signed=True)
         row = (title_gap(self), f"{format_numbers.points(gap, self.unit)}\n{below}", *[""] * (len(slices.heads) - 2))
         titles = {section.name: section.title for section in sections()}
-        said, more = wording.list_caveats(self), len(self.caveats) - _NOTES
+        caveats, more = wording.list_caveats(self), len(self.caveats) - _NOTES
         return Document(
             headline=answer.sentence,
             sentences=(_describe_subject(self), answer.lead),
             blocks=(
                 Block(table=replace(slices, rows=(row, *slices.rows)), sentences=said_of),
-                *(replace(each, title=each.title or titles[name]) for name, each in found if name != _SLICES),
+                *(
+                    replace(passage, title=passage.title or titles[name])
+                    for name, passage in passages
+                    if name != _SLICES
+                ),
                 *_name_silent(self),
             ),
             caveats=(
-                *(f"Note: {note}" for note in said[:_NOTES]),
+                *(f"Note: {note}" for note in caveats[:_NOTES]),
                 *[f"Note: {more} more notes are in report.to_html()"] * (more > 0),
             ),
         ).to_notebook()
@@ -116,12 +122,12 @@ class Report(ReportRecord):
         Returns:
             A rich renderable; names in it are plain text, never console markup.
         """
-        found = _collect_passages(self)
-        left_out = {_SLICES} if any(name == _BOTH_SIDES and passage.table for name, passage in found) else set()
+        passages = _collect_passages(self)
+        left_out = {_SLICES} if any(name == _BOTH_SIDES and passage.table for name, passage in passages) else set()
         trained = wording.describe_training(self)
         return _make_document(
             self,
-            [replace(passage, table=None) if name in left_out else passage for name, passage in found],
+            [replace(passage, table=None) if name in left_out else passage for name, passage in passages],
             left_out=left_out,
             notes=(
                 *[f"Training data: {trained}."] * bool(trained),
@@ -135,11 +141,11 @@ class Report(ReportRecord):
         Returns:
             Text ending in a line feed; pipes, angle brackets and other markup in names are escaped.
         """
-        said = (
+        explained = (
             "The numbers in brackets or below a value are its 95% interval.",
             *(f"Note: {n}." for n in wording.list_caveats(self)),
         )
-        return _make_document(self, [passage for _, passage in _collect_passages(self)], notes=said).to_markdown()
+        return _make_document(self, [passage for _, passage in _collect_passages(self)], notes=explained).to_markdown()
 
     def to_latex(self, style: TableStyle = "compact") -> str:
         """The report in LaTeX, for `booktabs`.
@@ -279,19 +285,19 @@ def _write_full_latex(report: "Report") -> str:
     Returns:
         `table` environments; they need `\usepackage{booktabs}`.
     """
-    benchmark, found = report.benchmark, _collect_passages(report)
+    benchmark, passages = report.benchmark, _collect_passages(report)
     titles = {section.name: section.title for section in sections()}
-    said = [sentence for _, passage in found if not passage.title for sentence in passage.said]
-    said = [verdict(report).sentence, *said, "Below each value its 95% interval."]
-    said += [f"{wording.capitalize_sentence(note)}." for note in wording.list_caveats(report)]
+    sentences = [sentence for _, passage in passages if not passage.title for sentence in passage.said]
+    sentences = [verdict(report).sentence, *sentences, "Below each value its 95% interval."]
+    sentences += [f"{wording.capitalize_sentence(note)}." for note in wording.list_caveats(report)]
     task = f"{wording.name_model(report.model)} on {wording.name_benchmark(benchmark)}"
-    blocks = [Block(table=passage.table, caption=task, sentences=tuple(said))
-              for name, passage in found if name == _SLICES and passage.table]  # fmt: skip
-    for name, passage in found:
+    blocks = [Block(table=passage.table, caption=task, sentences=tuple(sentences))
+              for name, passage in passages if name == _SLICES and passage.table]  # fmt: skip
+    for name, passage in passages:
         if name != _SLICES and not passage.steps and (passage.title or passage.table):
             told = passage.said if passage.title else ()
             blocks.append(replace(passage, title=passage.title or titles[name], sentences=told))
-    silent = _name_silent(report, {name for name, passage in found if passage.steps})
+    silent = _name_silent(report, {name for name, passage in passages if passage.steps})
     return Document(blocks=(*blocks, *silent)).to_latex()
 
 

@@ -51,18 +51,18 @@ class ReportCommands:
     @cached_property
     def asked(self) -> Asked:
         """What was typed, as far as it can stand in a command."""
-        asked = self.report.provenance.asked or Asked()
-        names = {name: value for name in _PLACES if (value := getattr(asked, name)) and wording.can_be_typed(value)}
+        request = self.report.provenance.asked or Asked()
+        names = {name: value for name in _PLACES if (value := getattr(request, name)) and wording.can_be_typed(value)}
         places: dict[str, Any] = {name: names.get(name) for name in _PLACES}
-        return replace(asked, **places, data=_check_options(asked.data), contexts=_check_options(asked.contexts))
+        return replace(request, **places, data=_check_options(request.data), contexts=_check_options(request.contexts))
 
     @property
     def has_features(self) -> bool:
         """Whether the input of the model's last layer can be found, as that of transformers can."""
-        asked, given = self.asked, self.report.provenance.asked
-        if given is None or asked.has_features is not None:
-            return asked.has_features is not False
-        return not asked.model_file and asked.model is not None and not asked.model.lower().endswith(".onnx")
+        request, given = self.asked, self.report.provenance.asked
+        if given is None or request.has_features is not None:
+            return request.has_features is not False
+        return not request.model_file and request.model is not None and not request.model.lower().endswith(".onnx")
 
     @property
     def model(self) -> tuple[str, ...]:
@@ -89,9 +89,11 @@ class ReportCommands:
             contexts: Whether the way that found contexts is named too.
             but: Flags that are left out.
         """
-        taken = {flag: each for kind in _KINDS[command] for flag, each in _list_flags(kind).items()}
+        taken = {flag: option for kind in _KINDS[command] for flag, option in _list_flags(kind).items()}
         words = (*self.asked.data, *(self.asked.contexts if contexts else ()))
-        return _keep_options(words, [flag for flag, each in taken.items() if _is_of(each, command) and flag not in but])
+        return _keep_options(
+            words, [flag for flag, option in taken.items() if _is_of(option, command) and flag not in but]
+        )
 
     def about_images(self) -> tuple[str, ...]:
         """The options by which a page of all rows finds the images of the data."""
@@ -119,8 +121,8 @@ class ReportCommands:
         found = self.report.background
         if found is None:
             return ()
-        given, known = found.options or ("--probe", "background"), _list_flags(ProbeSettings)
-        pairs = [pair for pair in zip(given[::2], given[1::2], strict=False) if pair[0] in known]
+        given, flags = found.options or ("--probe", "background"), _list_flags(ProbeSettings)
+        pairs = [pair for pair in zip(given[::2], given[1::2], strict=False) if pair[0] in flags]
         return tuple(
             word for flag, value in pairs if wording.can_be_typed(value) for word in (flag, _fill(flag, value))
         )
@@ -144,7 +146,7 @@ def write_command(command: str, *words: str) -> str:
 def _list_flags(kind: type[Settings]) -> Mapping[str, Option]:
     """The options of a record that a report keeps, by each flag."""
     kept = kind in (ModelSettings, PredictionSettings)
-    options = {name: each for name, each in list_options(kind).items() if not kept or name in TYPED}
+    options = {name: option for name, option in list_options(kind).items() if not kept or name in TYPED}
     return {flag: option for option in options.values() for flag in (option.flag or "").split("/")}
 
 
@@ -157,8 +159,8 @@ def _check_options(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(
         word
         for flag, *value in _read_options(words)
-        if value == [wording.name(each, _LONGEST_OPTION) for each in value]
-        for word in (flag, *(_fill(flag, each) for each in value))
+        if value == [wording.name(word, _LONGEST_OPTION) for word in value]
+        for word in (flag, *(_fill(flag, entry) for entry in value))
     )
 
 
@@ -169,17 +171,17 @@ def _fill(flag: str, value: str) -> str:
 
 def _read_options(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Each known flag with its value, or alone if it takes none."""
-    known = {
+    switches = {
         flag: type_of(kind, name) is bool
         for kind in (DataSettings, ContextSettings, LabelSettings, ModelSettings, PredictionSettings)
-        for name, each in list_options(kind).items()
-        for flag in (each.flag or "").split("/")
+        for name, option in list_options(kind).items()
+        for flag in (option.flag or "").split("/")
         if flag in _list_flags(kind)
     }
     rest = iter(words)
     for flag in rest:
-        value = () if known.get(flag) else (next(rest, ""),)
-        if flag in known:
+        value = () if switches.get(flag) else (next(rest, ""),)
+        if flag in switches:
             yield flag, *value
 
 

@@ -104,17 +104,17 @@ def head(chart: GapChart, gap: str) -> Markup:
         chart: What to draw; both marks are hollow where the question is not settled.
         gap: The gap in print.
     """
-    known = chart.sides
-    ends = [end for e in known.values() for end in (e, e.low) if not format_numbers.is_undefined(end)]
+    sides = chart.sides
+    ends = [end for e in sides.values() for end in (e, e.low) if not format_numbers.is_undefined(end)]
     lowest = min([*ends, *([] if format_numbers.is_undefined(chart.chance) else [chart.chance])], default=0.0)
     low = lowest if lowest == chart.chance else max(0.0, math.floor(lowest * 10) / 10)
     scale = LinearScale(low=low if low < 1 else 0.0, high=1.0, width=86.0)  # of one class even a guess is right
     parts = [_draw_axis(scale, chart), *_head_labels(scale, chart)]
     half = 1.7 * len(gap)  # percent of the narrowest chart that the gap takes to either side
-    middle = [min(max(sum(map(scale.percent, known.values())) / 2, half), 100 - half)] if len(known) == 2 else []
-    parts += [_draw_line(scale.at(min(known.values())), scale.at(max(known.values())), 64, "gapbar") for _ in middle]
-    parts += [whisker(scale, e, side, 64, 3) for side, e in known.items()]
-    parts += [mark(side, scale.at(e), 64, size=9, hollow=not chart.is_settled) for side, e in known.items()]
+    middle = [min(max(sum(map(scale.percent, sides.values())) / 2, half), 100 - half)] if len(sides) == 2 else []
+    parts += [_draw_line(scale.at(min(sides.values())), scale.at(max(sides.values())), 64, "gapbar") for _ in middle]
+    parts += [whisker(scale, e, side, 64, 3) for side, e in sides.items()]
+    parts += [mark(side, scale.at(e), 64, size=9, hollow=not chart.is_settled) for side, e in sides.items()]
     parts += [draw_text(f"{at:.2f}%", 49, gap, anchor="middle", classes="k gap") for at in middle]
     return strip(106, parts)
 
@@ -122,9 +122,9 @@ def head(chart: GapChart, gap: str) -> Markup:
 def _head_labels(scale: LinearScale, chart: GapChart) -> list[Markup]:
     # Outward: the left label ends at its mark, the right one begins there. In the narrowest chart, 288 px, a label
     # takes 29% of the width, so near an edge it turns inward where the other side leaves room, else it is pushed in.
-    known = chart.sides
-    order = sorted(known, key=lambda side: (known[side].value, side == "in"))
-    at = [scale.percent(known[side]) for side in order]
+    sides = chart.sides
+    order = sorted(sides, key=lambda side: (sides[side].value, side == "in"))
+    at = [scale.percent(sides[side]) for side in order]
     places: dict[Side, tuple[float, str, int]] = {}
     if order:
         turns = at[0] < _LABEL and (len(at) == 1 or at[1] - at[0] > _LABEL + 2)
@@ -137,7 +137,7 @@ def _head_labels(scale: LinearScale, chart: GapChart) -> list[Markup]:
     for side, (x, anchor, sign) in places.items():
         spot = f"{x:.2f}%"
         labels.append(
-            draw_text(spot, 15, format_numbers.quantity(known[side], chart.unit), anchor=anchor, classes="k big")
+            draw_text(spot, 15, format_numbers.quantity(sides[side], chart.unit), anchor=anchor, classes="k big")
         )
         labels.append(draw_text(spot, 30, chart.titles[side], anchor=anchor, dx=sign * 12))
         labels.append(

@@ -199,7 +199,7 @@ def _write_lead(report: "ReportRecord", words: _Words) -> str:
     sides = tuple(values.values())
     if metric == "auc":
         if are_few(sides):
-            counts = " and ".join(format_numbers.count(each.n) for each in sides)
+            counts = " and ".join(format_numbers.count(side.n) for side in sides)
             return f"{title} is {inside} of 100 {here} and {outside} {there}, from {counts} examples."
         shown = f"Shown {words.pair}, it picks the right one"
         return f"{shown} {inside} times in 100 {here}, and {outside} times {there}."
@@ -290,13 +290,13 @@ def _say_on_what(report: "ReportRecord", judged: Judged) -> Fact:
 def _say_on_other_groups(report: "ReportRecord", judged: Judged) -> Fact:
     """The worst group where no metric names it: by errors, or by the metric of a kind of output that has none."""
     metric, rows = judged.ranked
-    known = [
+    defined = [
         (row, estimate) for row, estimate in rows if row.role != "in" and not format_numbers.is_undefined(estimate)
     ]
-    if not known:
+    if not defined:
         return Fact("Where", "Groups were not measured.", "")
-    (row, estimate), description = known[0], report.description(metric)
-    values = [float(value) for _, value in known]
+    (row, estimate), description = defined[0], report.description(metric)
+    values = [float(value) for _, value in defined]
     is_worst = estimate in (min(values), max(values))  # else a group of few rows has a worse number by luck
     interval = describe_interval(estimate, description.unit, level="")
     group = wording.group_words(report.benchmark, row)

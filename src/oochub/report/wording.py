@@ -197,10 +197,10 @@ def describe_training(report: "ReportRecord") -> str:
     model, training = report.model, report.provenance.training
     data = (training.data if training else None) or {}
     own = "/".join(str(data[key]) for key in ("benchmark", "config") if data.get(key))
-    said = [f"{name(own)}, according to the model's recipe"] if own else []
+    parts = [f"{name(own)}, according to the model's recipe"] if own else []
     if model.trained_on:
-        said.append(f"{name(join_names(model.trained_on), 400)}, according to the model's card")
-    return "; ".join(said) if said or model.mode in (None, "given") else "not stated"
+        parts.append(f"{name(join_names(model.trained_on), 400)}, according to the model's card")
+    return "; ".join(parts) if parts or model.mode in (None, "given") else "not stated"
 
 
 def list_caveats(report: "ReportRecord") -> list[str]:

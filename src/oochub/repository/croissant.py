@@ -200,7 +200,7 @@ def _read_tex(text: str) -> str:
 
 def _find_source(config: str, split: str, written: ConfigFiles) -> dict[str, _Document]:
     """The place of the rows of a split: one file, or a set; nothing for shards, which hold members."""
-    paths = [each.path for each in written.splits[split]]
+    paths = [file.path for file in written.splits[split]]
     if not all(path.endswith(".parquet") for path in paths):
         return {}
     return {"fileObject": {"@id": paths[0]}} if len(paths) == 1 else {"fileSet": {"@id": f"{config}-{split}-files"}}
@@ -213,7 +213,7 @@ def _describe_set(config: str, split: str, written: ConfigFiles) -> _Document:
         "name": f"{config}-{split}-files",
         "description": f"The files of the split {split} of {config}.",
         "encodingFormat": _FORMATS[".parquet"],
-        "includes": [each.path for each in written.splits[split]],
+        "includes": [file.path for file in written.splits[split]],
     }
 
 

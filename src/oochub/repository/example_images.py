@@ -60,7 +60,7 @@ def _divide(part: datasets.Dataset) -> list[list[int]]:
 
 def _find_tiles(part: datasets.Dataset, rows: list[int]) -> Iterator[tuple[Image.Image, str]]:
     """Three images of some rows, of as many classes as they have, with what is said of each."""
-    found = 0
+    count = 0
     for row in _alternate(part, rows)[: _PER_LINE * _TRIED]:
         record = part[row]
         try:
@@ -68,8 +68,8 @@ def _find_tiles(part: datasets.Dataset, rows: list[int]) -> Iterator[tuple[Image
         except (OochubError, OSError, ValueError, SyntaxError):
             continue
         yield tile, _describe(part, record)
-        found += 1
-        if found == _PER_LINE:
+        count += 1
+        if count == _PER_LINE:
             return
 
 
@@ -94,9 +94,9 @@ def _read_tile(stored: Any) -> Image.Image:
 
 def _describe(part: datasets.Dataset, record: dict[str, Any]) -> str:
     """Label and context of a row, by name."""
-    said = []
+    words = []
     for column in ("label", "context"):
         feature, value = part.features.get(column), record.get(column)
         if isinstance(feature, datasets.ClassLabel) and isinstance(value, int) and value >= 0:
-            said.append(" ".join(str(feature.names[value]).split()))
-    return said[0] + "".join(f" ({context})" for context in said[1:]) if said else str(record.get("example_id"))
+            words.append(" ".join(str(feature.names[value]).split()))
+    return words[0] + "".join(f" ({context})" for context in words[1:]) if words else str(record.get("example_id"))

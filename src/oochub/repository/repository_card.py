@@ -73,7 +73,7 @@ class RepositoryCard:
         """The paths of each split of each configuration."""
         configs = MetadataConfigs.from_dataset_card_data(self.card.data)
         return {
-            name: {each["split"]: _read_listed(each["path"]) for each in config["data_files"]}
+            name: {entry["split"]: _read_listed(entry["path"]) for entry in config["data_files"]}
             for name, config in configs.items()
             if "data_files" in config
         }

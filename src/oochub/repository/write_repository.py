@@ -304,8 +304,8 @@ def _describe_license(declared: OwnDeclaration) -> dict[str, str]:
 
 def _write_licenses(declared: OwnDeclaration) -> str:
     """The text of LICENSE.md."""
-    said = {"Images": declared.license, "Labels": declared.labels_license}
-    lines = [f"- {what}: {license}" for what, license in said.items() if license]
+    licenses = {"Images": declared.license, "Labels": declared.labels_license}
+    lines = [f"- {what}: {license}" for what, license in licenses.items() if license]
     return "\n".join([f"# Licenses of {declared.title}", "", *lines, ""])
 
 
@@ -390,7 +390,7 @@ def _describe_own(data: datasets.DatasetDict, record: BuildRecord) -> str:
         counts = [codes.count(number) for number in range(len(kinds))]
         table.append(f"| {split} | {len(part):,} |{''.join(f' {count:,} |' for count in counts)}")
     usual = record.facts.usual_contexts or {}
-    contexts = [f"| {name} | {', '.join(each) or 'none'} |" for name, each in usual.items()]
+    contexts = [f"| {name} | {', '.join(names) or 'none'} |" for name, names in usual.items()]
     declared = record.facts.declared
     return "\n".join(
         [
@@ -479,9 +479,9 @@ def write_challenge_repository(
         )
     target = check_replaceable(out, title=CHALLENGE_TITLE, what="a challenge set")
     with lock_target(target):
-        made = LOSSES if ensemble else {}
+        columns = LOSSES if ensemble else {}
         dataset = _open_data(
-            source, settings, lambda features: check_columns(checked, {**features, **made}, replace=replace)
+            source, settings, lambda features: check_columns(checked, {**features, **columns}, replace=replace)
         )
         check_links(dataset, source, settings.options)
         dataset = add_losses(dataset, ensemble) if ensemble else dataset

@@ -158,7 +158,10 @@ def _make_page_content(report: "ReportRecord") -> dict[str, Any]:
         "unit": "fraction",
         "gap": answer.compared.gap_title,
         "metric": answer.compared.metric,
-        "rows": [(side, "", each, format_numbers.count(each.n)) for side, each in answer.compared.estimates.items()],
+        "rows": [
+            (side, "", estimate, format_numbers.count(estimate.n))
+            for side, estimate in answer.compared.estimates.items()
+        ],
     }
 
 

@@ -35,28 +35,28 @@ class RowsThatWereChosen(Section["ReportRecord"]):
 
     def passages(self, report: "ReportRecord") -> Iterable[Passage]:
         """Which rows the report is of; the numbers of the tested rule."""
-        found: ChosenRows | None = self.found(report)
-        if found is None:
+        chosen: ChosenRows | None = self.found(report)
+        if chosen is None:
             return
-        if found.tested is None:
-            yield Passage(title=_TITLE, sentences=(_say_which(found), _say_how_to_test(found)))
+        if chosen.tested is None:
+            yield Passage(title=_TITLE, sentences=(_say_which(chosen), _say_how_to_test(chosen)))
             return
-        sentences = (_say_tested(found, found.tested), *_say_limits(found.tested))
-        yield Passage(title="The rule on rows that nobody looked at", sentences=sentences, table=_build(found.tested))
+        sentences = (_say_tested(chosen, chosen.tested), *_say_limits(chosen.tested))
+        yield Passage(title="The rule on rows that nobody looked at", sentences=sentences, table=_build(chosen.tested))
 
     def numbers(self, report: "ReportRecord") -> Iterable[NamedNumber]:
         """The numbers of the tested rule."""
-        found: ChosenRows | None = self.found(report)
-        if found is not None and found.tested is not None:
-            for name, estimate in _list_numbers(found.tested).items():
+        chosen: ChosenRows | None = self.found(report)
+        if chosen is not None and chosen.tested is not None:
+            for name, estimate in _list_numbers(chosen.tested).items():
                 yield NamedNumber(_TITLE.lower(), name, estimate, f"chosen_rows/{name}")
 
     def verdict(self, report: "ReportRecord") -> Verdict | None:
         """That the rows were chosen; or whether the tested rule holds."""
-        found: ChosenRows | None = self.found(report)
-        if found is None:
+        chosen: ChosenRows | None = self.found(report)
+        if chosen is None:
             return None
-        return _judge_rows(report, found) if found.tested is None else _judge_rule(found, found.tested)
+        return _judge_rows(report, chosen) if chosen.tested is None else _judge_rule(chosen, chosen.tested)
 
 
 def _judge_rows(report: "ReportRecord", found: ChosenRows) -> Verdict:
@@ -148,7 +148,7 @@ def _say_tested(found: ChosenRows, tested: TestedRule) -> str:
 def _say_limits(tested: TestedRule) -> Iterable[str]:
     """Which conditions were left out, and that this is the test of one rule."""
     if tested.left_out:
-        named = wording.join_names([wording.name(each, 60) for each in tested.left_out])
+        named = wording.join_names([wording.name(left, 60) for left in tested.left_out])
         yield f"The test measures the outcome, so this part of the rule does not choose rows: {named}."
     yield "If several rules are tested, correct for multiple testing: 1 in 20 looks significant by chance."
 

@@ -77,18 +77,18 @@ def _calibrate_sides(evaluation: "Evaluation") -> dict[Side, Calibration]:
     """The calibration of each side; of one that is its worst group, on the rows that did not choose it."""
     from oochub.evaluation.slices import find_measured_groups
 
-    known = {part.role: part.metrics.get("ece") for part in evaluation.slices}
-    found: dict[Side, Calibration] = {}
+    ece_of = {part.role: part.metrics.get("ece") for part in evaluation.slices}
+    calibrations: dict[Side, Calibration] = {}
     for side, mask in evaluation.rows_behind.items():
         chosen = find_measured_groups(evaluation.by_role[side], evaluation.rows)
         if chosen is None:
-            found[side] = _measure_calibration(evaluation.rows, mask, known.get(side))
+            calibrations[side] = _measure_calibration(evaluation.rows, mask, ece_of.get(side))
         elif chosen:
             rows = np.zeros(len(mask), dtype=bool)
             rows[np.concatenate(list(chosen.values()))] = True
             sizes = {name: len(part) for name, part in chosen.items()}
-            found[side] = _measure_calibration(evaluation.rows, rows, groups=sizes)
-    return found
+            calibrations[side] = _measure_calibration(evaluation.rows, rows, groups=sizes)
+    return calibrations
 
 
 def _measure_calibration(
@@ -179,23 +179,23 @@ def _make_chart(report: "ReportRecord") -> PlaneChart:
 
 def _write_sentences(report: "ReportRecord", curves: Sequence[Curve]) -> tuple[str, ...]:
     """How often the answers of each side are right, and how sure they are; then why the worst group is chosen apart."""
-    said = [
+    sentences = [
         f"{_describe_rows(report, curve)} {format_numbers.fraction(curve.calibration.accuracy)}% of predictions are "
         f"correct, at a mean confidence of {format_numbers.fraction(curve.calibration.mean_confidence)}%."
         for curve in curves
     ]
     why = "If it were chosen on the rows that measure it, the worst group of any model would seem overconfident."
-    return (*said, why) if any(curve.calibration.groups for curve in curves) else tuple(said)
+    return (*sentences, why) if any(curve.calibration.groups for curve in curves) else tuple(sentences)
 
 
 def _build_table(curves: Sequence[Curve]) -> Table:
     """Mean confidence, right answers, the difference and ECE of each side."""
     below, of = Footnotes(), [curve.calibration for curve in curves]
     rows = (
-        ("mean confidence", *(format_numbers.fraction(each.mean_confidence) for each in of)),
-        ("accuracy", *(format_numbers.fraction(each.accuracy) for each in of)),
-        ("confidence − accuracy, points", *(below.cell(each.overconfidence, signed=True) for each in of)),
-        ("ECE ↓", *(below.cell(each.ece) for each in of)),
+        ("mean confidence", *(format_numbers.fraction(calibration.mean_confidence) for calibration in of)),
+        ("accuracy", *(format_numbers.fraction(calibration.accuracy) for calibration in of)),
+        ("confidence − accuracy, points", *(below.cell(calibration.overconfidence, signed=True) for calibration in of)),
+        ("ECE ↓", *(below.cell(calibration.ece) for calibration in of)),
     )
     heads = ("%", *(wording.capitalize_sentence(curve.title) for curve in curves))
     return Table(heads=heads, rows=rows, footnotes=below.lines, beside=True)
@@ -214,5 +214,5 @@ def _describe_rows(report: "ReportRecord", curve: Curve) -> str:
             for name, count in measured.items()
         ]
     )
-    each = "each " if len(measured) > 1 else ""
-    return f"In {named}, {each}chosen as the worst group on the other half of the rows,"
+    distributive = "each " if len(measured) > 1 else ""
+    return f"In {named}, {distributive}chosen as the worst group on the other half of the rows,"

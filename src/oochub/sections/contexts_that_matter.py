@@ -62,31 +62,31 @@ class ContextsThatMatter(Section["ReportRecord"]):
 
     def passages(self, report: "ReportRecord") -> Iterable[Passage]:
         """The finding, on what it stands, each context that goes with a class, and what people checked of it."""
-        if said := _write_sentences(report):
+        if sentences := _write_sentences(report):
             yield Passage(
                 title=_choose_title(report.contexts),
-                sentences=said,
+                sentences=sentences,
                 table=_build_table(report),
                 below=_check_sentences(report),
             )
 
     def numbers(self, report: "ReportRecord") -> Iterable[NamedNumber]:
         """The gap of each context."""
-        for each in report.contexts.contexts if report.contexts else ():
-            yield NamedNumber(f"context {each.name}", "gap", each.gap, f"context/{each.name}")
-            if each.error_ratio is not None:
-                key = f"context/{each.name}/error_ratio"
-                yield NamedNumber(f"context {each.name}", "error ratio", each.error_ratio, key)
+        for context in report.contexts.contexts if report.contexts else ():
+            yield NamedNumber(f"context {context.name}", "gap", context.gap, f"context/{context.name}")
+            if context.error_ratio is not None:
+                key = f"context/{context.name}/error_ratio"
+                yield NamedNumber(f"context {context.name}", "error ratio", context.error_ratio, key)
 
     def chart(self, report: "ReportRecord") -> _Chart | None:
         """The gap of each context that goes with a class; None for a report without found contexts."""
-        found = report.contexts
-        if found is None:
+        measured = report.contexts
+        if measured is None:
             return None
         return _Chart(
-            _write_headline(found),
-            _name_correction(found),
-            tuple((each, _describe_role(each)) for each in _select_listed(found)),
+            _write_headline(measured),
+            _name_correction(measured),
+            tuple((context, _describe_role(context)) for context in _select_listed(measured)),
         )
 
     def page(self, report: "ReportRecord", *, room: int | None) -> OnPage | None:
@@ -118,9 +118,9 @@ def _fill_verdict(report: "ReportRecord") -> Verdict:
     Args:
         report: Report with `contexts`.
     """
-    found = report.contexts
-    assert found is not None  # noqa: S101  the caller looked
-    case, first = _find_case(report), found.contexts[0] if found.contexts else None
+    measured = report.contexts
+    assert measured is not None  # noqa: S101  the caller looked
+    case, first = _find_case(report), measured.contexts[0] if measured.contexts else None
     rest = {
         "reversed": "Check the labels and contexts before trusting this.",
         "failed": "Gaps by context therefore tell us nothing.",
@@ -130,7 +130,7 @@ def _fill_verdict(report: "ReportRecord") -> Verdict:
     is_tested = first is not None and first.status not in ("too few", "no direction")
     return Verdict(
         case=case,
-        headline="This model has not learned the task." if case == "failed" else _write_headline(found),
+        headline="This model has not learned the task." if case == "failed" else _write_headline(measured),
         rest=rest.get(case, ""),
         lead=_write_lead(report, first) if first is not None and is_tested else _average(report),
         how_much=_say_how_much(first)
@@ -143,15 +143,15 @@ def _fill_verdict(report: "ReportRecord") -> Verdict:
 
 
 def _find_case(report: "ReportRecord") -> Case:
-    found, everything = report.contexts, report.headline("all")
-    shown = [] if found is None else [context.gap for context in found.contexts if context.status == "shown"]
+    measured, everything = report.contexts, report.headline("all")
+    shown = [] if measured is None else [context.gap for context in measured.contexts if context.status == "shown"]
     if shown:
         worst = min(shown)
         return "reversed" if worst > 0 else "relies" if worst <= -report.benchmark.practical_gap else "slight"
     chance = report.benchmark.chance
     if everything is not None and everything.low <= chance < 1 and is_near_chance(everything, chance):
         return "failed"
-    return "unclear" if found is not None and found.n_tests else "too_few"
+    return "unclear" if measured is not None and measured.n_tests else "too_few"
 
 
 def _write_lead(report: "ReportRecord", finding: ContextFinding) -> str:
@@ -195,9 +195,9 @@ def _say_how_much(finding: ContextFinding) -> Fact:
 
 
 def _say_on_what(report: "ReportRecord") -> Fact:
-    found = report.contexts
-    shown = [context for context in found.contexts if context.status == "shown"] if found else []
-    checked = _describe_check(found) if found else ""
+    measured = report.contexts
+    shown = [context for context in measured.contexts if context.status == "shown"] if measured else []
+    checked = _describe_check(measured) if measured else ""
     if not shown:
         return Fact("Where", "No context has a demonstrated effect.", f" {checked}")
     first = shown[0]
@@ -208,28 +208,30 @@ def _say_on_what(report: "ReportRecord") -> Fact:
 
 
 def _say_how_sure(report: "ReportRecord", finding: ContextFinding | None) -> Fact:
-    found = report.contexts
+    measured = report.contexts
     tested = (
-        f" Tested on {format_numbers.count(found.n_tested)} rows that were not used for any selection." if found else ""
+        f" Tested on {format_numbers.count(measured.n_tested)} rows that were not used for any selection."
+        if measured
+        else ""
     )
     covers = format_numbers.seeds(report.model.seeds, wording.name(report.benchmark.words.example))
-    if finding is None or found is None:
-        reasons = [context.reason for context in found.contexts if context.reason] if found else []
+    if finding is None or measured is None:
+        reasons = [context.reason for context in measured.contexts if context.reason] if measured else []
         why = f": {max(reasons, key=reasons.count)}" if reasons else ""
         answer = f"Nothing was tested{why}."
     else:
         alike = finding.alike_p_value if finding.is_alike else None
         p = wording.capitalize_sentence(format_numbers.p_value(finding.adjusted_p_value if alike is None else alike))
-        answer = f"{p} after {_name_correction(found)} over {found.n_tests}."
+        answer = f"{p} after {_name_correction(measured)} over {measured.n_tests}."
     return Fact("Certainty", answer, f"{tested} {wording.capitalize_sentence(covers)}.")
 
 
 def _write_headline(found: ContextFindings) -> str:
     """The finding in one sentence: the contexts shown, those that are harder for every class, or that none is shown."""
     shown = [context for context in found.contexts if context.status == "shown"]
-    worse = [each for each in shown if each.gap < 0]
+    worse = [context for context in shown if context.gap < 0]
     if worse:
-        names = [f"{wording.words(each.name)} ({_name_classes_it_goes_with(each)})" for each in worse[:_NAMED]]
+        names = [f"{wording.words(context.name)} ({_name_classes_it_goes_with(context)})" for context in worse[:_NAMED]]
         more = [f"{len(worse) - _NAMED} more"] if len(worse) > _NAMED else []
         return f"This model does worse when the context is not the usual one: {wording.join_names([*names, *more])}."
     if shown:
@@ -239,7 +241,7 @@ def _write_headline(found: ContextFindings) -> str:
         return _write_annotated_headline(alike)
     if alike:
         kind = alike[0].status.partition(" ")[0]
-        names = [wording.words(each.name) for each in alike if each.status == alike[0].status]
+        names = [wording.words(context.name) for context in alike if context.status == alike[0].status]
         more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
         listed = wording.join_names([*names[:_NAMED], *more])
         return f"Images with {listed} are {kind} regardless of class; no reliance on context is shown."
@@ -251,7 +253,7 @@ def _write_headline(found: ContextFindings) -> str:
 
 
 def _write_annotated_headline(alike: list[ContextFinding]) -> str:
-    harder = [wording.words(each.name) for each in alike if each.gap < 0]
+    harder = [wording.words(context.name) for context in alike if context.gap < 0]
     if not harder:
         return "No annotated factor is shown to make an image of its class harder; some make it easier."
     more = [f"{len(harder) - _NAMED} more"] if len(harder) > _NAMED else []
@@ -261,13 +263,13 @@ def _write_annotated_headline(alike: list[ContextFinding]) -> str:
 
 def _write_sentences(report: "ReportRecord") -> tuple[str, ...]:
     """The finding, on what it stands, and whether people checked the contexts; () for a report without any."""
-    found = report.contexts
-    if found is None:
+    measured = report.contexts
+    if measured is None:
         return ()
     return (
-        _write_headline(found),
-        f"{_describe_tests(found)} {_describe_left_out(found)}".strip(),
-        _describe_check(found),
+        _write_headline(measured),
+        f"{_describe_tests(measured)} {_describe_left_out(measured)}".strip(),
+        _describe_check(measured),
     )
 
 
@@ -276,7 +278,7 @@ def _describe_tests(found: ContextFindings) -> str:
     shown = [
         context for context in found.contexts if context.status == "shown" or (found.is_annotated and context.is_alike)
     ]
-    better = sum(each.gap > 0 for each in shown)
+    better = sum(context.gap > 0 for context in shown)
     others = f", {better} of them in the opposite direction" if 0 < better < len(shown) else ""
     alike = 0 if found.is_annotated else sum(context.is_alike for context in found.contexts)
     others += f"; {alike} {'is' if alike == 1 else 'are'} harder or easier for every class alike" if alike else ""
@@ -330,8 +332,8 @@ def _check_words(finding: ContextFinding) -> tuple[str, ...]:
     elif bounds is not None:
         lines.append(bounds.reason or "the gap has no interval")
     if worst is not None and format_numbers.has_interval(worst):
-        known = worst.low > -1 or worst.high < 1
-        lines.append(f"at worst {_format_limited(worst)}" if known else "at worst nothing is known about it")
+        is_bounded = worst.low > -1 or worst.high < 1
+        lines.append(f"at worst {_format_limited(worst)}" if is_bounded else "at worst nothing is known about it")
     return tuple(lines)
 
 
@@ -341,8 +343,8 @@ def _format_limited(estimate: Estimate) -> str:
 
 def _check_sentences(report: "ReportRecord") -> tuple[str, ...]:
     """A sentence for each listed context that people checked, below the table."""
-    checked = [each for each in _select_listed(report.contexts) if each.check] if report.contexts else []
-    return tuple(f"Check of {wording.words(each.name)}: {'; '.join(_check_words(each))}." for each in checked)
+    checked = [context for context in _select_listed(report.contexts) if context.check] if report.contexts else []
+    return tuple(f"Check of {wording.words(context.name)}: {'; '.join(_check_words(context))}." for context in checked)
 
 
 def _select_listed(found: ContextFindings) -> tuple[ContextFinding, ...]:
@@ -354,26 +356,26 @@ def _select_listed(found: ContextFindings) -> tuple[ContextFinding, ...]:
 
 def _build_table(report: "ReportRecord") -> Table:
     """Each context that goes with a class: whether it matters, for which classes it is usual, both sides, the gap."""
-    found = report.contexts
-    if found is None:
+    measured = report.contexts
+    if measured is None:
         return Table(heads=(), rows=())
-    if found.is_annotated:
-        return _build_annotated_table(found)
+    if measured.is_annotated:
+        return _build_annotated_table(measured)
     below = Footnotes()
     rows = [
         (
-            wording.words(each.name),
-            each.status,
-            _describe_role(each),
-            format_numbers.fraction(each.accuracy_usual),
-            format_numbers.fraction(each.accuracy_against),
-            _describe_gap(each, below),
-            format_numbers.p_value(each.adjusted_p_value).removeprefix("p = ").removeprefix("p "),
-            f"{format_numbers.count(each.n_usual)} + {format_numbers.count(each.n_against)}",
+            wording.words(context.name),
+            context.status,
+            _describe_role(context),
+            format_numbers.fraction(context.accuracy_usual),
+            format_numbers.fraction(context.accuracy_against),
+            _describe_gap(context, below),
+            format_numbers.p_value(context.adjusted_p_value).removeprefix("p = ").removeprefix("p "),
+            f"{format_numbers.count(context.n_usual)} + {format_numbers.count(context.n_against)}",
         )
-        for each in _select_listed(found)
+        for context in _select_listed(measured)
     ]
-    p = f"p ({_name_correction(found)})"
+    p = f"p ({_name_correction(measured)})"
     heads = ("Context", "Matters", "Usual for", "Usual %", "Unusual %", "Gap in points", p, "n usual + unusual")
     return Table(heads=heads, rows=tuple(rows), left=frozenset({0, 1, 2}), footnotes=below.lines, beside=True)
 
@@ -427,7 +429,7 @@ def _name_classes_it_goes_with(finding: ContextFinding) -> str:
 
 def _format_names(classes: list[ClassInContext]) -> str:
     more = [f"{len(classes) - _NAMED} more"] if len(classes) > _NAMED else []
-    return wording.join_names([*(wording.words(each.label) for each in classes[:_NAMED]), *more])
+    return wording.join_names([*(wording.words(cls.label) for cls in classes[:_NAMED]), *more])
 
 
 def _select_role(finding: ContextFinding, role: str) -> list[ClassInContext]:
@@ -465,22 +467,22 @@ def _make_page_content(report: "ReportRecord", *, images: bool = True) -> dict[s
     Raises:
         OochubError: An image that is not a base64 JPEG.
     """
-    found, said = report.contexts, _write_sentences(report)
-    if found is None or not said:
+    measured, sentences = report.contexts, _write_sentences(report)
+    if measured is None or not sentences:
         return None
-    listed = _select_listed(found)
+    listed = _select_listed(measured)
     checks, shown = _check_sentences(report), _choose_pictures(listed[:PICTURED] if images else ())
     return {
-        "title": _choose_title(found),
-        "finding": said,
-        "is_annotated": found.is_annotated,
-        "rows": [_make_row(each) for each in listed],
+        "title": _choose_title(measured),
+        "finding": sentences,
+        "is_annotated": measured.is_annotated,
+        "rows": [_make_row(context) for context in listed],
         "checks": checks,
         **shown,
         "first": _FIRST,
         "folded": _describe_folded(rows=len(listed), checks=len(checks), strips=len(shown["strips"])),
         "axis": svg.tick_labels(_SCALE, lambda tick: f"{100 * tick:.4g}".replace("-", "\u2212"), most=_TICKS),
-        "left_out": 0 if found.is_annotated else max(sum(map(_has_role, found.contexts)) - _LISTED, 0),
+        "left_out": 0 if measured.is_annotated else max(sum(map(_has_role, measured.contexts)) - _LISTED, 0),
     }
 
 
@@ -529,13 +531,13 @@ def _choose_pictures(findings: Sequence[ContextFinding]) -> dict[str, Any]:
 def _make_card(row: ContextRow) -> dict[str, Any]:
     """An image with its class, and the answer where it is wrong."""
     picture, size = embed_picture(row.image or "", f"row {row.example_id}")
-    label, said = wording.words(row.label), wording.words(row.predicted)
+    label, answer = wording.words(row.label), wording.words(row.predicted)
     link = LINK.match(row.attribution or "")
     return {
         "picture": picture,
         "size": size,
         "label": label,
-        "said": "" if row.predicted == row.label else said,
+        "said": "" if row.predicted == row.label else answer,
         "title": wording.name(" · ".join(filter(None, (row.example_id, row.attribution)))),
         "url": link[0] if link else None,
     }

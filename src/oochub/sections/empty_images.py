@@ -59,12 +59,12 @@ class EmptyImages(Section["ReportRecord"]):
 
     def passages(self, report: "ReportRecord") -> Iterable[Passage]:
         """The false alarms in words and at each threshold."""
-        found: EmptyImageNumbers | None = self.found(report)
-        if found is not None:
+        numbers: EmptyImageNumbers | None = self.found(report)
+        if numbers is not None:
             yield Passage(
                 title=self.title,
-                sentences=(_write_finding(report, found), _write_contexts(report, found)),
-                table=_build_table(report, found),
+                sentences=(_write_finding(report, numbers), _write_contexts(report, numbers)),
+                table=_build_table(report, numbers),
                 below=(
                     "False alarms: share of images without the object in which a box has a score above the threshold.",
                 ),
@@ -72,8 +72,8 @@ class EmptyImages(Section["ReportRecord"]):
 
     def numbers(self, report: "ReportRecord") -> Iterable[NamedNumber]:
         """The shares of both sides at each threshold, and their difference."""
-        found: EmptyImageNumbers | None = self.found(report)
-        for row in found.rows if found else ():
+        images: EmptyImageNumbers | None = self.found(report)
+        for row in images.rows if images else ():
             parts = {"in_context": row.inside, "out_of_context": row.outside, "difference": row.difference}
             for name, estimate in parts.items():
                 metric = f"false_alarms above {row.threshold:g}"
@@ -96,7 +96,7 @@ def _estimate_share(drawn: NDArray[np.bool_], mask: NDArray[np.bool_], rows: "Ev
 
 def _write_finding(report: "ReportRecord", found: EmptyImageNumbers) -> str:
     """The shares of both sides at the threshold of 0.5, and whether their interval leaves zero out."""
-    row = next(each for each in found.rows if each.threshold == _SAID)
+    row = next(candidate for candidate in found.rows if candidate.threshold == _SAID)
     benchmark = report.benchmark
     parts = [
         f"{format_numbers.fraction(estimate)}% of {format_numbers.count(n)} {benchmark.words.example}"

@@ -38,8 +38,8 @@ class EverySlice(Section["ReportRecord"]):
         has_confidence = evaluation.predictions.output.has_confidence
         described = describe_metrics(dict.fromkeys((*names, primary)))
         metrics = {
-            key: each
-            for key, each in described.items()
+            key: fact
+            for key, fact in described.items()
             if key in measured or (has_confidence and key.partition(".")[0] in names)
         }
         return {"slices": evaluation.slices, "metrics": metrics}

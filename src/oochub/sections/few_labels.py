@@ -28,12 +28,12 @@ class FewLabels(Section["ReportRecord"]):
 
     def passages(self, report: "ReportRecord") -> Iterable[Passage]:
         """Each number from the labels alone and with the other images, and what that takes for granted."""
-        found: FewLabelNumbers | None = self.found(report)
-        if found is not None:
+        numbers: FewLabelNumbers | None = self.found(report)
+        if numbers is not None:
             yield Passage(
                 title=self.title,
-                sentences=(_say_what(found), _say_saved(report, found), _say_likeness(found)),
-                table=_build_table(report, found),
+                sentences=(_say_what(numbers), _say_saved(report, numbers), _say_likeness(numbers)),
+                table=_build_table(report, numbers),
                 below=(
                     "As precise as: the number of labels that would give as narrow an interval alone. Both columns "
                     "hold only if the labeled images are a random choice of all.",
@@ -42,8 +42,8 @@ class FewLabels(Section["ReportRecord"]):
 
     def numbers(self, report: "ReportRecord") -> Iterable[NamedNumber]:
         """Each number from the labels alone, and together with the other images."""
-        found: FewLabelNumbers | None = self.found(report)
-        for row in found.rows if found else ():
+        table: FewLabelNumbers | None = self.found(report)
+        for row in table.rows if table else ():
             for name, estimate in (("labels alone", row.alone), ("together", row.together)):
                 key = f"few_labels/{row.name}/{name.replace(' ', '_')}"
                 yield NamedNumber(f"few labels {name}", row.name, estimate, key)
@@ -55,7 +55,11 @@ def _say_what(found: FewLabelNumbers) -> str:
     labeled = format_numbers.count(found.n_labeled)
     if not found.n_unlabeled:
         return f"All {labeled} images have a label, so that there is nothing to add to them."
-    by = wording.join_names([wording.name(each, 60) for each in found.proxies]) if found.proxies else "the model itself"
+    by = (
+        wording.join_names([wording.name(proxy, 60) for proxy in found.proxies])
+        if found.proxies
+        else "the model itself"
+    )
     sides = ""
     if found.n_contexts < found.n_unlabeled:
         count = format_numbers.count(found.n_contexts)
@@ -71,13 +75,13 @@ def _say_saved(report: "ReportRecord", found: FewLabelNumbers) -> str:
     """What the other images save, for accuracy and the gap; "" without other images."""
     if not found.n_unlabeled:
         return ""
-    said = [
+    sentences = [
         f"{_name_row(report, row)} is as precise as with about {_count_as(row)} labels"
         for row in found.rows
         if row.name in ("accuracy", "gap") and row.saved
     ]
-    words = f"{wording.capitalize_sentence(', and '.join(said))}."
-    if not said:
+    words = f"{wording.capitalize_sentence(', and '.join(sentences))}."
+    if not sentences:
         words = "Neither accuracy nor the gap is more precise with them."
     if found.correlation is None:
         return words

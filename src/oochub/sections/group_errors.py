@@ -59,8 +59,8 @@ class GroupErrors(Section["ReportRecord"]):
         """Accuracy, error and NLL of each group, or the metrics of its kind of output."""
         for row in report.group_rows:
             errors = {"accuracy": row.accuracy, "error_rate": row.error_rate, "nll": row.nll}
-            known = {metric: estimate for metric, estimate in errors.items() if estimate is not None}
-            for metric, estimate in (known | dict(row.metrics or {})).items():
+            defined = {metric: estimate for metric, estimate in errors.items() if estimate is not None}
+            for metric, estimate in (defined | dict(row.metrics or {})).items():
                 yield NamedNumber(f"group {row.split}:{row.group}", metric, estimate)
 
     def chart(self, report: "ReportRecord") -> tuple[str, list[ChartRow]]:
@@ -98,7 +98,7 @@ def _measure_groups(evaluation: "Evaluation") -> Groups | None:
             name: evaluated.of_groups(metric, [members for _, members in listed]) for name, metric in metrics.items()
         }
         for place, (group, members) in enumerate(listed):
-            values = {name: each[place] for name, each in measured.items()}
+            values = {name: column[place] for name, column in measured.items()}
             rows.append(
                 GroupRow(
                     group=group,
@@ -165,7 +165,9 @@ def _find_worst_groups(evaluation: "Evaluation") -> dict[str, WorstValue] | None
     if not evaluated.has_groups(metric, rows):
         return None
     intervals, values = evaluated.of(metric, rows), evaluated.value(metric, rows)
-    return {key: WorstValue(estimate=each, group=str(values[f"{key}_group"])) for key, each in intervals.items()}
+    return {
+        key: WorstValue(estimate=interval, group=str(values[f"{key}_group"])) for key, interval in intervals.items()
+    }
 
 
 def _build_table(report: "ReportRecord") -> Table:
@@ -186,8 +188,8 @@ def _build_table(report: "ReportRecord") -> Table:
     ]
     heads = ("Group", "Side", head, "95% interval", "n")
     left_out = report.groups_left_out
-    said = f"The worst and the best groups; {format_numbers.count(left_out)} between them are left out of the report."
-    more = (said,) if left_out else ()
+    note = f"The worst and the best groups; {format_numbers.count(left_out)} between them are left out of the report."
+    more = (note,) if left_out else ()
     return Table(heads=heads, rows=tuple(rows), left=frozenset({0, 1}), footnotes=(*below.lines, *more))
 
 

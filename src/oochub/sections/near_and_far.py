@@ -69,17 +69,17 @@ class NearAndFar(Section["ReportRecord"]):
 
     def passages(self, report: "ReportRecord") -> Iterable[Passage]:
         """A passage for each group and reading; below the last what the columns are and which sets are missing."""
-        found = self.found(report)
-        parts = _group(found.rows) if found else []
+        numbers = self.found(report)
+        parts = _group(numbers.rows) if numbers else []
         for number, rows in enumerate(parts, 1):
-            below = tuple(_write_legend(found)) if number == len(parts) else ()
+            below = tuple(_write_legend(numbers)) if number == len(parts) else ()
             sentences = (_write_best(rows, parts), _write_counts(rows))
             yield Passage(title=_write_title(rows[0]), sentences=sentences, table=_build_table(rows), below=below)
 
     def numbers(self, report: "ReportRecord") -> Iterable[NamedNumber]:
         """Every number of each group, then the AUROC of each of its sets."""
-        found = self.found(report)
-        for row in found.rows if found else ():
+        spectrum = self.found(report)
+        for row in spectrum.rows if spectrum else ():
             of = f"{row.detector}/{row.reading}/{row.group}"
             named = row.metrics | {f"{name}/{_AUROC}": auroc for name, auroc in row.of_sets.items()}
             for metric, number in named.items():
@@ -132,11 +132,11 @@ def _measure_groups(sets: Sequence["ScoredSet"], spectrum: Spectrum, **sampling:
 
 def _make_pools(named: dict[str, "ScoredSet"], spectrum: Spectrum) -> Iterator[_Pool]:
     """The rows in distribution of the standard reading, then of the full spectrum if a shifted set is given."""
-    known = named[spectrum.known]
-    yield _Pool("standard", [known], _find_images([known], spectrum))
+    known_set = named[spectrum.known]
+    yield _Pool("standard", [known_set], _find_images([known_set], spectrum))
     shifted = [named[config] for config in spectrum.shifted if config in named and not named[config].is_ood.all()]
     if shifted:
-        yield _Pool("full_spectrum", [known, *shifted], _find_images([known, *shifted], spectrum))
+        yield _Pool("full_spectrum", [known_set, *shifted], _find_images([known_set, *shifted], spectrum))
 
 
 def _find_images(sets: list["ScoredSet"], spectrum: Spectrum) -> NDArray[np.str_] | None:
@@ -144,7 +144,11 @@ def _find_images(sets: list["ScoredSet"], spectrum: Spectrum) -> NDArray[np.str_
     if spectrum.image_of is None:
         return None
     images = np.array(
-        [spectrum.image_of(str(each)) for part in sets for each in part.predictions.column("example_id")[~part.is_ood]]
+        [
+            spectrum.image_of(str(example_id))
+            for part in sets
+            for example_id in part.predictions.column("example_id")[~part.is_ood]
+        ]
     )
     return images if len(np.unique(images)) < len(images) else None
 

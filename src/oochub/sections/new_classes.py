@@ -142,7 +142,7 @@ def _fill_verdict(report: "ReportRecord") -> Verdict:
     pairs = _group_detection(report)
     first = pairs[0]
     seeds = format_numbers.seeds(report.model.seeds, wording.name(report.benchmark.words.example))
-    said = _describe_failures(first.rows).partition(": ")[2]
+    failures = _describe_failures(first.rows).partition(": ")[2]
     where = f" ({first.title(' against ')})" if len(pairs) > 1 else ""
     return Verdict(
         case="detection",
@@ -151,7 +151,7 @@ def _fill_verdict(report: "ReportRecord") -> Verdict:
         rest="",
         lead=f"{first.title(' against ')}: {_describe_counts(first.rows)}",
         how_much=_say_how_much(first),
-        on_what=Fact("Failures", said or "Detectors were not compared with msp.", where if said else ""),
+        on_what=Fact("Failures", failures or "Detectors were not compared with msp.", where if failures else ""),
         how_sure=Fact(
             "Certainty",
             "Differences between detectors are tested on the same rows.",
@@ -216,14 +216,14 @@ def _describe_new_classes(rows: Sequence[DetectionRow]) -> str:
     'New classes: msp has AUROC 80.0.'
     """
     estimates = {row.detector: row.auroc(_NEW_CLASS) for row in rows}
-    known = {detector: auroc for detector, auroc in estimates.items() if not format_numbers.is_undefined(auroc)}
-    if not known:
+    defined = {detector: auroc for detector, auroc in estimates.items() if not format_numbers.is_undefined(auroc)}
+    if not defined:
         return f"New classes: n/a, {wording.name(rows[0].auroc(_NEW_CLASS).reason or 'no value')}."
-    best = max(known, key=lambda detector: known[detector])
-    value, name = format_numbers.fraction(known[best]), _name(best)
-    if len(known) == 1:
+    best = max(defined, key=lambda detector: defined[detector])
+    value, name = format_numbers.fraction(defined[best]), _name(best)
+    if len(defined) == 1:
         return f"New classes: {name} has AUROC {value}."
-    tests = {row.detector: row.against_best.get(_NEW_CLASS) for row in rows if row.detector in known}
+    tests = {row.detector: row.against_best.get(_NEW_CLASS) for row in rows if row.detector in defined}
     tests.pop(best)
     if any(test is None for test in tests.values()):
         return f"New classes: {name} has the highest AUROC, {value}; the differences were not tested."
@@ -270,14 +270,14 @@ def _find_among_best(rows: Sequence[DetectionRow], goal: str) -> set[str]:
         rows: Rows of one pair.
         goal: "auroc_new_class" or "auroc_failure".
     """
-    known = [row for row in rows if not format_numbers.is_undefined(row.auroc(goal))]
-    if not known:
+    defined = [row for row in rows if not format_numbers.is_undefined(row.auroc(goal))]
+    if not defined:
         return set()
-    highest = max(row.auroc(goal) for row in known)
-    tests = {row.detector: row.against_best.get(goal) for row in known}
-    level = _LEVEL / max(len(known) - 1, 1)
+    highest = max(row.auroc(goal) for row in defined)
+    tests = {row.detector: row.against_best.get(goal) for row in defined}
+    level = _LEVEL / max(len(defined) - 1, 1)
     together = {detector for detector, test in tests.items() if test and not _is_below(test, level)}
-    return together | {row.detector for row in known if row.auroc(goal) == highest}
+    return together | {row.detector for row in defined if row.auroc(goal) == highest}
 
 
 def _describe_counts(rows: Sequence[DetectionRow]) -> str:
@@ -291,17 +291,17 @@ def _describe_counts(rows: Sequence[DetectionRow]) -> str:
     if row.classes is not None and row.classes.rule != "all":
         rule = f" Answers are limited to the {format_numbers.count(row.classes.n)} classes present."
     wrong = f"{format_numbers.count(row.n_incorrect)} of them answered wrong"
-    found = [
-        f" {_name(each.detector)} found {format_numbers.fraction(each.recall.share)}% of the exact k nearest neighbors "
-        f"on {format_numbers.count(each.recall.queries)} queries."
-        for each in rows
-        if each.recall
+    shares = [
+        f" {_name(row.detector)} found {format_numbers.fraction(row.recall.share)}% of the exact k nearest neighbors "
+        f"on {format_numbers.count(row.recall.queries)} queries."
+        for row in rows
+        if row.recall
     ]
     return "".join(
         [
             f"{format_numbers.count(row.n_id)} examples in distribution, {wrong}; ",
             f"{format_numbers.count(row.n_ood)} out of distribution.{rule}",
-            *found,
+            *shares,
         ]
     )
 

@@ -64,21 +64,21 @@ class ObjectAndBackground(Section["ReportRecord"]):
 
     def chart(self, report: "ReportRecord") -> _Chart | None:
         """Each kind of images; None for a report without the probe."""
-        found = report.background
-        if found is None:
+        probe = report.background
+        if probe is None:
             return None
         rows = (
             ChartRow(wording.capitalize_sentence(_VARIANTS[variant.name]), variant.accuracy, None, variant.accuracy.n)
-            for variant in found.variants
+            for variant in probe.variants
         )
-        return _Chart(_write_headline(found), _describe_right_answer(found), tuple(rows))
+        return _Chart(_write_headline(probe), _describe_right_answer(probe), tuple(rows))
 
     def page(self, report: "ReportRecord", *, room: int | None) -> OnPage | None:
         """The table with its charts, and one row in all its kinds of images."""
-        found, shown = report.background, _make_page_content(report, images=room is not None)
-        if found is None or shown is None:
+        probe, shown = report.background, _make_page_content(report, images=room is not None)
+        if probe is None or shown is None:
             return None
-        pictures = found.shown.pictures if found.shown is not None and room is not None else ()
+        pictures = probe.shown.pictures if probe.shown is not None and room is not None else ()
         return OnPage(values=shown, pictures=sum(len(picture.image) for picture in pictures))
 
     def command(self, report: "ReportRecord") -> str:
@@ -86,21 +86,21 @@ class ObjectAndBackground(Section["ReportRecord"]):
 
         See `ReportCommands`; of a model that was not typed the name in the report stands.
         """
-        found, seed = report.background, report.provenance.seed
-        if found is None:
+        probe, seed = report.background, report.provenance.seed
+        if probe is None:
             return ""
-        known = ReportCommands(report)
-        own = report.model.id if known.model == ("MODEL",) else None
-        model = (own,) if own and wording.can_be_typed(own) else known.model
-        words = [*model, known.source, *known.options("audit", contexts=True), *known.probe()]
+        commands = ReportCommands(report)
+        own = report.model.id if commands.model == ("MODEL",) else None
+        model = (own,) if own and wording.can_be_typed(own) else commands.model
+        words = [*model, commands.source, *commands.options("audit", contexts=True), *commands.probe()]
         words += ["--seed", str(seed)] if seed else []
-        words += ["--probe-option", f"seed={found.seed}"] if found.seed != seed else []
+        words += ["--probe-option", f"seed={probe.seed}"] if probe.seed != seed else []
         return write_command("audit", *words)
 
     def verdict(self, report: "ReportRecord") -> Verdict | None:
         """The verdict where no context was named."""
-        found = report.background
-        return _fill_verdict(report, found) if found is not None and _is_judged(report) else None
+        probe = report.background
+        return _fill_verdict(report, probe) if probe is not None and _is_judged(report) else None
 
 
 _VARIANTS: Mapping[Variant, str] = {
@@ -220,13 +220,13 @@ def _say_on_what(found: BackgroundProbe) -> Fact:
         "background_alone": "background alone",
         "pasted_back": "object pasted back",
     }
-    said = [
+    shares = [
         f"{words[variant.name]} {_say_share(variant.accuracy, short=True)}"
         for variant in found.variants
         if variant.name in words
     ]
     return Fact("On what", "The background’s class", f". {wording.capitalize_sentence(_describe_right_answer(found))}: "
-                f"{', '.join(said)}.")  # fmt: skip
+                f"{', '.join(shares)}.")  # fmt: skip
 
 
 def _say_how_sure(report: "ReportRecord", found: BackgroundProbe) -> Fact:
@@ -246,16 +246,16 @@ def _within(estimate: Estimate, *, also: str = "") -> str:
 
 def _write_sentences(report: "ReportRecord") -> tuple[str, ...]:
     """The finding, what it stands on, and which rows were altered; () for a report without the probe."""
-    found = report.background
-    if found is None:
+    probe = report.background
+    if probe is None:
         return ()
-    side = wording.title_side(report.benchmark, "in") if found.lenders == "in_context" else ""
+    side = wording.title_side(report.benchmark, "in") if probe.lenders == "in_context" else ""
     return (
-        _write_headline(found),
-        _describe_gap(found),
-        *filter(None, (_describe_draws(found), _describe_pasting(found), _describe_sight(found))),
-        _describe_alone(found),
-        _describe_rows(found, side, report.benchmark),
+        _write_headline(probe),
+        _describe_gap(probe),
+        *filter(None, (_describe_draws(probe), _describe_pasting(probe), _describe_sight(probe))),
+        _describe_alone(probe),
+        _describe_rows(probe, side, report.benchmark),
     )
 
 
@@ -420,14 +420,14 @@ def _make_page_content(report: "ReportRecord", *, images: bool = True) -> dict[s
     Raises:
         OochubError: An image that is not a small base64 JPEG.
     """
-    found, said = report.background, _write_sentences(report)
-    if found is None:
+    probe, sentences = report.background, _write_sentences(report)
+    if probe is None:
         return None
-    shown = found.shown if images else None
+    shown = probe.shown if images else None
     return {
         "title": _TITLE,
-        "finding": said,
-        "says": _describe_right_answer(found),
+        "finding": sentences,
+        "says": _describe_right_answer(probe),
         "axis": svg.tick_labels(_SCALE, lambda tick: f"{100 * tick:.4g}", most=_TICKS),
         "rows": [
             {
@@ -435,15 +435,15 @@ def _make_page_content(report: "ReportRecord", *, images: bool = True) -> dict[s
                 "row": variant,
                 "chart": svg.row(_SCALE, {"plain": variant.accuracy}, most=_TICKS),
             }
-            for variant in found.variants
+            for variant in probe.variants
         ],
         "gap_name": wording.capitalize_sentence(_GAP),
-        "gap": found.gap,
-        "gap_log_odds": found.gap_log_odds,
+        "gap": probe.gap,
+        "gap_log_odds": probe.gap_log_odds,
         "shown": [] if shown is None else [_make_picture(picture) for picture in shown.pictures],
         "example": "" if shown is None else wording.name(shown.example_id, 60),
         "label": "" if shown is None else wording.words(shown.label),
-        "sources": [] if shown is None else [_make_source_link(each) for each in shown.attributions],
+        "sources": [] if shown is None else [_make_source_link(attribution) for attribution in shown.attributions],
     }
 
 

@@ -70,7 +70,7 @@ class RelianceOrDifficulty(Section["ReportRecord"]):
         label = np.asarray(predictions.label[rows], np.int64)
         right, role = (
             label == evaluated.columns["prediction"][rows],
-            np.array([_ROLE.get(each, 0) for each in challenge]),
+            np.array([_ROLE.get(side, 0) for side in challenge]),
         )
         sides = (benchmark.in_context, benchmark.out_of_context)
         if any(set(side.where) != {"challenge"} for side in sides if role.any()) or not len(rows):
@@ -79,12 +79,12 @@ class RelianceOrDifficulty(Section["ReportRecord"]):
         roles = np.zeros((len(predictions.class_names), len(places)), np.int8)
         roles[label, code] = role
         sampling = Sampling(cluster=evaluated.cluster(rows), **evaluated.sampling)
-        found = effect_of_side(right, label, code, roles[label, code], cluster=sampling.cluster)
+        effect = effect_of_side(right, label, code, roles[label, code], cluster=sampling.cluster)
         return Reliance(
-            gap=found.gap,
-            log_odds=found.log_odds,
-            p_value=None if math.isnan(found.p_value) else found.p_value,
-            is_identified=found.is_identified,
+            gap=effect.gap,
+            log_odds=effect.log_odds,
+            p_value=None if math.isnan(effect.p_value) else effect.p_value,
+            is_identified=effect.is_identified,
             n_usual=int((role > 0).sum()),
             n_unusual=int((role < 0).sum()),
             n_neither=int((role == 0).sum()),
@@ -94,28 +94,28 @@ class RelianceOrDifficulty(Section["ReportRecord"]):
 
     def passages(self, report: "ReportRecord") -> Iterable[Passage]:
         """The gap that is left, and the accuracy in each context."""
-        found: Reliance | None = self.found(report)
-        if found is not None:
-            is_told = any(context.status in ("harder for all", "easier for all") for context in found.contexts)
+        reliance: Reliance | None = self.found(report)
+        if reliance is not None:
+            is_told = any(context.status in ("harder for all", "easier for all") for context in reliance.contexts)
             yield Passage(
                 title=self.title,
                 sentences=(
-                    describe_remaining(found),
-                    "" if is_told else describe_wanted(report.benchmark, found),
-                    describe_neither(found),
+                    describe_remaining(reliance),
+                    "" if is_told else describe_wanted(report.benchmark, reliance),
+                    describe_neither(reliance),
                 ),
-                table=_build_table(found),
-                below=_write_below(found),
+                table=_build_table(reliance),
+                below=_write_below(reliance),
             )
 
     def numbers(self, report: "ReportRecord") -> Iterable[NamedNumber]:
         """The gap that is left, the odds, and both numbers of each context."""
-        found: Reliance | None = self.found(report)
-        if found is None:
+        reliance: Reliance | None = self.found(report)
+        if reliance is None:
             return
-        yield NamedNumber("same class and context", "gap", found.gap, "reliance/gap")
-        yield NamedNumber("same class and context", "log_odds", found.log_odds, "reliance/log_odds")
-        for context in found.contexts:
+        yield NamedNumber("same class and context", "gap", reliance.gap, "reliance/gap")
+        yield NamedNumber("same class and context", "log_odds", reliance.log_odds, "reliance/log_odds")
+        for context in reliance.contexts:
             yield NamedNumber(
                 f"context {context.name}", "accuracy", context.accuracy, f"reliance/{context.name}/accuracy"
             )
@@ -135,7 +135,7 @@ def _test_contexts(
     effects = [
         effect_by_role(right, code == place, label, roles[label, place], cluster=sampling.cluster) for place in largest
     ]
-    alike = adjusted_p_values([each.alike for each in effects])
+    alike = adjusted_p_values([effect.alike for effect in effects])
     contexts = []
     for place, effect, p_value in zip(largest, effects, alike, strict=True):
         has = code == place
@@ -196,13 +196,13 @@ def _build_table(found: Reliance) -> Table:
     below = Footnotes()
     rows = [
         (
-            wording.words(each.name),
-            format_numbers.count(each.n),
-            below.cell(each.accuracy),
-            below.cell(each.having, signed=True),
-            each.status,
+            wording.words(effect.name),
+            format_numbers.count(effect.n),
+            below.cell(effect.accuracy),
+            below.cell(effect.having, signed=True),
+            effect.status,
         )
-        for each in found.contexts[:_LISTED]
+        for effect in found.contexts[:_LISTED]
     ]
     heads = ("Context", "n", "Accuracy, %", "Against other contexts, points", "For every class")
     return Table(heads=heads, rows=tuple(rows), footnotes=below.lines)

@@ -117,13 +117,13 @@ class WhatNext(Section["ReportRecord"]):
 
 def _list_steps(report: "ReportRecord") -> Iterator[NextStep]:
     """Every step of which the report has the reason, the most useful first; a command once, for its first reason."""
-    known = set()
+    reasons = set()
     has_table = "few_labels" in (report.findings or {})
     for propose in _RANKED if report.chosen_rows is None else (_test_rule,):
         step = propose(report)
         is_told = step is None or not has_table or step.command.split()[1] not in _READ_LABELS
-        if step is not None and is_told and step.command not in known:
-            known.add(step.command)
+        if step is not None and is_told and step.command not in reasons:
+            reasons.add(step.command)
             yield step
 
 
@@ -148,8 +148,8 @@ def _learn_task(report: "ReportRecord") -> NextStep | None:
         f"{_say_number(report, inside, 'in')}, and chance is {_write_chance(report)}. A gap is only meaningful once "
         "the task is learned."
     )
-    known = ReportCommands(report)
-    return NextStep(reason, write_command("train", known.source, *known.options("train"), "--out", "trained"))
+    commands = ReportCommands(report)
+    return NextStep(reason, write_command("train", commands.source, *commands.options("train"), "--out", "trained"))
 
 
 def _name_contexts(report: "ReportRecord") -> NextStep | None:
@@ -159,17 +159,17 @@ def _name_contexts(report: "ReportRecord") -> NextStep | None:
     n, is_one = format_numbers.count(report.gap.n_in), report.gap.n_in == 1
     examples = f"{n} example is" if is_one else f"{n} examples are"
     if report.errors is not None:
-        said = f"{UNMARKED}, so {examples} not compared by context. Contexts that are usual for a class mark them."
-        return NextStep(said, ReportCommands(report).audit("--usual", "CLASS=CONTEXT"))
-    said = f"This dataset does not define a context, so its {examples} not compared"
+        lack = f"{UNMARKED}, so {examples} not compared by context. Contexts that are usual for a class mark them."
+        return NextStep(lack, ReportCommands(report).audit("--usual", "CLASS=CONTEXT"))
+    lack = f"This dataset does not define a context, so its {examples} not compared"
     if report.background is not None:
-        said = f"This dataset names no context: the probe alone compares its {n} example{'' if is_one else 's'}"
+        lack = f"This dataset names no context: the probe alone compares its {n} example{'' if is_one else 's'}"
     if _shows_images(report):
         return NextStep(
-            f"{said}. Contexts can be found in the images.", ReportCommands(report).audit("--contexts", "properties")
+            f"{lack}. Contexts can be found in the images.", ReportCommands(report).audit("--contexts", "properties")
         )
     return NextStep(
-        f"{said} by context. You can add a context column.", ReportCommands(report).audit("--context-column", "COLUMN")
+        f"{lack} by context. You can add a context column.", ReportCommands(report).audit("--context-column", "COLUMN")
     )
 
 
@@ -178,15 +178,15 @@ def _exchange_backgrounds(report: "ReportRecord") -> NextStep | None:
     is_open = report.is_by_contexts and verdict(report).case == "too_few"
     if (not is_open and _name_contexts(report) is None) or report.background is not None or not _shows_images(report):
         return None
-    known, n = ReportCommands(report), format_numbers.count(report.gap.n_in)
-    is_known = known.asked.knows_objects
+    commands, n = ReportCommands(report), format_numbers.count(report.gap.n_in)
+    is_known = commands.asked.knows_objects
     where = "The data say where the object is, so" if is_known else "Where masks or boxes (--boxes) say so,"
     reason = (
         f"Does the model rely on the background? {where} the background of an object can be exchanged in {n} examples; "
         "no column of contexts is needed."
     )
     masks = () if is_known else ("--masks", "MASKS")
-    return NextStep(reason, known.audit("--probe", "background", *masks))
+    return NextStep(reason, commands.audit("--probe", "background", *masks))
 
 
 def _add_rows(report: "ReportRecord") -> NextStep | None:
@@ -201,13 +201,13 @@ def _add_rows(report: "ReportRecord") -> NextStep | None:
     is_of_rows = report.benchmark.out_of_context.form == "rows"
     if not (is_of_rows and _goes_by_rows(gap) and verdict(report).case == "unclear"):
         return None
-    found = smallest_found([(gap.high - gap.low) / (2 * _Z)], tests=1)
+    detectable = smallest_found([(gap.high - gap.low) / (2 * _Z)], tests=1)
     practical = report.benchmark.practical_gap
     wanted, unit = max(abs(gap.value), practical), report.unit
-    if not 0 < wanted < found:
+    if not 0 < wanted < detectable:
         return None
     word = format_numbers.points_word(unit)
-    needed = _count_needed(report.gap.n_in, report.gap.n_out, found=found, wanted=wanted)
+    needed = _count_needed(report.gap.n_in, report.gap.n_out, found=detectable, wanted=wanted)
     size = (
         f"one of {format_numbers.whole_points(practical, unit)}{word}, the smallest that matters,"
         if wanted == practical
@@ -219,7 +219,7 @@ def _add_rows(report: "ReportRecord") -> NextStep | None:
     ]
     reason = (
         f"The gap is {format_numbers.points(gap, unit)}{word} ({describe_interval(gap, unit, signed=True)}), n = "
-        f"{format_numbers.count(gap.n)}. With this many examples, a gap of {_write_size(found, unit)}{word} is "
+        f"{format_numbers.count(gap.n)}. With this many examples, a gap of {_write_size(detectable, unit)}{word} is "
         f"detected four times out of five; detecting {size} takes about {wording.join_names(sides)} in total. "
         f"{_COLLECT_ONCE}"
     )
@@ -233,8 +233,8 @@ def _tell_from_chance(report: "ReportRecord", inside: Estimate) -> NextStep | No
         f"{_say_number(report, inside, 'in')}, which leaves open whether it is above chance, {_write_chance(report)}."
     )
     if away > 0 and _goes_by_rows(inside):
-        found = smallest_found([(inside.high - inside.low) / (2 * _Z)], tests=1)
-        needed = inside.n * (found / away) ** 2
+        detectable = smallest_found([(inside.high - inside.low) / (2 * _Z)], tests=1)
+        needed = inside.n * (detectable / away) ** 2
         if needed > inside.n:  # else the interval is one of few rows, which this law does not describe
             reason += (
                 f" If the estimate is right, about {_write_round(needed)} examples would be enough to tell. "
@@ -262,8 +262,8 @@ def _repair(report: "ReportRecord") -> NextStep | None:
     has_sides = "challenge" in report.benchmark.out_of_context.where
     if told.case not in ("relies", "slight") or not is_classifier or not (has_sides or report.is_by_contexts):
         return None
-    known = ReportCommands(report)
-    if not known.has_features:
+    commands = ReportCommands(report)
+    if not commands.has_features:
         return None
     if report.is_by_contexts:
         first = report.contexts.contexts[0] if report.contexts else None
@@ -276,8 +276,8 @@ def _repair(report: "ReportRecord") -> NextStep | None:
         f"({describe_interval(gap, unit, signed=True)}), n = {format_numbers.count(gap.n)}. Retraining the last "
         "layer may narrow it. The repair tests this on held-out rows and suggests which rows to collect."
     )
-    options = known.options("repair", contexts=report.is_by_contexts)
-    return NextStep(reason, write_command("repair", *known.model, known.source, *options, "--collect"))
+    options = commands.options("repair", contexts=report.is_by_contexts)
+    return NextStep(reason, write_command("repair", *commands.model, commands.source, *options, "--collect"))
 
 
 def _guard_good_model(report: "ReportRecord") -> NextStep | None:
@@ -291,10 +291,10 @@ def _fill_cell(report: "ReportRecord") -> NextStep | None:
     has_sides = there.form == "rows" and there.is_declared
     groups = [row for row in report.group_rows if row.role == "out" or not has_sides]
     rows = [(row, row.error_rate) for row in groups if row.error_rate is not None]
-    known = [(row, error) for row, error in rows if _goes_by_rows(error)]
-    if not known or report.groups_left_out or not _can_grow(report):
+    counted = [(row, error) for row, error in rows if _goes_by_rows(error)]
+    if not counted or report.groups_left_out or not _can_grow(report):
         return None
-    row, error = max(known, key=lambda pair: pair[1].high - pair[1].low)
+    row, error = max(counted, key=lambda pair: pair[1].high - pair[1].low)
     half = (error.high - error.low) / 2
     if half <= _WIDE:
         return None
@@ -312,13 +312,13 @@ def _look_for_contexts(report: "ReportRecord") -> NextStep | None:
     """Another way to find contexts in images of one's own."""
     if not _shows_images(report) or not _can_grow(report) or verdict(report).case == "failed":
         return None
-    found, n = report.contexts, format_numbers.count(report.gap.n_in + report.gap.n_out)
-    if found is not None:
-        way, n = "clusters" if found.way == "properties" else "properties", format_numbers.count(found.n_tested)
+    contexts, n = report.contexts, format_numbers.count(report.gap.n_in + report.gap.n_out)
+    if contexts is not None:
+        way, n = "clusters" if contexts.way == "properties" else "properties", format_numbers.count(contexts.n_tested)
         if way == "clusters" and not ReportCommands(report).has_features:
             return None
         reason = (
-            f"The contexts were found with {wording.name(found.way)} and tested on {n} rows. {way.capitalize()} may "
+            f"The contexts were found with {wording.name(contexts.way)} and tested on {n} rows. {way.capitalize()} may "
             "find others."
         )
         return NextStep(reason, ReportCommands(report).audit("--contexts", way))
@@ -355,18 +355,18 @@ def _browse(report: "ReportRecord") -> NextStep | None:
 def _read_features(report: "ReportRecord") -> NextStep | None:
     """Features for detectors, if those of the report read logits alone."""
     names = {row.detector.partition(":")[0] for row in report.detection or ()}
-    known = [catalog.get("detector", name)() for name in names & set(catalog.names("detector"))]
+    detectors = [catalog.get("detector", name)() for name in names & set(catalog.names("detector"))]
     if (
         not ReportCommands(report).has_features
-        or not known
-        or any("features" in (*each.fit_needs, *each.score_needs) for each in known)
+        or not detectors
+        or any("features" in (*detector.fit_needs, *detector.score_needs) for detector in detectors)
     ):
         return None
     n = format_numbers.count(report.provenance.predictions.rows)
-    which = "The detector" if len(known) == 1 else f"All {len(known)} detectors"
+    which = "The detector" if len(detectors) == 1 else f"All {len(detectors)} detectors"
     reason = (
-        f"{which} in this report use{'s' * (len(known) == 1)} only logits, on {n} rows. Detectors that use features "
-        "may find what logits do not show."
+        f"{which} in this report use{'s' * (len(detectors) == 1)} only logits, on {n} rows. Detectors that use "
+        "features may find what logits do not show."
     )
     typed = ReportCommands(report)
     words = (typed.source, *typed.options("predict"), "--features", "--out", "features.parquet")
@@ -460,7 +460,7 @@ def _explain_names(report: "ReportRecord", steps: Sequence[NextStep]) -> Iterato
     words = [word for step in steps for word in shlex.split(step.command)]
     open_names = [f"{name} ({_STANDS_FOR[name]})" for name in _STANDS_FOR if name in words]
     yield f"Replace {wording.join_names(open_names)} with your own." if open_names else ""
-    asked = ReportCommands(report).asked
-    places = (asked.model, asked.model_file, asked.source, asked.predictions, asked.report)
+    request = ReportCommands(report).asked
+    places = (request.model, request.model_file, request.source, request.predictions, request.report)
     is_known = any(place in words for place in places if place)
     yield "Paths are relative to the folder in which this report was created." if is_known else ""

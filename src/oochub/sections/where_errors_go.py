@@ -137,11 +137,11 @@ def _count_errors_by_context(evaluation: "Evaluation") -> ErrorsByContext | None
     Source: Lynch et al., Spawrious, Section 5.2 and Figure 5.
     """
     evaluated, mask, allowed = evaluation.rows, evaluation.sets[0].mask, evaluation.allowed
-    known = _read_training_facts(evaluated.predictions.metadata.facts)
+    training = _read_training_facts(evaluated.predictions.metadata.facts)
     column = evaluated.benchmark.context_column
-    if known is None or not evaluated.predictions.output.one_answer or column not in evaluated.columns:
+    if training is None or not evaluated.predictions.output.one_answer or column not in evaluated.columns:
         return None
-    source, trained = known
+    source, trained = training
     names, places = evaluated.predictions.class_names, evaluated.columns[column]
     answers = evaluated.predictions.output.answer_names(names)
     if not hasattr(places, "codes"):  # numbers or lists name no context
@@ -321,9 +321,9 @@ def _make_page_content(report: "ReportRecord") -> dict[str, Any] | None:
         return None
     parts = [("all", "", errors.share, errors.chance)]
     parts += [
-        (wording.words(each.context), _format_classes(each.classes), each.share, each.chance)
-        for each in errors.contexts[:_LISTED]
-        if each.share.n
+        (wording.words(context.context), _format_classes(context.classes), context.share, context.chance)
+        for context in errors.contexts[:_LISTED]
+        if context.share.n
     ]
     classes, rows = _list_confusion_rows(report)
     fits = 0 < len(classes) * len(rows) <= _MATRIX_CELLS
@@ -391,8 +391,8 @@ def _build_table(report: "ReportRecord") -> Table:
     below = Footnotes()
     parts = [("All", "", errors.share, errors.chance)]
     parts += [
-        (wording.words(each.context), _format_classes(each.classes), each.share, each.chance)
-        for each in errors.contexts[:_LISTED]
+        (wording.words(context.context), _format_classes(context.classes), context.share, context.chance)
+        for context in errors.contexts[:_LISTED]
     ]
     rows = [
         (
@@ -422,16 +422,16 @@ def _list_confusion_rows(report: "ReportRecord") -> tuple[list[str], list[_Confu
     answers = dict.fromkeys(cell.predicted for context in contexts for cell in context.confusion)
     classes = list(dict.fromkeys([*report.model.class_names, *answers]))  # "none of them" stands last
     rows: list[_ConfusionRow] = []
-    for each in sorted(contexts, key=lambda part: part.context):
+    for placed in sorted(contexts, key=lambda part: part.context):
         counts: dict[str, dict[str, int]] = {}
-        for cell in each.confusion:
+        for cell in placed.confusion:
             counts.setdefault(cell.label, {})[cell.predicted] = cell.n
-        is_trained = tuple(name in each.classes for name in classes)
+        is_trained = tuple(name in placed.classes for name in classes)
         for label in classes:
             n = sum(counts.get(label, {}).values())
             if n:
                 shares = tuple(counts[label].get(name, 0) / n for name in classes)
-                title = wording.pair_words(report.benchmark, label, each.context)
+                title = wording.pair_words(report.benchmark, label, placed.context)
                 rows.append(_ConfusionRow(title, classes.index(label), n, shares, is_trained))
     return classes, rows
 

@@ -21,13 +21,13 @@ def parse_pairs(typed: Sequence[str] | None, flag: str) -> list[tuple[str, str]]
     >>> parse_pairs(["imagenet_1k:imagenet_ood"], "--pair")
     [('imagenet_1k', 'imagenet_ood')]
     """
-    found = []
+    parsed = []
     for text in typed or ():
         inside, _, outside = text.partition(":")
         if not (inside and outside):
             raise OochubError(f"{flag} takes IN:OUT, as imagenet_1k:imagenet_ood, got {text!r}.")
-        found.append((inside, outside))
-    return found or None
+        parsed.append((inside, outside))
+    return parsed or None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,13 +20,13 @@ def parse_entry(typed: Sequence[str] | None, flag: str) -> dict[str, str] | None
     >>> parse_entry(["track=open", "seed=1,2"], "--entry")
     {'track': 'open', 'seed': '1,2'}
     """
-    said: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     for pair in typed or ():
         key, _, text = pair.partition("=")
-        if not key or not text or key in said:
+        if not key or not text or key in pairs:
             raise OochubError(f"{flag} is written key=text, each key once, as track=open, got {pair!r}.")
-        said[key] = text
-    return said or None
+        pairs[key] = text
+    return pairs or None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -72,18 +72,18 @@ def list_records(function: Callable[..., Any]) -> dict[str, Taken]:
     >>> list_records(mend)["asked"].names
     ('draws', 'seed')
     """
-    found = {}
-    for each in inspect.signature(inspect.unwrap(function), follow_wrapped=False).parameters.values():
-        is_chosen = get_origin(each.annotation) is Annotated
-        kind, choice = get_args(each.annotation) if is_chosen else (each.annotation, None)
+    taken = {}
+    for parameter in inspect.signature(inspect.unwrap(function), follow_wrapped=False).parameters.values():
+        is_chosen = get_origin(parameter.annotation) is Annotated
+        kind, choice = get_args(parameter.annotation) if is_chosen else (parameter.annotation, None)
         if isinstance(kind, type) and issubclass(kind, Settings):
             own = [name for name in kind.keywords() if name in kind.__annotations__]
             every = (*own, *(name for name in kind.keywords() if name not in own))  # those of a base come last
             choice = choice or _Choice(every)
             if choice.is_without:
                 choice = _Choice(tuple(name for name in every if name not in choice.names))
-            found[each.name] = Taken(kind, every if choice.is_all else choice.names, choice.names, choice.called)
-    return found
+            taken[parameter.name] = Taken(kind, every if choice.is_all else choice.names, choice.names, choice.called)
+    return taken
 
 
 def with_options(
@@ -112,8 +112,10 @@ def with_options(
         places = {option: place for place, taken in records.items() for option in taken.names}
         parameters = [
             one
-            for each in declared.parameters.values()
-            for one in ([each] if each.name not in records else _list_keywords(records[each.name], types))
+            for parameter in declared.parameters.values()
+            for one in (
+                [parameter] if parameter.name not in records else _list_keywords(records[parameter.name], types)
+            )
         ]
         named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
         own = {parameter.name for parameter in parameters if parameter.kind in named}
@@ -123,14 +125,14 @@ def with_options(
         def run(*positional: Any, **given: Any) -> Any:
             unknown = given.keys() - own - places.keys()
             if unknown and not (is_open and others is None):
-                known = {*own, *places, *(others() if is_open and others else ())}
+                names = {*own, *places, *(others() if is_open and others else ())}
                 for each in given:
-                    if each not in known:
+                    if each not in names:
                         hint = f"help(oochub.{name}) says what each does."
-                        raise unknown_name(f"keyword of {name}", each, known, hint)
-            rest = {each: value for each, value in given.items() if each not in places}
-            made = {place: taken.make(given) for place, taken in records.items()}
-            return function(*positional, **rest, **made)
+                        raise unknown_name(f"keyword of {name}", each, names, hint)
+            rest = {name: value for name, value in given.items() if name not in places}
+            settings = {place: taken.make(given) for place, taken in records.items()}
+            return function(*positional, **rest, **settings)
 
         vars(run)["__signature__"] = declared.replace(parameters=parameters)  # what `inspect` reads
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {

@@ -147,8 +147,8 @@ class Settings:
 
 def list_options(kind: type[Settings]) -> Mapping[str, Option]:
     """What each field of a record says, by name, in their order."""
-    found: Mapping[str, Option] = _list_options(cast(Any, kind))  # to the type checker a class with == has no hash
-    return found
+    options: Mapping[str, Option] = _list_options(cast(Any, kind))  # to the type checker a class with == has no hash
+    return options
 
 
 @cache
@@ -213,12 +213,12 @@ def _write_typed(about: Option, value: Any) -> tuple[str, ...]:
     if isinstance(value, bool):
         return (flag if value else (about.flag or "").rpartition("/")[2],)
     if isinstance(value, Mapping):
-        pairs = (f"{key}={_convert_to_text(each)}" for key, each in value.items())
+        pairs = (f"{key}={_convert_to_text(entry)}" for key, entry in value.items())
         return tuple(word for pair in pairs for word in (flag, pair))
-    if isinstance(value, list | tuple) and all(isinstance(each, tuple) for each in value):
-        value = [":".join(each) for each in value]
+    if isinstance(value, list | tuple) and all(isinstance(element, tuple) for element in value):
+        value = [":".join(pair) for pair in value]
     if isinstance(value, list | tuple) and about.typed != (str | None):
-        return tuple(word for each in value for word in (flag, _convert_to_text(each)))
+        return tuple(word for entry in value for word in (flag, _convert_to_text(entry)))
     return (flag, _convert_to_text(value))
 
 
@@ -240,7 +240,7 @@ def parse_names(typed: str | None, flag: str) -> tuple[str, ...] | None:
 
 def parse_paths(typed: Sequence[os.PathLike[str]], flag: str) -> list[str]:
     """Paths that were typed, as text."""
-    return [str(each) for each in typed]
+    return [str(word) for word in typed]
 
 
 def parse_path(typed: os.PathLike[str], flag: str) -> str:

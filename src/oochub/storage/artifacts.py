@@ -134,16 +134,16 @@ class FileKind:
 
     def adopt(self, folder: Path) -> tuple[Path, ...]:
         """The files that an earlier version, which wrote no manifest, wrote into a folder; () if it wrote none."""
-        if not (said := self.recognizes(folder)):
+        if not (facts := self.recognizes(folder)):
             return ()
-        patterns = self.names if isinstance(said, bool) else said
+        patterns = self.names if isinstance(facts, bool) else facts
         files = [file for file in ownership.list_files(folder) if file.is_file() and not file.is_symlink()]
         return tuple(file for file in files if ownership.match(file.relative_to(folder).as_posix(), patterns))
 
 
 def _is_folder_for(path: Path, name: str, names: Sequence[str]) -> bool:
     """Whether it is an empty folder where one of the patterns has a folder."""
-    heads = [parent.as_posix() for each in names for parent in Path(each).parents]
+    heads = [parent.as_posix() for name in names for parent in Path(name).parents]
     return path.is_dir() and not path.is_symlink() and any(fnmatchcase(name, head) for head in heads)
 
 
@@ -170,7 +170,7 @@ def _is_page(path: Path) -> bool:
     content = path.read_bytes()
     if (is_intact := read_mark(path)) is not None:
         return is_intact
-    return content[:15].lower() == b"<!doctype html>" and all(each in content for each in _PAGE_HEAD)
+    return content[:15].lower() == b"<!doctype html>" and all(mark in content for mark in _PAGE_HEAD)
 
 
 def _is_marked(path: Path) -> bool:
@@ -245,7 +245,7 @@ def find_configs(folder: Path) -> tuple[str, ...]:
     """Patterns of the files of a repository that an earlier version built, as its build.json says; () for another."""
     record = folder / "build.json"
     content = read_json(record) if has_keys()(record) else {}
-    configs = [name for name, each in content.items() if isinstance(each, dict) and "benchmark" in each]
+    configs = [name for name, part in content.items() if isinstance(part, dict) and "benchmark" in part]
     places = {"data" if name == "default" else name for name in configs if "/" not in name}
     ends = ("*-[0-9a-f]*.parquet", "*-[0-9a-f]*.tar", "index.json")
     return (*_BESIDE, *(f"{place}/{end}" for place in sorted(places) for end in ends)) if places else ()
@@ -363,7 +363,7 @@ SITE = FileKind(
 BROWSER = FileKind(
     "a page of all rows",
     (),
-    when("index.html", holds("<!doctype html>", *(each.decode() for each in _PAGE_HEAD))),
+    when("index.html", holds("<!doctype html>", *(mark.decode() for mark in _PAGE_HEAD))),
     is_folder=True,
     names=("index.html", "report.html", "page/*.js", "data/*.js", "sheets/*.jpg", "sheets/*.webp"),
 )

@@ -185,8 +185,8 @@ def keep(kind: str, name: str, write: Callable[[Path], object], *, what: str | N
         write(begin_cache(cache_folder(kind) / name))
     except OochubError as error:
         if what is not None:
-            said = f"{what} could not be cached. {error} $OOCHUB_CACHE names another folder."
-            warnings.warn(said, OochubWarning, stacklevel=3)
+            text = f"{what} could not be cached. {error} $OOCHUB_CACHE names another folder."
+            warnings.warn(text, OochubWarning, stacklevel=3)
 
 
 def begin_cache(file: Path) -> Path:

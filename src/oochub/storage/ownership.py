@@ -97,10 +97,10 @@ class FolderManifest:
         """The manifest of a folder; None if there is none."""
         if not _is_regular(root / MANIFEST):
             return None
-        found = _opened.setdefault(os.path.realpath(root), cls(root))
-        found.root = root
-        found.refresh()
-        return found
+        manifest = _opened.setdefault(os.path.realpath(root), cls(root))
+        manifest.root = root
+        manifest.refresh()
+        return manifest
 
     @classmethod
     def above(cls, path: Path) -> "FolderManifest | None":
@@ -134,16 +134,16 @@ class FolderManifest:
 
     def _take(self, line: bytes) -> None:
         try:
-            said = json.loads(line) if line else {}
-            if "oochub" in said:
-                self.kind = str(said["oochub"])
-            if "gone" in said:
-                self._folders.discard(said["gone"])
-            if "path" in said and str(said["path"]).endswith("/"):
-                self._folders.add(said["path"])
-            elif "path" in said:
-                content = _Content(said.get("size"), said.get("time", 0), said.get("sha256", ""))
-                self._files.setdefault(said["path"], set()).add(content)
+            record = json.loads(line) if line else {}
+            if "oochub" in record:
+                self.kind = str(record["oochub"])
+            if "gone" in record:
+                self._folders.discard(record["gone"])
+            if "path" in record and str(record["path"]).endswith("/"):
+                self._folders.add(record["path"])
+            elif "path" in record:
+                content = _Content(record.get("size"), record.get("time", 0), record.get("sha256", ""))
+                self._files.setdefault(record["path"], set()).add(content)
         except (ValueError, TypeError, RecursionError):  # torn by a kill: what it would say is not ours
             return
 
@@ -160,7 +160,7 @@ class FolderManifest:
         """Whether a file is listed with the size that it has; its bytes are not read."""
         with suppress(OSError):
             size = path.lstat().st_size
-            return self.lists(path) and all(each.size in (None, size) for each in self._files.get(self.name(path), ()))
+            return self.lists(path) and all(file.size in (None, size) for file in self._files.get(self.name(path), ()))
         return False
 
     def owns(self, path: Path) -> bool:
@@ -173,27 +173,27 @@ class FolderManifest:
 
     def _has_line_of(self, path: Path) -> bool:
         name = self.name(path)
-        if not _is_regular(path) or any(each.is_symlink() for each in self._list_way(path)):
+        if not _is_regular(path) or any(parent.is_symlink() for parent in self._list_way(path)):
             return False
         if any(name.startswith(folder) for folder in self._folders):
             return True
-        known = self._files.get(name, ())
+        files = self._files.get(name, ())
         with suppress(FileNotFoundError):  # another process has just removed it
             state = path.lstat()
-            if any(each.size is None or (each.size, each.time) == (state.st_size, state.st_mtime_ns) for each in known):
+            if any(file.size is None or (file.size, file.time) == (state.st_size, state.st_mtime_ns) for file in files):
                 return True
-            same = {each.digest for each in known if each.size == state.st_size}
+            same = {file.digest for file in files if file.size == state.st_size}
             return bool(same) and _digest_file(path) in same
         return False
 
     def owns_folder(self, folder: Path) -> bool:
         """Whether a folder is one of `add_folder`, or in one."""
         name = f"{self.name(folder)}/"
-        return any(name.startswith(each) for each in self._folders)
+        return any(name.startswith(folder) for folder in self._folders)
 
     def is_edited(self, path: Path) -> bool:
         """Whether a file that is listed is another one by now."""
-        is_direct = _is_regular(path) and not any(each.is_symlink() for each in self._list_way(path))
+        is_direct = _is_regular(path) and not any(parent.is_symlink() for parent in self._list_way(path))
         return is_direct and self.lists(path) and not self.owns(path)
 
     def list_edited(self) -> list[Path]:
@@ -263,10 +263,10 @@ def make_manifest(root: Path, kind: str, files: Sequence[str] = ()) -> FolderMan
         with suppress(FileExistsError):  # another process was first
             os.link(draft, root / MANIFEST)
         draft.unlink()
-    made = FolderManifest.at(root)
-    if made is None:
+    manifest = FolderManifest.at(root)
+    if manifest is None:
         raise OochubError(f"Cannot write {root}: {root / MANIFEST} is not a regular file. Remove it.")
-    return made
+    return manifest
 
 
 def make_cache(root: Path) -> FolderManifest:
@@ -286,7 +286,7 @@ def claim(root: Path) -> Iterator[None]:
         yield
     except BaseException:
         with suppress(OSError):
-            if [each.name for each in root.iterdir()] == [MANIFEST]:
+            if [path.name for path in root.iterdir()] == [MANIFEST]:
                 (root / MANIFEST).unlink()
                 root.rmdir()
         raise
@@ -313,10 +313,10 @@ def find_governor(path: Path, *, is_inside: bool) -> FolderManifest | None:
     """
     if is_draft(path):
         return None
-    found = FolderManifest.above(path)
-    if found is None or not (is_inside or found.is_cache or is_claimed(found) or found.lists(path)):
+    manifest = FolderManifest.above(path)
+    if manifest is None or not (is_inside or manifest.is_cache or is_claimed(manifest) or manifest.lists(path)):
         return None
-    return found
+    return manifest
 
 
 def refuse(path: Path, why: str) -> OochubError:
@@ -373,10 +373,10 @@ def list_files(folder: Path, *, nested: bool = False) -> Iterator[Path]:
     """
     try:
         with os.scandir(folder) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
+            entries_sorted = sorted(entries, key=lambda entry: entry.name)
     except FileNotFoundError:  # another process has just removed it
         return
-    for entry in found:
+    for entry in entries_sorted:
         path = Path(entry.path)
         if not entry.is_dir(follow_symlinks=False):
             if entry.name != MANIFEST:
@@ -394,7 +394,7 @@ def match(name: str, patterns: Sequence[str]) -> bool:
     """
     parts = [pattern.split("/") for pattern in patterns]
     heads = ["/".join(part[:end]) for part in parts for end in range(1, len(part)) if part[end - 1] != "*"]
-    return any(fnmatchcase(name, each) for each in (*patterns, *heads))
+    return any(fnmatchcase(name, pattern) for pattern in (*patterns, *heads))
 
 
 def remove(path: Path) -> bool:
@@ -415,7 +415,7 @@ def remove(path: Path) -> bool:
         path.unlink(missing_ok=True)
         return True
     own, is_ours = path / MANIFEST, above is not None and above.owns_folder(path)
-    left = [remove(each) for each in path.iterdir() if each != own]
+    left = [remove(entry) for entry in path.iterdir() if entry != own]
     if not all(left) or not (left or is_ours or _is_regular(own)):  # an empty folder of somebody else stays
         return False
     own.unlink(missing_ok=True)
@@ -438,7 +438,7 @@ def plan_merge(draft: Path, path: Path, owned: "OwnedFolder") -> list[Path]:
     """
     new = {file.relative_to(draft).as_posix() for file in list_files(draft, nested=True)}
     folders = {parent.as_posix() for name in new for parent in Path(name).parents}
-    folders |= {each.relative_to(draft).as_posix() for each in draft.rglob("*") if each.is_dir()}
+    folders |= {entry.relative_to(draft).as_posix() for entry in draft.rglob("*") if entry.is_dir()}
     kept = []
     for file in list_files(path, nested=True):
         name = file.relative_to(path).as_posix()
@@ -539,7 +539,7 @@ def read_mark(file: Path) -> bool | None:
     if begin < 0:
         return None
     end = begin + len(_MARK) + _LENGTH
-    said = content[begin + len(_MARK) : end].decode("ascii", "replace")
+    text = content[begin + len(_MARK) : end].decode("ascii", "replace")
     if file.suffix.lower() == ".png":
         chunk = _make_chunk(content[begin:end])
         rest = content.removesuffix(content[-12:]).removesuffix(chunk) + content[-12:]
@@ -548,4 +548,4 @@ def read_mark(file: Path) -> bool | None:
         rest = content.removesuffix(first + content[begin:end] + last)
     else:
         return False
-    return len(rest) < len(content) and hashlib.sha256(rest).hexdigest()[:_LENGTH] == said
+    return len(rest) < len(content) and hashlib.sha256(rest).hexdigest()[:_LENGTH] == text

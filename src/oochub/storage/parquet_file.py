@@ -204,8 +204,8 @@ def read_seal(path: str | Path) -> str | None:
     """
     with Path(path).open("rb") as file:
         place = _place(file.fileno())
-        found = b"" if place is None else _read_before_footer(file.fileno(), place)
-    return found.removeprefix(_MARK).hex() if found.startswith(_MARK) else None
+        content = b"" if place is None else _read_before_footer(file.fileno(), place)
+    return content.removeprefix(_MARK).hex() if content.startswith(_MARK) else None
 
 
 def _digest_bytes(file: IO[bytes], digest: "hashlib._Hash", count: int) -> None:

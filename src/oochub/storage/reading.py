@@ -228,7 +228,7 @@ def check_weight(text: str | bytes, *, name: str) -> None:
     if len(text) * max(_WEIGHTS.values()) <= largest:
         return
     count = text.count if isinstance(text, str) else lambda sign: text.count(sign.encode())
-    weight = sum([count(sign) * each for sign, each in _WEIGHTS.items()])
+    weight = sum([count(sign) * weight_of for sign, weight_of in _WEIGHTS.items()])
     if weight > largest:
         raise OochubError(
             f"{name} is not read: {len(text) / 1e6:.0f} MB of JSON that would take {weight / 1e9:.1f} GB. Make or "
@@ -288,8 +288,8 @@ class TarMember(NamedTuple):
         >>> TarMember.of("birds/gull.jpg") is None
         True
         """
-        found = _ADDRESS.fullmatch(address)
-        return None if found is None else cls(found[1], int(found[2]), int(found[3]))
+        match = _ADDRESS.fullmatch(address)
+        return None if match is None else cls(match[1], int(match[2]), int(match[3]))
 
     def read(self) -> bytes:
         """Its bytes.

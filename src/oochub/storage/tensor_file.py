@@ -158,7 +158,7 @@ def _map_arrays(path: Path) -> Iterator[tuple[str, NDArray[Any]]]:
     """The arrays of floats in a file that was found to be whole, each map_file."""
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
-        for name, said in json.loads(file.read(size)).items():
-            if name != "__metadata__" and said["dtype"] in _FLOATS and 0 not in said["shape"]:
-                start, shape = 8 + size + said["data_offsets"][0], tuple(said["shape"])
-                yield name, map_file(file, start=start, shape=shape, dtype=np.dtype(_FLOATS[said["dtype"]]))
+        for name, entry in json.loads(file.read(size)).items():
+            if name != "__metadata__" and entry["dtype"] in _FLOATS and 0 not in entry["shape"]:
+                start, shape = 8 + size + entry["data_offsets"][0], tuple(entry["shape"])
+                yield name, map_file(file, start=start, shape=shape, dtype=np.dtype(_FLOATS[entry["dtype"]]))

@@ -148,8 +148,13 @@ def _judge_by_other_criteria(predictions: Predictions) -> Iterator[tuple[str, Pr
 def _collect_numbers(predictions: Predictions, report: Report) -> dict[str, float | int | None]:
     numbers: dict[str, float | int | None] = {}
     for name in (name for name in report if "/" in name or name == "gap"):
-        each = report[name]
-        numbers |= {name: each.value, f"{name}.low": each.low, f"{name}.high": each.high, f"{name}.n": each.n}
+        estimate = report[name]
+        numbers |= {
+            name: estimate.value,
+            f"{name}.low": estimate.low,
+            f"{name}.high": estimate.high,
+            f"{name}.n": estimate.n,
+        }
     main = next(part.split for part in report.slices if part.role == "all")
     for split in dict.fromkeys(predictions.split):
         if split != main:
@@ -165,8 +170,8 @@ def _select_rows(predictions: Predictions, split: str) -> Predictions:
     chose = rows & find_epoch_rows(predictions, find_declaration(predictions)).left_out
     if training is None or not chose.any():
         return predictions.select(rows)
-    known = replace(predictions.metadata, training=replace(training, held_out=None))
-    return replace(predictions, metadata=known).select(chose)
+    metadata = replace(predictions.metadata, training=replace(training, held_out=None))
+    return replace(predictions, metadata=metadata).select(chose)
 
 
 def measure_held_out(

@@ -88,7 +88,7 @@ class Method:
         tables = {**self.random, **{name: table for name, table in (random or {}).items() if name in self.random}}
         seeds = [self.draw_seed] if trial is None else [self.draw_seed, trial]
         values = [_draw_values(self.title, name, table, self.draws, seeds) for name, table in tables.items()]
-        drawn = tuple(dict(zip(tables, each, strict=True)) for each in zip(*values, strict=True))
+        drawn = tuple(dict(zip(tables, combination, strict=True)) for combination in zip(*values, strict=True))
         own = {name: (default or {}).get(name, value) for name, value in self.default.items()}
         return (own, *drawn) if own else drawn
 

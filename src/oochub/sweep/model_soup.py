@@ -62,7 +62,7 @@ def make_soup(
         order = sorted(recipes, key=lambda run: -alone[run])  # the first of equals stays first
         chosen, best = order[:1], alone[order[0]]
         for run in order[1:]:
-            accuracy = kitchen.measure([states[each] for each in (*chosen, run)])
+            accuracy = kitchen.measure([states[member] for member in (*chosen, run)])
             if accuracy >= best:
                 chosen, best = [*chosen, run], accuracy
     accuracy = kitchen.measure([states[run] for run in chosen])

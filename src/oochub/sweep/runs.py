@@ -132,8 +132,8 @@ class RunResult:
         >>> RunResult.failure(OochubError("The loss is nan.")).error, RunResult.failure(KeyError("x")).error
         ('The loss is nan.', "KeyError: 'x'")
         """
-        known = isinstance(error, OochubError | str)
-        return cls(status="failed", error=str(error) if known else f"{type(error).__name__}: {error}")
+        is_expected = isinstance(error, OochubError | str)
+        return cls(status="failed", error=str(error) if is_expected else f"{type(error).__name__}: {error}")
 
 
 def format_setting(setting: Values) -> str:
@@ -222,7 +222,7 @@ def _list_stage(
             "options": {**recipe.options, **own.get("options", {})},
         }
         arguments, environments = {**recipe.arguments, **own.get("arguments", {})}, common["environments"]
-        for method in (each for each in methods if each.title in own.get("methods", [each.title])):
+        for method in (candidate for candidate in methods if candidate.title in own.get("methods", [candidate.title])):
             fixed = {**arguments, **method.fixed, **own.get("fixed", {}).get(method.title, {})}
             common["environments"] = method.environments or environments
             for seed, setting in _list_settings(recipe, method, own, seeds):

@@ -241,30 +241,30 @@ def _sweep_recipe(
     jobs: int = 1,
 ) -> SweepResult:
     planned = plan_stages(recipe, only=only)
-    known: list[Run] = []
+    runs: list[Run] = []
     results: dict[str, RunResult | None] = {}
     table = pd.DataFrame()
     with follow(total=sum(map(len, planned)), desc=recipe.name, bar_format=BAR, disable=None) as bar:
         display = SweepDisplay(bar, folder, jobs=jobs)
         for stage in planned:
             settled = [_settle_run(run, table) for run in stage]
-            known += settled
+            runs += settled
             results |= {run.id: _read_result(folder, run) for run in settled}
             finished = {name for name, result in results.items() if result is not None and result.status == "finished"}
             todo = [run for run in settled if not run.follows and run.id not in finished]
             display.start_stage(len(todo), len(stage) - len(todo))
             due = 0.0
-            table = _write(recipe, folder, known, results, track)
+            table = _write(recipe, folder, runs, results, track)
             for run, result in do(todo, display) if todo else ():
                 with write_whole(folder / "rows" / f"{run.id}.json") as draft:
                     draft.write_text(json.dumps(to_json(result), indent=1) + "\n", "utf-8")
                 results[run.id] = result
                 if time.monotonic() >= due:
                     began = time.monotonic()
-                    _write(recipe, folder, known, results, track)
+                    _write(recipe, folder, runs, results, track)
                     due = time.monotonic() + pause * (time.monotonic() - began)
                 display.show_end(run, result)
-            table = _write(recipe, folder, known, results, track)
+            table = _write(recipe, folder, runs, results, track)
     stem = "oracle" if recipe.select in ORACLES else "selected"
     write_table(make_selection_table(table), folder / f"{stem}.parquet", recipe)
     summary = SweepSummary.of(recipe, table, folder, track=track)

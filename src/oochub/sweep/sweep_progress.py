@@ -57,10 +57,10 @@ def read_epoch(folder: Path, run: Run) -> Epoch | None:
     try:
         with (folder / "logs" / f"{run.id}.log").open("rb") as log:
             log.seek(max(log.seek(0, 2) - _END, 0))
-            found = _EPOCH.findall(log.read().decode("utf-8", errors="replace"))
+            epochs = _EPOCH.findall(log.read().decode("utf-8", errors="replace"))
     except OSError:
         return None
-    return Epoch(int(found[-1][0]), int(found[-1][1]), found[-1][2]) if found else None
+    return Epoch(int(epochs[-1][0]), int(epochs[-1][1]), epochs[-1][2]) if epochs else None
 
 
 def name_run(run: Run) -> str:
@@ -121,8 +121,8 @@ class SweepDisplay:
         epoch = read_epoch(self._folder, first)
         at = [] if epoch is None else [f"epoch {epoch.number}/{epoch.of}, {epoch.losses}"]
         more = [f"{len(others)} more at once"] if others else []
-        said = [self._left(), ", ".join([_name_method(first), *at]), *more, first.task]
-        self._bar.set_postfix_str("; ".join(filter(None, said)))
+        parts = [self._left(), ", ".join([_name_method(first), *at]), *more, first.task]
+        self._bar.set_postfix_str("; ".join(filter(None, parts)))
 
     def show_end(self, run: Run, result: RunResult) -> None:
         """Counts a run that has ended, and prints its line if there is no terminal."""
@@ -130,10 +130,12 @@ class SweepDisplay:
         self._seconds += [] if result.seconds is None else [result.seconds]
         if self._bar.disable:
             number = result.numbers.get(f"out_of_context/{result.headline}")
-            found = "" if number is None else f": {result.headline} {number:.3f} out of context"
-            said = f"failed: {result.error}" if result.status == "failed" else f"done{found}"
+            measured = "" if number is None else f": {result.headline} {number:.3f} out of context"
+            ending = f"failed: {result.error}" if result.status == "failed" else f"done{measured}"
             took = "" if result.seconds is None else f" ({result.seconds:.0f} s)"
-            line = f"{self._skipped + self._ended} of {self._bar.total}: {name_run(run)}: {said}{took}; {self._left()}"
+            line = (
+                f"{self._skipped + self._ended} of {self._bar.total}: {name_run(run)}: {ending}{took}; {self._left()}"
+            )
             print(line.rstrip("; "), file=sys.stderr, flush=True)  # noqa: T201
         self._bar.update()
 
@@ -207,7 +209,9 @@ def read_status(folder: Path, runs: Sequence[Run], results: Iterator[RunResult |
     return SweepStatus(
         total=len(runs),
         finished=sum(result.status == "finished" for result in ended),
-        failed=tuple((name_run(run), str(each.error)) for run, each in pairs if each and each.status == "failed"),
+        failed=tuple(
+            (name_run(run), str(result.error)) for run, result in pairs if result and result.status == "failed"
+        ),
         running=tuple(running),
         left=estimate_left(seconds, len(runs) - len(ended), max(len(running), 1)),
     )

@@ -473,11 +473,11 @@ def keep_buildable_tasks(
         except OochubError:
             if needed or data_dir is not None:
                 raise
-            said = (
+            text = (
                 f"Which of the {len(matched)} matching tasks of {name} can be built follows from its raw folder: with "
                 f"{choose_wording('data_dir=')} the others are left out."
             )
-            recipe = replace(recipe, about=f"{recipe.about} {said}".strip())
+            recipe = replace(recipe, about=f"{recipe.about} {text}".strip())
             continue
         reasons = declared.not_buildable(folder, recipe.options)
         left_out = {task: reasons[config] for task in matched if (config := task.partition("/")[2]) in reasons}
@@ -487,8 +487,8 @@ def keep_buildable_tasks(
         if not set(recipe.tasks) - set(left_out):
             task, reason = next(iter(left_out.items()))
             raise OochubError(f"None of the tasks can be built from {folder}, such as {task}: {reason}")
-        said = f"{len(matched) - len(left_out)} of the {len(matched)} matching tasks of {name} can be built."
-        said += "".join(f" The others are left out: {task}, for one. {why}" for task, why in [*left_out.items()][:1])
+        text = f"{len(matched) - len(left_out)} of the {len(matched)} matching tasks of {name} can be built."
+        text += "".join(f" The others are left out: {task}, for one. {why}" for task, why in [*left_out.items()][:1])
         tasks = tuple(task for task in recipe.tasks if task not in left_out)
-        recipe = replace(recipe, tasks=tasks, about=f"{recipe.about} {said}".strip())
+        recipe = replace(recipe, tasks=tasks, about=f"{recipe.about} {text}".strip())
     return recipe

@@ -104,9 +104,9 @@ class SweepSummary(DocumentForms):
         if TableSettings(style=style).style == "full":
             rows = selection_rows(make_selection_table(self.runs))
             text = Table(heads=SELECTION_HEADS, rows=tuple(map(tuple, rows)))
-            said = f"The sweep {recipe.name}. {_SAID}"
-            every = [*notes, *(note for each in (compared.tables if compared else ()) for note in each.notes)]
-            return text.to_latex(" ".join([said, *map(make_sentence, dict.fromkeys(every))]), small=True)
+            title = f"The sweep {recipe.name}. {_SAID}"
+            every = [*notes, *(note for table in (compared.tables if compared else ()) for note in table.notes)]
+            return text.to_latex(" ".join([title, *map(make_sentence, dict.fromkeys(every))]), small=True)
         if compared is not None:
             several = len({tables[0].benchmark for tables in compared.sides}) > 1
             return compared.to_latex(
@@ -137,7 +137,7 @@ class SweepSummary(DocumentForms):
             blocks=(
                 *tests,
                 Block(table=Table(title=title, heads=SELECTION_HEADS, rows=rows, left=_WORDS), below=(_SAID,)),
-                *(Block(table=each, below=(TRIALS,)) for each in trials),
+                *(Block(table=trial, below=(TRIALS,)) for trial in trials),
             ),
             notes=tuple(format_note(note) for note in [*self.notes, *problems]),
             apart=True,
@@ -363,7 +363,7 @@ def make_trial_tables(table: pd.DataFrame) -> list[Table]:
         errors are 0.82 times these.
     """
     taken = table[table["selected"] & (table["stage"] == "final")] if len(table) else table
-    made: list[Table] = []
+    tables: list[Table] = []
     for metric in dict.fromkeys(taken["headline"].dropna()) if len(taken) else ():
         rows = taken[taken["headline"] == metric]
         trials = list(dict.fromkeys(rows["trial"]))
@@ -380,12 +380,14 @@ def make_trial_tables(table: pd.DataFrame) -> list[Table]:
             averages[title] = {method: _average(list(of.values()), trials) for method, of in cells.items()}
             if len(tasks) > 1:
                 heads = {task: task.partition("/")[2] or task for task in tasks}
-                made.append(_tabulate(f"{title}, {metric}", heads, cells, averages[title], trials))
+                tables.append(_tabulate(f"{title}, {metric}", heads, cells, averages[title], trials))
         if len(tasks_of) > 1:
             by_method = {method: {title: of[method] for title, of in averages.items()} for method in methods}
             overall = {method: _average(list(of.values()), trials) for method, of in by_method.items()}
-            made.append(_tabulate(f"Averages, {metric}", {name: name for name in tasks_of}, by_method, overall, trials))
-    return made
+            tables.append(
+                _tabulate(f"Averages, {metric}", {name: name for name in tasks_of}, by_method, overall, trials)
+            )
+    return tables
 
 
 def _collect_trials(rows: pd.DataFrame, method: str, task: str, number: str) -> _Trials:

@@ -132,7 +132,7 @@ def detect(
             out_console.print(each.to_terminal(width=max(80, out_console.width)))
         out_console.print(f"{len(result.extracted)} files of predictions made, {result.kept} found as they should be.")
     paths = {"numbers": str(result.folder / "numbers.csv")}
-    paths |= {each.file: str(result.folder / "tables" / f"{each.file}.md") for each in result.tables}
+    paths |= {table.file: str(result.folder / "tables" / f"{table.file}.md") for table in result.tables}
     print_result(
         {**paths, "predicted": len(result.extracted), "kept": result.kept, "failed": dict(result.failed)}, as_json
     )
@@ -148,10 +148,10 @@ def _open_file(how: ModelSettings) -> "StudiedModel":
     from oochub.models.model_source import ModelSource
     from oochub.studies.imagenet_ood.model_list import OpenedModel, StudiedModel
 
-    made = open_model_file("", how, PredictionSettings())
-    source = ModelSource(wrap_callable(made.model, made.how, made.asked))
-    name = (made.how.model_id or Path(str(how.model_file).partition(".py")[0]).name).replace("/", "--")
-    return StudiedModel(name, OpenedModel(source, made.how, made.asked))
+    own_model = open_model_file("", how, PredictionSettings())
+    source = ModelSource(wrap_callable(own_model.model, own_model.how, own_model.asked))
+    name = (own_model.how.model_id or Path(str(how.model_file).partition(".py")[0]).name).replace("/", "--")
+    return StudiedModel(name, OpenedModel(source, own_model.how, own_model.asked))
 
 
 def _pair(words: str) -> tuple[str, str]:

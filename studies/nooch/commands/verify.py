@@ -81,8 +81,10 @@ def _show(verification: Any) -> None:
         if not rows:
             continue
         counts = _build_table(title, "paper", "here", "")
-        for each in rows:
-            counts.add_row(each.what, _format_value(each.paper), _format_value(each.ours), _VERDICTS[each.agrees])
+        for compared in rows:
+            counts.add_row(
+                compared.what, _format_value(compared.paper), _format_value(compared.ours), _VERDICTS[compared.agrees]
+            )
         out_console.print()
         out_console.print(counts)
     absent = sum(part.absent for part in verification.sets)
@@ -93,7 +95,7 @@ def _show(verification: Any) -> None:
     for note in notes:
         out_console.print(f"Note: {note}.")
     counted = [part for part in verification.sets if part.counted]
-    agreeing = sum(each.agrees for each in counted)
+    agreeing = sum(row.agrees for row in counted)
     ending = "Everything compared agrees." if verification.agrees else "Not all agrees."
     out_console.print(f"{agreeing} of {len(counted)} sets agree, over {verification.images:,} images. {ending}")
 

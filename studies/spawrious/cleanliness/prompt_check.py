@@ -74,10 +74,10 @@ def prompt_check(
         shown = []
         (draft / "pictures").mkdir()
         for attempts in bar(batches):
-            for attempt, each in zip(attempts, judged_pictures(plan, job, attempts, maker, captioner), strict=True):
-                tried.append(each.record(job, attempt, f"pictures/{attempt}.png"))
-                save_picture(each.image, draft / tried[-1].file)
-                shown.append(make_thumbnail(each.image))
+            for attempt, judged in zip(attempts, judged_pictures(plan, job, attempts, maker, captioner), strict=True):
+                tried.append(judged.record(job, attempt, f"pictures/{attempt}.png"))
+                save_picture(judged.image, draft / tried[-1].file)
+                shown.append(make_thumbnail(judged.image))
         (draft / LIST).write_text(tried_text(tried), "utf-8")
         (draft / "prompt.html").write_text(_write_page(tried, shown), "utf-8")
     return job
@@ -102,8 +102,8 @@ def checked_job(plan: GenerationPlan, number: int, images: int) -> Job:
 
 def _write_page(tried: Sequence[TriedImage], shown: Sequence[str]) -> str:
     cards = [
-        Card(id=each.file, pictures=(Shown("", source, each.file, ""),))
-        for each, source in zip(tried, shown, strict=True)
+        Card(id=attempt_made.file, pictures=(Shown("", source, attempt_made.file, ""),))
+        for attempt_made, source in zip(tried, shown, strict=True)
     ]
     digest = hashlib.sha256(tried_text(tried).encode()).hexdigest()[:16]
     return make_review_page(

@@ -92,7 +92,9 @@ def _score(folder: Path, answers: list[Path], as_json: bool) -> None:
 
     sample = read_sample(folder)
     files = {_name(path, answers): read_decisions(path, allowed=ALLOWED) for path in answers}
-    pages = [[image.example_id for image in sample if image.page == page] for page in {each.page for each in sample}]
+    pages = [
+        [image.example_id for image in sample if image.page == page] for page in {member.page for member in sample}
+    ]
     scores = score_raters(files, pages)
     if as_json:
         out_console.print_json(data=_list_fields(scores))
@@ -147,7 +149,7 @@ _SHARES = {
 
 def _name(path: Path, paths: list[Path]) -> str:
     """The stem of a file, or all of its path where two have the same."""
-    return path.stem if sum(each.stem == path.stem for each in paths) == 1 else str(path)
+    return path.stem if sum(other.stem == path.stem for other in paths) == 1 else str(path)
 
 
 def _list_fields(scores: "RaterScores") -> dict[str, Any]:

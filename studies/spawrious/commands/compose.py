@@ -178,11 +178,13 @@ def _search(
     written: dict[str, Any] = {}
     for form, compositions in drawn.items():
         result = composition_search(compositions, features, seed=seed)
-        for level, each in result.proposed.items():
-            about = f"{each.composition.about} The {level} one of {count} by heads on features of {Path(model).name}."
+        for level, proposal in result.proposed.items():
+            about = (
+                f"{proposal.composition.about} The {level} one of {count} by heads on features of {Path(model).name}."
+            )
             written[f"{form}_{level}"] = str(out / f"{form}_{level}.toml")
             with write_whole(out / f"{form}_{level}.toml") as draft:
-                draft.write_text(replace(each.composition, about=about).toml, "utf-8")
+                draft.write_text(replace(proposal.composition, about=about).toml, "utf-8")
         written |= {f"{form}_agreement": result.agreement.to_dict(), f"{form}_ranking": str(out / f"{form}.csv")}
         with write_whole(out / f"{form}.csv", kind=CSV) as draft:
             draft.write_text(format_csv(result.table), "utf-8")

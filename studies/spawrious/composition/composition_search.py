@@ -73,12 +73,16 @@ class CompositionSearch:
     @property
     def table(self) -> pd.DataFrame:
         """One row a composition, the easiest first: rank, proposed, about, and each accuracy with interval and n."""
-        names = {id(each): level for level, each in self.proposed.items()}
+        names = {id(proposal): level for level, proposal in self.proposed.items()}
         rows = []
-        for rank, each in enumerate(self.ranked, start=1):
-            row: dict[str, Any] = {"rank": rank, "proposed": names.get(id(each), ""), "about": each.composition.about}
+        for rank, candidate in enumerate(self.ranked, start=1):
+            row: dict[str, Any] = {
+                "rank": rank,
+                "proposed": names.get(id(candidate), ""),
+                "about": candidate.composition.about,
+            }
             for name in ("in_context", "accuracy", "confirmed"):
-                estimate: Estimate = getattr(each, name)
+                estimate: Estimate = getattr(candidate, name)
                 row |= {
                     name: estimate.value,
                     f"{name}_low": estimate.low,
@@ -127,9 +131,9 @@ def composition_search(
             for start in range(0, len(rows), _SIDE_BY_SIDE):
                 some = rows[start : start + _SIDE_BY_SIDE]
                 first_seed = (seed + number) * len(rows) + start
-                heads = _train_heads(half, label, [each["train"] for each in some], seed=first_seed, bar=bar)
-                for head, each in zip(heads, some, strict=True):
-                    right = {split: head.logits(half[of]).argmax(1) == label[of] for split, of in each.items()}
+                heads = _train_heads(half, label, [candidate["train"] for candidate in some], seed=first_seed, bar=bar)
+                for head, candidate in zip(heads, some, strict=True):
+                    right = {split: head.logits(half[of]).argmax(1) == label[of] for split, of in candidate.items()}
                     hits = {
                         split: wilson(int(rows_found.sum()), len(rows_found)) for split, rows_found in right.items()
                     }
@@ -207,7 +211,7 @@ def _measure_agreement(ranked: Sequence[SearchedComposition]) -> Estimate:
     from scipy.stats import pearsonr
 
     n, method = len(ranked), "pearson, fisher"
-    first, second = ([float(getattr(each, name)) for each in ranked] for name in ("accuracy", "confirmed"))
+    first, second = ([float(getattr(candidate, name)) for candidate in ranked] for name in ("accuracy", "confirmed"))
     if n < _LEAST_CORRELATED or len({*first}) == 1 or len({*second}) == 1:
         reason = f"{n} compositions are too few" if n < _LEAST_CORRELATED else "all are equally hard"
         return Estimate(math.nan, n=n, method=method, reason=reason)

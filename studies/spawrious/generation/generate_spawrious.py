@@ -168,10 +168,10 @@ def _share(left: list[Job], ranks: Ranks) -> list[Job]:
 def _finish_record(folder: Path, record: GenerationRecord) -> GenerationRecord:
     """Writes what is known of all images: the table, the sheet, and last the counts."""
     whole = replace(record.plan, repeats=(0, 1), backgrounds=tuple(BACKGROUNDS), breeds=tuple(BREEDS))
-    tried = [each for job in whole.jobs() for each in read_part(folder, job)]
+    tried = [image for job in whole.jobs() for image in read_part(folder, job)]
     models = {"model": record.model, "captioner": record.captioner}
     names = {f"{role}_revision": model.revision for role, model in models.items()}
-    rows = [asdict(each) | {role: model.name for role, model in models.items()} | names for each in tried]
+    rows = [asdict(image) | {role: model.name for role, model in models.items()} | names for image in tried]
     write_parquet(pa.Table.from_pylist(rows), folder / _MANIFEST)
     with write_whole(folder / _SHEET) as draft:
         by_attempt = sorted(tried, key=lambda each: (each.attempt, each.prompt_number))  # a sheet shows several prompts

@@ -50,15 +50,15 @@ def make_images(folder: Path, plan: GenerationPlan, job: Job, maker: "PictureMak
             raise _explain_too_few(folder, plan, job, tried)
         attempts = range(len(tried), len(tried) + min(plan.batch_size, lacking))
         attempts_made = judged_pictures(plan, job, attempts, maker, captioner)
-        reasons = [each.reason for each in attempts_made]
+        reasons = [attempt_made.reason for attempt_made in attempts_made]
         if plan.together > 1 and any(reasons):
             reasons = [reason or IN_BAD_MINIBATCH for reason in reasons]
-        for attempt, each, reason in zip(attempts, attempts_made, reasons, strict=True):
+        for attempt, judged, reason in zip(attempts, attempts_made, reasons, strict=True):
             number = plan.picture_number(job, _count_accepted(tried))
             file = "" if reason else job.folder.file(number)
             if file:
-                save_picture(each.image, folder / file)
-            tried.append(each._replace(reason=reason).record(job, attempt, file))
+                save_picture(judged.image, folder / file)
+            tried.append(judged._replace(reason=reason).record(job, attempt, file))
         write_part(folder, job, tried)
 
 
@@ -95,10 +95,10 @@ def judged_pictures(
     images = maker.pictures(job.prompt, seeds, negative_prompt=plan.negative_prompt, steps=plan.steps_taken)
     captions = iter(captioner.captions([image.image for image in images if not image.flagged]))
     judged = []
-    for seed, each in zip(seeds, images, strict=True):
-        caption = "" if each.flagged else next(captions)
-        reason = reason_to_drop(caption, flagged=each.flagged, form=plan.form)
-        judged.append(JudgedPicture(each.image, seed, caption, reason))
+    for seed, drawn in zip(seeds, images, strict=True):
+        caption = "" if drawn.flagged else next(captions)
+        reason = reason_to_drop(caption, flagged=drawn.flagged, form=plan.form)
+        judged.append(JudgedPicture(drawn.image, seed, caption, reason))
     return judged
 
 
@@ -110,7 +110,7 @@ def _read_tried(folder: Path, plan: GenerationPlan, job: Job) -> list[TriedImage
 
 
 def _count_accepted(tried: Sequence[TriedImage]) -> int:
-    return sum(each.accepted for each in tried)
+    return sum(image.accepted for image in tried)
 
 
 def save_picture(image: Image.Image, file: Path) -> None:
@@ -120,9 +120,9 @@ def save_picture(image: Image.Image, file: Path) -> None:
 
 
 def _explain_too_few(folder: Path, plan: GenerationPlan, job: Job, tried: Sequence[TriedImage]) -> OochubError:
-    reasons = Counter(each.reason for each in tried if each.reason)
+    reasons = Counter(image.reason for image in tried if image.reason)
     counts = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
-    captions = dict.fromkeys(each.caption for each in tried if each.caption and not each.accepted)
+    captions = dict.fromkeys(image.caption for image in tried if image.caption and not image.accepted)
     seen = f" Captions: {'; '.join(map(repr, list(captions)[:_SHOWN]))}." if captions else ""
     return OochubError(
         f"{_count_accepted(tried)} of {len(tried)} images of {job.prompt.partition('. ')[0]!r} are fit ({counts}), "

@@ -142,7 +142,7 @@ class GenerationPlan:
     def jobs(self) -> Iterator[Job]:
         """What is to be made: for each prompt a part of each folder, so that a run that is stopped has some of all."""
         numbers = [place * _PROMPTS // self.prompts for place in range(self.prompts)]
-        texts = {each: dog_prompts(each.breed, each.background, form=self.form) for each in self.folders()}
+        texts = {folder: dog_prompts(folder.breed, folder.background, form=self.form) for folder in self.folders()}
         for place, number in enumerate(numbers):
             for folder, prompts in texts.items():
                 yield Job(folder, number, place, prompts[number])

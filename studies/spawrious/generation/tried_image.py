@@ -101,4 +101,4 @@ def write_part(folder: Path, job: Job, tried: Sequence[TriedImage]) -> None:
 
 def tried_text(tried: Sequence[TriedImage]) -> str:
     """What `read_tried` reads."""
-    return "".join(json.dumps(to_json(each), ensure_ascii=False) + "\n" for each in tried)
+    return "".join(json.dumps(to_json(image), ensure_ascii=False) + "\n" for image in tried)

@@ -137,12 +137,12 @@ class Captions(ContextWay):
     def measures(self, prepared: Sequence[OpenedPicture]) -> pa.Table:
         """See `ContextWay.measures`."""
         captioner = self._ready
-        said = []
+        captions = []
         for picture in prepared:
             digest = hashlib.sha256(f"{self._seed} ".encode() + picture.content).digest()
             own = int.from_bytes(digest[:8], "big") >> 1
-            said.append(captioner.sample(picture.image, count=self._count, top_p=self._top_p, seed=own))
-        return pa.table({"captions": pa.array(said, pa.list_(pa.string()))})
+            captions.append(captioner.sample(picture.image, count=self._count, top_p=self._top_p, seed=own))
+        return pa.table({"captions": pa.array(captions, pa.list_(pa.string()))})
 
     def name(
         self, measures: pa.Table, *, label: NDArray[np.int64], classes: Sequence[str], chosen_on: NDArray[np.bool_]
@@ -150,14 +150,14 @@ class Captions(ContextWay):
         """See `ContextWay.name`."""
         column = join_chunks(measures.column("captions"))
         captions = [[caption for caption in row if caption] for row in column.to_pylist()]
-        said = np.array([bool(row) for row in captions], bool)  # of others nothing is known
-        chosen = chosen_on & said
+        has_caption = np.array([bool(row) for row in captions], bool)  # of others nothing is known
+        chosen = chosen_on & has_caption
         if not chosen.any():
             raise OochubError(
                 f"None of the {int(chosen_on.sum())} images to choose on has a caption, so usual words cannot be "
                 "counted. Use more images, or another captioner."
             )
-        gists = self._compute_gists(captions, said, label, classes, chosen)
+        gists = self._compute_gists(captions, has_caption, label, classes, chosen)
         words = _find_caption_words(
             captions,
             label=label,
@@ -192,21 +192,21 @@ class Captions(ContextWay):
     ) -> "_Gists":
         """The gist of each class that has rows enough."""
         thing = presence_class(classes, BuildFacts()) if classes else None
-        asked = list(range(len(classes))) if thing is None else [thing.present]
-        rows = {y: int((chosen & (label == y)).sum()) for y in asked}
-        known = sorted((y for y in asked if rows[y] >= self._fewest), key=lambda y: -rows[y])
-        few = [classes[y] for y in asked if rows[y] < self._fewest]
+        judged = list(range(len(classes))) if thing is None else [thing.present]
+        rows = {y: int((chosen & (label == y)).sum()) for y in judged}
+        frequent = sorted((y for y in judged if rows[y] >= self._fewest), key=lambda y: -rows[y])
+        few = [classes[y] for y in judged if rows[y] < self._fewest]
         notes = [f"fewer than {self._fewest} rows to choose on, so no gist: {', '.join(few)}"] if few else []
         own, challenge = np.full(len(label), np.nan, np.float32), np.full(len(label), None, object)
         taus: dict[str, float] = {}
         has: list[NDArray[np.bool_]] = []
         encoder = {}
         places = np.flatnonzero(said)
-        if known:
+        if frequent:
             embedded = image_embeddings({row: captions[row] for row in places.tolist()}, encoder=self._encoder)
             encoder = {"encoder": embedded.encoder, "encoder_sha256": embedded.digest}
-        for start in range(0, len(known), _BLOCK):
-            block = known[start : start + _BLOCK]
+        for start in range(0, len(frequent), _BLOCK):
+            block = frequent[start : start + _BLOCK]
             present = label[places, None] == np.array(block)
             similarity = gist_similarity(embedded.vectors, present, chosen[places])
             for number, y in enumerate(block):
@@ -222,7 +222,7 @@ class Captions(ContextWay):
                     taus[classes[y]] = float(tau)
                     has.append(np.zeros(len(label), bool))
                     has[-1][places] = cosine >= tau
-        numbers = [None if each is None else CHALLENGES.index(each) for each in challenge]
+        numbers = [None if side is None else CHALLENGES.index(side) for side in challenge]
         columns = {
             "gist_similarity": (datasets.Value("float32"), pa.array(own, mask=np.isnan(own))),
             "challenge_gist": (datasets.ClassLabel(names=list(CHALLENGES)), pa.array(numbers, pa.int64())),

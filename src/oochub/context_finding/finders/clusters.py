@@ -202,10 +202,10 @@ def _project_within_classes(
     last step in the subspace (Halko et al. 2011, Algorithms 4.4 and 5.3), so that no copy of the features is made. With
     `without_means` less the mean of the class, of all chosen rows for a class that has none.
     """
-    known = np.unique(label[chosen_on])
-    group = np.searchsorted(known, label).clip(max=len(known) - 1)
+    codes = np.unique(label[chosen_on])
+    group = np.searchsorted(codes, label).clip(max=len(codes) - 1)
     size = column.type.list_size
-    sums = np.zeros((len(known), size))
+    sums = np.zeros((len(codes), size))
     for rows, values in _iterate_parts(column):
         for number in np.unique(group[rows][chosen_on[rows]]):
             sums[number] += values[chosen_on[rows] & (group[rows] == number)].sum(0, dtype=np.float64)
@@ -227,12 +227,12 @@ def _project_within_classes(
             "another method."
         )
     variance, turn = np.linalg.eigh(scatter.astype(np.float64))
-    mean_variance = whole / min(size, max(1, int(chosen_on.sum()) - len(known)))
+    mean_variance = whole / min(size, max(1, int(chosen_on.sum()) - len(codes)))
     count = min(_MOST_PARTS, max(1, int((variance > mean_variance).sum())))
     directions = (basis @ turn[:, ::-1][:, :count]).astype(np.float32)
     own = means if without_means else np.broadcast_to(middle, means.shape)
     small = [
-        (values - np.where((known[group[rows]] == label[rows])[:, None], own[group[rows]], middle)) @ directions
+        (values - np.where((codes[group[rows]] == label[rows])[:, None], own[group[rows]], middle)) @ directions
         for rows, values in _iterate_parts(column)
     ]
     return np.concatenate(small)

@@ -114,26 +114,26 @@ class Properties(ContextWay):
                 f"The thirds of a property need at least {len(_HUES)} images to be chosen on, got "
                 f"{int(chosen_on.sum())}. Use more images."
             )
-        found: dict[str, tuple[str, NDArray[np.bool_]]] = {}
+        contexts: dict[str, tuple[str, NDArray[np.bool_]]] = {}
         thresholds: dict[str, list[float]] = {}
         for name, ends in _NUMBERS.items():
             values = measures.column(name).to_numpy(zero_copy_only=False)
-            known = values[chosen_on & np.isfinite(values)]
-            if not len(known) or known.min() == known.max():
+            measured = values[chosen_on & np.isfinite(values)]
+            if not len(measured) or measured.min() == measured.max():
                 continue
-            low, high = thresholds[name] = np.quantile(known, _THIRDS).tolist()
+            low, high = thresholds[name] = np.quantile(measured, _THIRDS).tolist()
             with np.errstate(invalid="ignore"):
                 sides = {ends.low: (f"below {low:.3g}", values < low), ends.high: (f"above {high:.3g}", values > high)}
             words = f"{ends.words}{self._where}" if name in _OF_PIXELS else ends.words
-            found |= {end: (f"{words} {where}", rows) for end, (where, rows) in sides.items()}
-        found |= _name_hues(measures.column("hue").to_numpy(zero_copy_only=False), self._where)
-        found |= _read_exif_columns(measures, chosen_on)
+            contexts |= {end: (f"{words} {where}", rows) for end, (where, rows) in sides.items()}
+        contexts |= _name_hues(measures.column("hue").to_numpy(zero_copy_only=False), self._where)
+        contexts |= _read_exif_columns(measures, chosen_on)
         features = datasets.Features.from_arrow_schema(measures.schema)
-        names = [name for name, (_, rows) in found.items() if 0 < rows[chosen_on].sum() < chosen_on.sum()]
+        names = [name for name, (_, rows) in contexts.items() if 0 < rows[chosen_on].sum() < chosen_on.sum()]
         return NamedContexts(
             names=tuple(names),
-            words=tuple(found[name][0] for name in names),
-            has=np.stack([found[name][1] for name in names], 1) if names else np.zeros((len(label), 0), bool),
+            words=tuple(contexts[name][0] for name in names),
+            has=np.stack([contexts[name][1] for name in names], 1) if names else np.zeros((len(label), 0), bool),
             settings={"thirds": thresholds},
             columns={f"property_{name}": (features[name], measures.column(name)) for name in measures.column_names},
         )
@@ -154,7 +154,7 @@ def _read_exif_columns(measures: pa.Table, chosen_on: NDArray[np.bool_]) -> dict
     hour = measures.column("hour").to_numpy(zero_copy_only=False).astype(np.float64)
     with np.errstate(invalid="ignore"):
         by_day = (hour >= 7) & (hour < 19)
-    found = {
+    contexts = {
         "by day": ("a time of 7 to 18 h in EXIF", by_day),
         "by night": ("a time of 19 to 6 h in EXIF", np.isfinite(hour) & ~by_day),
     }
@@ -162,8 +162,8 @@ def _read_exif_columns(measures: pa.Table, chosen_on: NDArray[np.bool_]) -> dict
     often = Counter(name for name in camera[chosen_on] if name is not None)
     for name, count in sorted(often.items()):
         if count >= _FEWEST:
-            found[f"camera {name}"] = (f"the camera {name} in EXIF", camera == name)
-    return found
+            contexts[f"camera {name}"] = (f"the camera {name} in EXIF", camera == name)
+    return contexts
 
 
 def _measure_region(picture: OpenedPicture, *, region: str) -> dict[str, Any]:
@@ -237,7 +237,7 @@ def _read_file_facts(content: bytes) -> dict[str, Any]:
     if tables and 0 in tables:
         quality = float(1 + np.abs(_sum_tables() - sum(tables[0])).argmin())
     hour = date[11:13] if isinstance(date, str) and len(date) >= 13 else ""
-    name = "".join(each for each in str(camera or "") if each.isprintable()).strip()[:60]
+    name = "".join(letter for letter in str(camera or "") if letter.isprintable()).strip()[:60]
     is_hour = hour.isdigit() and int(hour) < 24
     return {"jpeg_quality": quality, "hour": int(hour) if is_hour else None, "camera": name or None}
 

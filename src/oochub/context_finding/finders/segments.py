@@ -91,9 +91,14 @@ class Segments(ModelWay):
         self._auto = _load_auto_model(self._source)
         config = self._source.config
         names = [str(config.id2label[number]) for number in range(config.num_labels)]
-        self._names = [each if names.count(each) == 1 else f"{each} ({number})" for number, each in enumerate(names)]
+        self._names = [
+            spelling if names.count(spelling) == 1 else f"{spelling} ({number})"
+            for number, spelling in enumerate(names)
+        ]
         given = {} if label_map is None else read_label_map(label_map)
-        self._given = {name: [self._number(name, each) for each in known] for name, known in given.items()}
+        self._given = {
+            name: [self._number(name, category) for category in categories] for name, categories in given.items()
+        }
 
     def settings(self) -> dict[str, Any]:
         """See `ContextWay.settings`."""
@@ -121,11 +126,11 @@ class Segments(ModelWay):
         """The class number of each pixel of each image, of its shape, the longer side at 320 pixels at most."""
         model = self._ready
         make_maps = model.inputs.processor.post_process_semantic_segmentation
-        found: list[NDArray[np.int64]] = []
-        for output in model.answers([each.inputs for each in prepared]):
-            sizes = [each.shape for each in prepared[len(found) : len(found) + model.rows]]
-            found += [numbers.cpu().numpy() for numbers in make_maps(output, target_sizes=sizes)]
-        return found
+        labels: list[NDArray[np.int64]] = []
+        for output in model.answers([picture.inputs for picture in prepared]):
+            sizes = [picture.shape for picture in prepared[len(labels) : len(labels) + model.rows]]
+            labels += [numbers.cpu().numpy() for numbers in make_maps(output, target_sizes=sizes)]
+        return labels
 
     def name(
         self, measures: pa.Table, *, label: NDArray[np.int64], classes: Sequence[str], chosen_on: NDArray[np.bool_]
@@ -140,12 +145,12 @@ class Segments(ModelWay):
         has = areas > self._beta
         often = has[chosen_on].mean(0)
         wanted = set().union(*usual.values()) if usual else set(range(len(self._names)))
-        found = [number for number in sorted(wanted) if 0 < often[number] < 1]
+        frequent = [number for number in sorted(wanted) if 0 < often[number] < 1]
         exact = datasets.Value("float64")
         return NamedContexts(
-            names=tuple(self._names[number] for number in found),
-            words=tuple(f"{self._names[number]} on more than {self._beta:g} of the image" for number in found),
-            has=has[:, found],
+            names=tuple(self._names[number] for number in frequent),
+            words=tuple(f"{self._names[number]} on more than {self._beta:g} of the image" for number in frequent),
+            has=has[:, frequent],
             settings={
                 "alpha": self._alpha,
                 "beta": self._beta,
@@ -171,16 +176,16 @@ class Segments(ModelWay):
         if not classes:
             return {}
         thing = presence_class(classes, BuildFacts())
-        asked = range(len(classes)) if thing is None else [thing.present]
-        own = {y: self.classes_of(classes[y]) for y in asked}
-        area = np.stack([areas[:, own[y]].sum(1) for y in asked], 1)
+        judged = range(len(classes)) if thing is None else [thing.present]
+        own = {y: self.classes_of(classes[y]) for y in judged}
+        area = np.stack([areas[:, own[y]].sum(1) for y in judged], 1)
         table = ContextTable.of(
-            [*self._names, *(f"class {classes[y]}" for y in asked)],
-            present=np.concatenate([areas > 0, label[:, None] == np.array(asked)], 1),
+            [*self._names, *(f"class {classes[y]}" for y in judged)],
+            present=np.concatenate([areas > 0, label[:, None] == np.array(judged)], 1),
             area=np.concatenate([areas, area], 1),
         )
         usual = {}
-        for y in asked:
+        for y in judged:
             contexts = table.contexts(f"class {classes[y]}", self._alpha)
             numbers = [self._names.index(name) for name in contexts if name in self._names]
             usual[y] = [number for number in numbers if number not in own[y]]
@@ -195,13 +200,13 @@ class Segments(ModelWay):
     ) -> pa.Array:
         """NOOCH-CE: that of the one thing that is asked for, else of the class of each row."""
         co_occurrence = catalog.get("criterion", "co_occurrence")
-        said = np.full(len(label), None, object)
+        sides = np.full(len(label), None, object)
         is_asked = len(classes) == 2 and len(usual) == 1
         for y, contexts in usual.items():
             if contexts:
                 rows = (label >= 0) if is_asked else label == y
-                said[rows] = co_occurrence(label[rows] == y, areas[rows][:, contexts], self._beta)
-        return pa.array([None if each is None else CHALLENGES.index(each) for each in said], pa.int64())
+                sides[rows] = co_occurrence(label[rows] == y, areas[rows][:, contexts], self._beta)
+        return pa.array([None if side is None else CHALLENGES.index(side) for side in sides], pa.int64())
 
     def classes_of(self, name: str) -> list[int]:
         """The segmenter's classes that are a class of the data: those given, else those of its name."""

@@ -83,7 +83,7 @@ class CocoResults(Bridge):
                     entry = {
                         "image_id": image_id,
                         "category_id": numbers[number],
-                        "bbox": [float(each) for each in (x1, y1, x2 - x1, y2 - y1)],
+                        "bbox": [float(corner) for corner in (x1, y1, x2 - x1, y2 - y1)],
                         "score": float(score),
                     }
                     file.write(start + json.dumps(entry, allow_nan=False))
@@ -108,7 +108,7 @@ def _find_fault(entry: object) -> str:
         return f"must have a whole number or a text as image_id, got {repr(image)[:60]}"
     if isinstance(category, bool) or not isinstance(category, int) or not 0 <= category < 2**31:
         return f"must have a whole number as category_id, got {repr(category)[:60]}"
-    if not isinstance(box, list) or len(box) != 4 or not all(_is_number(each) for each in box):
+    if not isinstance(box, list) or len(box) != 4 or not all(_is_number(number) for number in box):
         return f"must have four finite numbers as bbox, x, y, width and height, got {repr(box)[:80]}"
     return "" if _is_number(score) else f"must have a finite number as score, got {repr(score)[:60]}"
 

@@ -59,7 +59,7 @@ def _make_record(report: ReportRecord) -> _Document:
     created = origin.when.get("created") or ""
     seconds = _read_seconds(created)
     name = f"{benchmark.name}/{benchmark.config}"
-    undefined = [f"{each.slice}/{each.metric}" for each in numbers if not math.isfinite(each.estimate)]
+    undefined = [f"{number.slice}/{number.metric}" for number in numbers if not math.isfinite(number.estimate)]
     return {
         "schema_version": _VERSION,
         "evaluation_id": f"{name}/{model.id or 'unknown'}/{seconds}",

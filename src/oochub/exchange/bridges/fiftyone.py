@@ -171,9 +171,9 @@ def _find_classes(told: _Document, field: str) -> list[str] | None:
 def _read_logits(answers: Sequence[_Document], classes: list[str] | None, file: Path) -> dict[str, pa.Array]:
     """A column of logits for each class, if every sample has them and the classes are known."""
     stored = [answer.get("logits") for answer in answers]
-    if classes is None or any(each is None for each in stored):
+    if classes is None or any(content is None for content in stored):
         return {}
-    rows = np.stack([_unpack_logits(each, len(classes), file) for each in stored])
+    rows = np.stack([_unpack_logits(content, len(classes), file) for content in stored])
     return {f"logit_{name}": pa.array(rows[:, number]) for number, name in enumerate(classes)}
 
 

@@ -48,16 +48,16 @@ def _iterate_members(path: Path, *, prefix: str = "", suffix: str = "") -> Itera
     check_regular_file(path)
     try:
         with ZipFile(path) as archive, path.open("rb") as raw:
-            chosen = {each.filename: each for each in archive.infolist()}
-            wanted = [each for name, each in chosen.items() if name.startswith(prefix) and name.endswith(suffix)]
+            chosen = {entry.filename: entry for entry in archive.infolist()}
+            wanted = [entry for name, entry in chosen.items() if name.startswith(prefix) and name.endswith(suffix)]
             largest = max(_LIGHT, _TIMES * path.stat().st_size)
-            total = sum(each.file_size for each in wanted)
-            if total > largest or any(each.file_size > _LARGEST for each in wanted):
+            total = sum(entry.file_size for entry in wanted)
+            if total > largest or any(entry.file_size > _LARGEST for entry in wanted):
                 raise OochubError(
                     f"{path} is not read: its members expand to {total / 1e6:,.0f} MB. Write it again, or split it."
                 )
-            for each in wanted:
-                yield each.filename, _read_member(archive, raw, each)
+            for entry in wanted:
+                yield entry.filename, _read_member(archive, raw, entry)
     except _FAULTS as error:
         raise OochubError(f"{path} is not a complete ZIP archive: {error}. Write or download it again.") from error
 
@@ -204,7 +204,7 @@ def _read_log(path: Path) -> tuple[_Document, Sequence[_Sample]]:
         listed = content.get("samples") if isinstance(content, dict) else None
         if not isinstance(listed, list):
             raise OochubError(f"{path} has no list of samples. Write a log with samples.")
-        return content, [_Sample(each, f"sample {number} of {path}") for number, each in enumerate(listed)]
+        return content, [_Sample(sample, f"sample {number} of {path}") for number, sample in enumerate(listed)]
     headers = {name: parse_json(content, name=f"{path}: {name}") for name, content in _iterate_headers(path)}
     header = headers.get("header.json", headers.get("_journal/start.json"))
     if not isinstance(header, dict):

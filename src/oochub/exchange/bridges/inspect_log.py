@@ -126,9 +126,9 @@ def _iterate_samples(predictions: "Predictions", rows: list[int], right: Any) ->
     names = predictions.class_names
     choices = {"choices": list(names)} if len(names) <= _LETTERS else {}
     for number, row in enumerate(rows, start=1):
-        said = names[int(answer[row])] if answer[row] >= 0 else ""
-        message = {"role": "assistant", "content": said, "source": "generate", "model": model}
-        score = {"value": "C" if right[row] else "I", "answer": said}
+        said_name = names[int(answer[row])] if answer[row] >= 0 else ""
+        message = {"role": "assistant", "content": said_name, "source": "generate", "model": model}
+        score = {"value": "C" if right[row] else "I", "answer": said_name}
         told = {} if confidence is None else {"confidence": make_plain(float(confidence[row]))}
         yield {
             "id": number,
@@ -137,7 +137,11 @@ def _iterate_samples(predictions: "Predictions", rows: list[int], right: Any) ->
             **choices,
             "target": names[int(label[row])],
             "messages": [message],
-            "output": {"model": model, "choices": [{"message": message, "stop_reason": "stop"}], "completion": said},
+            "output": {
+                "model": model,
+                "choices": [{"message": message, "stop_reason": "stop"}],
+                "completion": said_name,
+            },
             "scores": {_SCORER: score},
             "metadata": {name: make_plain(column[row]) for name, column in values.items()} | told,
             "store": {},

@@ -68,7 +68,7 @@ class _AsSeen:
         """uint8 (height, width, 3) of one image, (2 height, width, 3) with the zoomed; see `Preprocessing.pixels`."""
         picture = cut_border(decode(data, where), self.border, where)
         seen = [picture] if self.zoom is None else [picture, _zoom_in(picture, self.zoom)]
-        return np.concatenate([self.preprocessing.fitted(each) for each in seen])
+        return np.concatenate([self.preprocessing.fitted(picture) for picture in seen])
 
 
 class Pictures(Input):
@@ -191,7 +191,7 @@ class Pictures(Input):
         for batch in read_batches(
             part, seen.pixels, batch_size=batch_size, num_workers=workers, broken=broken, is_digested=True
         ):
-            plain, *large = ({"pixel_values": each.contiguous()} for each in batch.pixels.split(height, dim=1))
+            plain, *large = ({"pixel_values": pixels.contiguous()} for pixels in batch.pixels.split(height, dim=1))
             yield InputBatch(plain, batch.columns, large[0] if large else None, batch.rows.tolist())
 
     def unpack_batch(self, batch: InputBatch, device: "torch.device") -> InputBatch:
@@ -282,7 +282,7 @@ class Pictures(Input):
         def make(data: bytes, where: str, *row: Mapping[str, object]) -> list[Mapping[str, "torch.Tensor"]]:
             picture = cut_border(decode(data, where), self.border, where)
             seen = [picture] if zoom is None else [picture, _zoom_in(picture, zoom)]
-            return [self._process(each, *row) for each in seen]
+            return [self._process(picture, *row) for picture in seen]
 
         workers, beside = self.num_workers, self.beside
         read = map_images(
@@ -290,7 +290,7 @@ class Pictures(Input):
         )
         for batch in read:
             for few in _split_by_shape(batch.made):
-                plain, *large = (_stack(list(each), device) for each in zip(*batch.made[few], strict=True))
+                plain, *large = (_stack(list(tensors), device) for tensors in zip(*batch.made[few], strict=True))
                 own = {name: values[few] for name, values in batch.columns.items()}
                 yield InputBatch(plain, own, large[0] if large else None, batch.rows[few])
 
@@ -304,12 +304,14 @@ class Pictures(Input):
         import torch
 
         values = self.processor(picture, return_tensors="pt").items()
-        return {name: each for name, each in values if isinstance(each, torch.Tensor)}  # EoMT's also lists patches
+        return {
+            name: tensor for name, tensor in values if isinstance(tensor, torch.Tensor)
+        }  # EoMT's also lists patches
 
 
 def _split_by_shape(made: list[list[Mapping[str, "torch.Tensor"]]]) -> list[slice]:
     """The rows in order, cut where a shape changes: some processors keep the shape of an image."""
-    shapes = [[value.shape for each in row for value in each.values()] for row in made]
+    shapes = [[value.shape for own in row for value in own.values()] for row in made]
     cuts = [row for row in range(1, len(shapes)) if shapes[row] != shapes[row - 1]]
     return [slice(start, end) for start, end in pairwise([0, *cuts, len(shapes)])]
 

@@ -165,8 +165,8 @@ def _check_operator(operator: str, left: object, right: object) -> None:
         _check_size(right * abs(left).bit_length() * (_LARGEST // _BITS))
     if operator == "*":
         sizes = [
-            len(each) if isinstance(each, str | bytes | list | tuple) else each if isinstance(each, int) else 0
-            for each in (left, right)
+            len(value) if isinstance(value, str | bytes | list | tuple) else value if isinstance(value, int) else 0
+            for value in (left, right)
         ]
         _check_size(sizes[0] * sizes[1])
     if operator == "%" and isinstance(left, str):
@@ -179,7 +179,7 @@ def _check_arguments(function: object, args: tuple[object, ...], named: Mapping[
         _check_size(value)
         if isinstance(value, str):
             _check_widths(value, args)
-    texts = [len(each) for each in values if isinstance(each, str | bytes | list | tuple | range)]
+    texts = [len(value) for value in values if isinstance(value, str | bytes | list | tuple | range)]
     if getattr(function, "__name__", "") in _MULTIPLYING and texts:
         _check_size(math.prod(max(text, 1) for text in texts))
 
@@ -415,5 +415,5 @@ def _leave_out_videos(kind: Any) -> Any:
             return [next(loaded) if name in kept else None for name in every]
 
     absent = {name: _NoVideos() for name in every if name not in kept}
-    made: Any = type(kind.__name__, (kind, _WithoutVideos), {"__module__": kind.__module__, **absent})
-    return made
+    own_kind: Any = type(kind.__name__, (kind, _WithoutVideos), {"__module__": kind.__module__, **absent})
+    return own_kind

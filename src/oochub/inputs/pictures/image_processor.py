@@ -99,7 +99,9 @@ class FloatProcessor:
             pixels = pixels[:, :, top : top + height, left : left + width]
         pixels = pixels.float()
         if self.do_normalize:
-            mean, std = (torch.tensor(each).view(-1, 1, 1) for each in (self.image_mean, self.image_std))
+            mean, std = (
+                torch.tensor(channel_values).view(-1, 1, 1) for channel_values in (self.image_mean, self.image_std)
+            )
             pixels = (pixels - mean) / std
         return {"pixel_values": pixels}
 
@@ -254,7 +256,7 @@ def _has_number(processor: Any, name: str) -> bool:
 
 def _read_numbers(value: Any, *, above: float = -math.inf) -> bool:
     values = value if isinstance(value, list | tuple) else [value]
-    numbers = [each for each in values if isinstance(each, int | float) and not isinstance(each, bool)]
+    numbers = [number for number in values if isinstance(number, int | float) and not isinstance(number, bool)]
     return bool(values) and len(numbers) == len(values) and all(above < number < math.inf for number in numbers)
 
 

@@ -82,25 +82,25 @@ def map_images(
         ahead,
     ):
         columns: dict[str, Any] = {}
-        made: list[Any] = []
+        results_made: list[Any] = []
         for own, results in tasks:
-            made += results
+            results_made += results
             for name, values in own.items():
                 columns.setdefault(name, []).extend(values)
-        names = columns.get("example_id", range(first, first + len(made)))
-        for position, (name, each) in enumerate(zip(names, made, strict=True)):
-            if isinstance(each, OochubError):
+        names = columns.get("example_id", range(first, first + len(results_made)))
+        for position, (name, result) in enumerate(zip(names, results_made, strict=True)):
+            if isinstance(result, OochubError):
                 if broken is None:
-                    raise each
-                broken.append(BrokenRow(str(name), str(each), first + position))
-        whole = [position for position, each in enumerate(made) if not isinstance(each, OochubError)]
-        if len(whole) < len(made):
+                    raise result
+                broken.append(BrokenRow(str(name), str(result), first + position))
+        whole = [position for position, result in enumerate(results_made) if not isinstance(result, OochubError)]
+        if len(whole) < len(results_made):
             columns = {name: [values[position] for position in whole] for name, values in columns.items()}
         if whole:
             yield MappedImages(
-                [made[position] for position in whole], [first + position for position in whole], columns
+                [results_made[position] for position in whole], [first + position for position in whole], columns
             )
-        first += len(made)
+        first += len(results_made)
 
 
 def _make_tasks(part: Any, batch_size: int) -> Iterator[list[_Task]]:
@@ -134,7 +134,7 @@ def _map_task(
     names = columns.get("example_id", range(first, first + len(pictures)))
     for place, (name, picture) in enumerate(zip(names, pictures, strict=True)):
         where = describe_picture_place(of, name, picture)
-        row = {each: columns[each][place] for each in beside if each in columns} | {"example_id": name}
+        row = {column: columns[column][place] for column in beside if column in columns} | {"example_id": name}
         digest = None
         try:
             content = read_picture_bytes(picture, where)

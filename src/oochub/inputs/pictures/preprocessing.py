@@ -408,9 +408,9 @@ def check_fused(
     seen = [*(fused.pixels(content, "") for content, _ in files), *map(fused.fitted, noise)]
     pixels = torch.from_numpy(np.stack(seen)).to(device)
     ours = normalize(pixels, fused)
-    if any(set(each) != {"pixel_values"} or each["pixel_values"].shape != ours[:1].shape for each in own):
+    if any(set(output) != {"pixel_values"} or output["pixel_values"].shape != ours[:1].shape for output in own):
         return FusedCheck(levels=math.inf, logits=math.inf, pictures=len(files), way=way)
-    theirs = torch.cat([each["pixel_values"] for each in own]).to(device)
+    theirs = torch.cat([output["pixel_values"] for output in own]).to(device)
     gray = torch.tensor(fused.std, device=device).view(1, 3, 1, 1) / fused.scale
     with torch.inference_mode():
         logits = [

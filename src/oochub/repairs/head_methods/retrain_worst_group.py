@@ -51,4 +51,4 @@ class RetrainWorstGroup(HeadMethod):
             losses = -log_softmax(features @ weight.T + bias, axis=1)[np.arange(len(place)), rows.label]
             share = share * np.exp(self.step * np.bincount(place, losses) / counts)
             share /= share.sum()
-        return scale.fold(*(np.mean(each, axis=0) for each in zip(*fits, strict=True)))
+        return scale.fold(*(np.mean(tensors, axis=0) for tensors in zip(*fits, strict=True)))
