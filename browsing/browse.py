@@ -69,10 +69,10 @@ def browse(
             folder that cannot be written.
     """
     target = check_writable(out, kind=BROWSER)
-    found = find_rows(source, predictions)
+    source_rows = find_rows(source, predictions)
     if half:
-        found = show_half(found)
-    rows = found.evaluated.predictions
+        source_rows = show_half(source_rows)
+    rows = source_rows.evaluated.predictions
     if len(rows) > MOST_ROWS:
         raise OochubError(
             f"{len(rows):,} rows are too many for one page, which shows at most {MOST_ROWS:,}. Take some of them: "
@@ -81,8 +81,8 @@ def browse(
     if row_map is not None:
         check_features(rows)
     loaded = find_image_data(rows, images_from, data) if images else None
-    columns = make_row_columns(found.evaluated)
-    drawn = None if row_map is None else make_page_map(found.evaluated, columns, row_map)
+    columns = make_row_columns(source_rows.evaluated)
+    drawn = None if row_map is None else make_page_map(source_rows.evaluated, columns, row_map)
     columns = columns if drawn is None else drawn.columns
     scripts = (*SCRIPTS[:-1], *([] if drawn is None else ["map"]), SCRIPTS[-1])
     with lock_target(target), write_whole_folder(target, kind=BROWSER) as draft:
@@ -97,13 +97,13 @@ def browse(
                     sizes = sheets.write(draft / "sheets", columns.order) if sheets.has_tile.any() else None
                 finally:
                     sheets.close()
-        if sizes is None and images and _has_text(found.evaluated):
+        if sizes is None and images and _has_text(source_rows.evaluated):
             missing = ""  # they are no images
-        _write_data(draft / "data", found, columns, sizes, missing, drawn, half=half)
+        _write_data(draft / "data", source_rows, columns, sizes, missing, drawn, half=half)
         for name in scripts:
             shutil.copyfile(Path(__file__).parent / "templates" / f"{name}.js", draft / "page" / f"{name}.js")
-        (draft / "report.html").write_text(found.report.to_html(images=images, rows="index.html"), "utf-8")
-        (draft / "index.html").write_text(_render_page(found, scripts), "utf-8")
+        (draft / "report.html").write_text(source_rows.report.to_html(images=images, rows="index.html"), "utf-8")
+        (draft / "index.html").write_text(_render_page(source_rows, scripts), "utf-8")
     return target
 
 
@@ -118,7 +118,7 @@ def _write_data(
     half: bool,
 ) -> None:
     """Writes the scripts that hold what there is to see."""
-    arrays: dict[str, NDArray[np.generic]] = {f"field {each.name}": each.codes for each in columns.fields}
+    arrays: dict[str, NDArray[np.generic]] = {f"field {field.name}": field.codes for field in columns.fields}
     arrays |= dict(columns.numbers)
     if drawn is not None:
         arrays |= dict(drawn.places)
@@ -154,18 +154,18 @@ def _describe(found: ReportRows, columns: RowColumns, missing: str) -> dict[str,
             "data": f"{wording.name(report.benchmark.name)}/{wording.name(report.benchmark.config)}",
             "predictions": report.provenance.predictions.sha256,
         },
-        "fields": [{name: value for name, value in vars(each).items() if name != "codes"} for each in columns.fields],
+        "fields": [{name: value for name, value in vars(field).items() if name != "codes"} for field in columns.fields],
         "numbers": list(columns.numbers),
         "measures": [
             {
-                "name": each.name,
-                "title": each.title,
-                "unit": each.unit,
-                "form": each.form,
-                "column": each.column,
-                "within": [None if np.isinf(end) else end for end in each.within],
+                "name": measure.name,
+                "title": measure.title,
+                "unit": measure.unit,
+                "form": measure.form,
+                "column": measure.column,
+                "within": [None if np.isinf(end) else end for end in measure.within],
             }
-            for each in columns.measures
+            for measure in columns.measures
         ],
         "clusters": None if columns.cluster is None else wording.name(str(evaluated.benchmark.cluster)),
     }

@@ -107,7 +107,7 @@ def make_row_columns(evaluated: EvaluationRows) -> RowColumns:
     order = np.argsort(-np.where(np.isnan(loss), -np.inf, loss), kind="stable")
     measures, more = _list_measures(evaluated)
     is_wrong = output.wrong(columns).astype(np.int8)
-    is_of_degrees = all(each.form == "mean" for each in measures)  # as a number is, which is never right
+    is_of_degrees = all(measure.form == "mean" for measure in measures)  # as a number is, which is never right
     outcome = np.where(evaluated.known, np.int8(2) if is_of_degrees else 1 - is_wrong, np.int8(3))
     fields = [
         _take_named("split", "Split", columns["split"]),
@@ -127,7 +127,7 @@ def make_row_columns(evaluated: EvaluationRows) -> RowColumns:
     )
     return RowColumns(
         order=order,
-        fields=tuple(replace(each, codes=each.codes[order]) for each in fields),
+        fields=tuple(replace(one, codes=one.codes[order]) for one in fields),
         numbers={name: values[order] for name, values in (numbers | more).items()},
         cluster=None if cluster is None else cluster[order].astype(np.int32),
         measures=measures,
@@ -151,14 +151,14 @@ def _list_class_fields(evaluated: EvaluationRows) -> list[Field]:
 def _list_context_fields(evaluated: EvaluationRows) -> list[Field]:
     """The context and the group of a row, and how hard it is, where it has one of each."""
     benchmark, columns = evaluated.benchmark, evaluated.columns
-    found, seen = [], set()
+    fields, seen = [], set()
     named = (("context", "Context", benchmark.context_column), ("group", "Group", benchmark.group_column))
     for name, title, column in (*named, ("challenge", "Difficulty", "challenge")):
         if column not in columns or column in seen or not hasattr(columns[column], "codes"):
             continue
         seen.add(column)
-        found.append(_take_named(name, title, columns[column]))
-    return found
+        fields.append(_take_named(name, title, columns[column]))
+    return fields
 
 
 def _list_side_fields(evaluated: EvaluationRows) -> list[Field]:
@@ -178,19 +178,19 @@ def _list_side_fields(evaluated: EvaluationRows) -> list[Field]:
 
 def _list_found_fields(evaluated: EvaluationRows) -> list[Field]:
     """One field for each context that was found in the images, with or without it."""
-    found = RowsWithContexts.of(evaluated.predictions, every=True)
-    if found is None:
+    rows_with = RowsWithContexts.of(evaluated.predictions, every=True)
+    if rows_with is None:
         return []
     lists = evaluated.predictions.rows.column(CONTEXTS_COLUMN).combine_chunks()
-    known = lists.is_valid().to_numpy(zero_copy_only=False)
+    is_valid = lists.is_valid().to_numpy(zero_copy_only=False)
     parents, values = pc.list_parent_indices(lists).to_numpy(), pc.list_flatten(lists)
     values = values.cast(pa.string()) if pa.types.is_dictionary(values.type) else values
     codes = np.asarray(values.to_numpy(zero_copy_only=False))
     fields = []
-    for number, (name, words) in enumerate(zip(found.facts.names, found.facts.words, strict=True)):
-        has = np.zeros(len(known), bool)
+    for number, (name, words) in enumerate(zip(rows_with.facts.names, rows_with.facts.words, strict=True)):
+        has = np.zeros(len(is_valid), bool)
         has[parents[codes == (number if codes.dtype.kind in "iu" else name)]] = True
-        has_it = np.where(known, np.where(has, 0, 1), 2)
+        has_it = np.where(is_valid, np.where(has, 0, 1), 2)
         kept = _keep_used(f"has {name}", wording.name(name), ("with", "without", "not known"), has_it)
         fields.append(replace(kept, words=wording.name(words) if words != name else "", is_found=True))
     return fields
@@ -199,7 +199,9 @@ def _list_found_fields(evaluated: EvaluationRows) -> list[Field]:
 def _list_flag_fields(evaluated: EvaluationRows) -> list[Field]:
     """One field for each column that is true or false, such as the issues that cleanlab found; rules name it so too."""
     rows = evaluated.predictions.rows
-    flags = [each.name for each in rows.light.schema if pa.types.is_boolean(each.type) and each.name != CHOSEN_ON]
+    flags = [
+        column.name for column in rows.light.schema if pa.types.is_boolean(column.type) and column.name != CHOSEN_ON
+    ]
     fields = []
     for name in flags:
         codes = pc.fill_null(rows.column(name).cast(pa.int8()), 2).to_numpy()
@@ -220,7 +222,7 @@ def _list_measures(evaluated: EvaluationRows) -> tuple[tuple[Measure, ...], dict
                 Measure(name="nll", title="NLL", unit="nats", form="answered", column="loss", within=(0.0, np.inf)),
             ]  # fmt: skip
         return tuple(measures), {}
-    found: list[Measure] = []
+    numeric: list[Measure] = []
     more: dict[str, NDArray[np.float64]] = {}
     for name in dict.fromkeys([evaluated.benchmark.primary_metric, *output.metrics]):
         metric = catalog.get("metric", name)
@@ -229,20 +231,22 @@ def _list_measures(evaluated: EvaluationRows) -> tuple[tuple[Measure, ...], dict
             continue
         numbers: RowNumbers = facts.row_numbers(evaluated.arrays(metric, slice(None)))
         more[name] = np.asarray(numbers.values, np.float64)
-        found.append(
+        numeric.append(
             Measure(name=name, title=facts.title, unit=facts.unit, form="mean", column=name, within=numbers.within)
         )
-    if not found:
-        found = [Measure(name="whole", title="Rows without a mistake", unit="", form="share", column="outcome")]
-    return tuple(found), more
+    if not numeric:
+        numeric = [Measure(name="whole", title="Rows without a mistake", unit="", form="share", column="outcome")]
+    return tuple(numeric), more
 
 
 def _take_named(name: str, title: str, column: object) -> Field:
     """A field of a column of names; a missing one has a value of its own."""
     if isinstance(column, pd.Categorical):
-        return _keep_used(name, title, [str(each) for each in column.categories], np.asarray(column.codes, np.int64))
-    found, codes = np.unique(np.asarray(column).astype(str), return_inverse=True)
-    return _keep_used(name, title, found.tolist(), codes)
+        return _keep_used(
+            name, title, [str(category) for category in column.categories], np.asarray(column.codes, np.int64)
+        )
+    values, codes = np.unique(np.asarray(column).astype(str), return_inverse=True)
+    return _keep_used(name, title, values.tolist(), codes)
 
 
 def _keep_used(name: str, title: str, values: Sequence[str], codes: NDArray[np.integer]) -> Field:

@@ -46,8 +46,8 @@ def find_rows(source: str | Path, predictions: Sequence[str | Path] = ()) -> Rep
     files = [Path(file).expanduser() for file in predictions] or _list_named_files(path, report)
     for file in files:
         if not file.exists():
-            made = "" if predictions else f", of which {path.name} was made"
-            raise OochubError(f"There are no predictions at {file}{made}. {_advise()}")
+            origin = "" if predictions else f", of which {path.name} was made"
+            raise OochubError(f"There are no predictions at {file}{origin}. {_advise()}")
     opened = [Predictions.load(file) for file in files]
     first = [part for part in opened if part.metadata.config == opened[0].metadata.config]
     loaded = _choose_task(concatenate_predictions(first), report)

@@ -73,7 +73,7 @@ class MistakeCluster:
     @property
     def name(self) -> str:
         """The values that its rows share, or that they share none."""
-        return ", ".join(each.value for each in self.shared) or "no class or context in common"
+        return ", ".join(shared.value for shared in self.shared) or "no class or context in common"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,8 +119,8 @@ def find_mistake_clusters(
     kept = int(place.max(initial=-1)) + 1
     if kept > _MOST:
         notes.append(f"The {_MOST} largest of {kept} clusters are named.")
-    named = [each for each in fields if each.name in _NAMED or each.name.startswith(_FOUND)]
-    tests = max(1, kept) * max(1, sum(len(each.values) for each in named))
+    named = [field for field in fields if field.name in _NAMED or field.name.startswith(_FOUND)]
+    tests = max(1, kept) * max(1, sum(len(field.values) for field in named))
     clusters = [_name(place == number, taken, wrong, scored, named, tests) for number in range(min(kept, _MOST))]
     place[place >= _MOST] = -1
     return MistakeClusters(clusters=tuple(clusters), place=place, notes=tuple(notes))
@@ -133,11 +133,13 @@ def _cluster(parts: NDArray[np.float32]) -> NDArray[np.int64]:
     smallest = max(_FEWEST, len(parts) // 50)
     if not np.ptp(parts, axis=0).any():  # all rows are one point
         return np.zeros(len(parts), np.int64)
-    found = HDBSCAN(min_cluster_size=smallest, min_samples=_NEIGHBORS, copy=True).fit_predict(parts.astype(np.float64))
-    sizes = np.bincount(found[found >= 0], minlength=1)
+    cluster_of = HDBSCAN(min_cluster_size=smallest, min_samples=_NEIGHBORS, copy=True).fit_predict(
+        parts.astype(np.float64)
+    )
+    sizes = np.bincount(cluster_of[cluster_of >= 0], minlength=1)
     number = np.empty(len(sizes), np.int64)
     number[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
-    return np.where(found >= 0, number[found], -1)
+    return np.where(cluster_of >= 0, number[cluster_of], -1)
 
 
 def _name(
@@ -150,7 +152,7 @@ def _name(
 ) -> MistakeCluster:
     """A cluster with the values that its rows share more than the other mistakes do, the most shared first."""
     own, others = np.flatnonzero(inside), taken[~inside[taken]]
-    found: list[tuple[Field, Shared]] = []
+    shares: list[tuple[Field, Shared]] = []
     for field in fields:
         counts, more = (np.bincount(field.codes[rows], minlength=len(field.values)) for rows in (own, others))
         code = int(counts.argmax())
@@ -159,24 +161,24 @@ def _name(
         numbers = int(counts[code]), len(own), int(more[code]), len(others)
         lift = lift_of_counts(*numbers, confidence=1 - _LEVEL / tests) if len(others) else None
         if lift is not None and lift.low > 1:
-            said = "" if not field.name.startswith(_FOUND) else field.name.removeprefix(_FOUND)
+            title = "" if not field.name.startswith(_FOUND) else field.name.removeprefix(_FOUND)
             shared = Shared(
-                title=field.title, value=said or field.values[code], share=counts[code] / len(own), lift=lift
+                title=field.title, value=title or field.values[code], share=counts[code] / len(own), lift=lift
             )
-            found.append((field, shared))
+            shares.append((field, shared))
     place = {field.name: number for number, field in enumerate(fields)}
-    found = sorted(found, key=lambda each: -each[1].share)[:_MOST_NAMES]
-    found = sorted(found, key=lambda each: place[each[0].name])  # classes first, whatever the shares
+    shares = sorted(shares, key=lambda each: -each[1].share)[:_MOST_NAMES]
+    shares = sorted(shares, key=lambda each: place[each[0].name])  # classes first, whatever the shares
     fits = np.ones(len(wrong), bool)
-    for field, shared in found:
+    for field, shared in shares:
         value = "with" if field.name.startswith(_FOUND) else shared.value
         fits &= field.codes == field.values.index(value)
     fits &= scored
-    conditions = {field.name: ("with" if field.name.startswith(_FOUND) else shared.value,) for field, shared in found}
+    conditions = {field.name: ("with" if field.name.startswith(_FOUND) else shared.value,) for field, shared in shares}
     return MistakeCluster(
         rows=len(own),
-        shared=tuple(shared for _, shared in found),
+        shared=tuple(shared for _, shared in shares),
         rule=str(RowRule(conditions)),
-        n_rule=int(fits.sum()) if found else 0,
-        error_rate=wilson(int((fits & wrong).sum()), int(fits.sum())) if found else wilson(0, 0),
+        n_rule=int(fits.sum()) if shares else 0,
+        error_rate=wilson(int((fits & wrong).sum()), int(fits.sum())) if shares else wilson(0, 0),
     )

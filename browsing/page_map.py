@@ -91,16 +91,16 @@ def make_row_map(predictions: Predictions, way: MapWay, *, seed: int = 0) -> Row
         notes = (skipped, note, far) if way == "tsne" else (note, far)
         return RowMap(way="pca", places=_fit_to_square(parts[:, :2]), parts=parts, notes=notes)
     places = np.full((len(predictions), 2), np.nan, np.float32)
-    said = [
+    sentences = [
         "Only neighborhoods can be read off this map (t-SNE): distances, sizes and densities of groups mean nothing."
     ]
     if len(taken) < len(places):
-        said.append(
+        sentences.append(
             f"The map has {MOST_IN_TSNE:,} of {len(places):,} rows, drawn at random, because t-SNE of more takes "
             "minutes; PCA shows all."
         )
     places[taken] = _fit_to_square(_embed(parts[taken], points, seed))
-    return RowMap(way=way, places=places, parts=parts, notes=tuple(said))
+    return RowMap(way=way, places=places, parts=parts, notes=tuple(sentences))
 
 
 def check_features(predictions: Predictions) -> None:
@@ -130,10 +130,10 @@ def _find_parts(features: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDA
     if flat.shape[1] < 2:
         flat = np.column_stack([flat, np.zeros(len(flat), flat.dtype)])
     flat = np.asarray(flat, np.float64) if flat.std() < 1e-3 else flat  # too small for the squares of float32
-    found = PCA(min(_PARTS, *flat.shape), svd_solver="covariance_eigh").fit(flat)
-    total = max(float(found.explained_variance_.sum()), np.finfo(np.float64).tiny)
-    shares = np.nan_to_num(found.explained_variance_ratio_) if total > 0 else np.zeros(len(found.components_))
-    parts: NDArray[np.float32] = np.asarray(found.transform(flat), np.float32)
+    fitted = PCA(min(_PARTS, *flat.shape), svd_solver="covariance_eigh").fit(flat)
+    total = max(float(fitted.explained_variance_.sum()), np.finfo(np.float64).tiny)
+    shares = np.nan_to_num(fitted.explained_variance_ratio_) if total > 0 else np.zeros(len(fitted.components_))
+    parts: NDArray[np.float32] = np.asarray(fitted.transform(flat), np.float32)
     return parts, shares
 
 
@@ -179,21 +179,21 @@ def make_page_map(evaluated: EvaluationRows, columns: RowColumns, way: MapWay) -
     Raises:
         OochubError: What `make_row_map` refuses.
     """
-    found, order = make_row_map(evaluated.predictions, way), columns.order
+    row_map, order = make_row_map(evaluated.predictions, way), columns.order
     wrong = np.asarray(evaluated.predictions.output.wrong(evaluated.columns))[order]
-    clusters = find_mistake_clusters(found.parts[order], wrong, evaluated.known[order], columns.fields)
-    names = [f"{number}: {each.name}" for number, each in enumerate(clusters.clusters, 1)]
+    clusters = find_mistake_clusters(row_map.parts[order], wrong, evaluated.known[order], columns.fields)
+    names = [f"{number}: {cluster.name}" for number, cluster in enumerate(clusters.clusters, 1)]
     if names:
         codes = np.where(clusters.place < 0, len(names), clusters.place).astype(np.uint8)
         field = Field(name="mistakes", title="Cluster of mistakes", values=(*names, _NONE), codes=codes)
         columns = replace(columns, fields=(*columns.fields, field))
     return PageMap(
         columns=columns,
-        places={"map x": found.places[order, 0], "map y": found.places[order, 1]},
+        places={"map x": row_map.places[order, 0], "map y": row_map.places[order, 1]},
         about={
-            "way": found.way,
-            "notes": [*found.notes, *clusters.notes],
-            "clusters": [_describe(name, each) for name, each in zip(names, clusters.clusters, strict=True)],
+            "way": row_map.way,
+            "notes": [*row_map.notes, *clusters.notes],
+            "clusters": [_describe(name, cluster) for name, cluster in zip(names, clusters.clusters, strict=True)],
         },
     )
 
@@ -204,7 +204,8 @@ def _describe(name: str, cluster: MistakeCluster) -> dict[str, object]:
         "value": name,
         "rows": cluster.rows,
         "shared": [
-            f"{each.title} {each.value}: {100 * each.share:.0f}%, lift {each.lift:.1f}" for each in cluster.shared
+            f"{shared.title} {shared.value}: {100 * shared.share:.0f}%, lift {shared.lift:.1f}"
+            for shared in cluster.shared
         ],
         "rule": cluster.rule,
         "n": cluster.n_rule,

@@ -175,8 +175,8 @@ def read_row_texts(evaluated: EvaluationRows, order: NDArray[np.int64]) -> Itera
         part: dict[str, list[str]] = {"id": [str(name) for name in ids.take(rows).to_pylist()]}
         if in_words:
             answers = [output.answer(evaluated.columns, row, predictions.class_names) for row in rows.tolist()]
-            part["label"] = [_shorten(each.label) for each in answers]
-            part["answered"] = [_shorten(each.predicted) for each in answers]
+            part["label"] = [_shorten(answer.label) for answer in answers]
+            part["answered"] = [_shorten(answer.predicted) for answer in answers]
         values = [column.take(rows).to_pylist() for column in columns.values()]
         records = [dict(zip(stored, row, strict=True)) for row in zip(*values, strict=True)]
         lines = [output.line(evaluated.columns, row, ()) for row in rows.tolist()] if in_words else []

@@ -215,8 +215,8 @@ def _read_annotations(place: Path, which: str, *, prototypes: bool) -> RawTable:
     table = replace(records.table, columns={name: records.read(name, column) for name, column in columns.items()})
     if prototypes:
         return table
-    known = {*RawTable.of_csv(place / _PROTOTYPES, {"file_name": RawColumn()})["file_name"]}
-    return table.where([name not in known for name in table["file_name"]])
+    listed = {*RawTable.of_csv(place / _PROTOTYPES, {"file_name": RawColumn()})["file_name"]}
+    return table.where([name not in listed for name in table["file_name"]])
 
 
 def _find_images(place: Path, names: set[str]) -> dict[str, Path]:

@@ -172,8 +172,8 @@ class Spuriverse(BenchmarkBuilder):
             rows += [row for name, table in tables.items() for row in _list_other_rows(table, counts[name])]
         _check_files(folder, [row["file"] for row in rows])
         drawn = sum(row["part"] == "spurious_group" for row in rows)
-        found = ((len(anchors), _ANCHORS, "anchors"), (drawn, _ANCHORS * _OF_ANCHOR, "images drawn with a cue"))
-        gaps = [f"{count:,} of {of:,} {what}" for count, of, what in found if count != of]
+        totals = ((len(anchors), _ANCHORS, "anchors"), (drawn, _ANCHORS * _OF_ANCHOR, "images drawn with a cue"))
+        gaps = [f"{count:,} of {of:,} {what}" for count, of, what in totals if count != of]
         notes = [f"partial: {', '.join(gaps)}"] if gaps else []
         self._check_whole(f"{folder} is not the release", notes)
         if not self.config.non_spurious:

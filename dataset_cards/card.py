@@ -91,15 +91,15 @@ def _list_data_sets(benchmark: Benchmark) -> str:
         return ""
     cells = [
         (
-            ", ".join(f"`{config}`" for config in each.configs),
-            each.summary,
-            f"{_INPUTS.get(each.input, each.input)}, {each.output}",
-            each.task_category,
-            each.primary_metric,
-            _count_rows(each.in_context),
-            _count_rows(each.out_of_context),
+            ", ".join(f"`{config}`" for config in family.configs),
+            family.summary,
+            f"{_INPUTS.get(family.input, family.input)}, {family.output}",
+            family.task_category,
+            family.primary_metric,
+            _count_rows(family.in_context),
+            _count_rows(family.out_of_context),
         )
-        for each in data_sets
+        for family in data_sets
     ]
     header = ("configs", "what it is", "input, output", "task", "headline", "in context", "out of context")
     rows = [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *cells)]
@@ -112,8 +112,8 @@ def _list_counts(benchmark: Benchmark) -> str:
     if not (benchmark.expected_rows or benchmark.counts):
         return ""
     rows = ", ".join(f"{split} {count:,}" for split, count in benchmark.expected_rows.items())
-    said = " ".join(filter(None, (rows and f"A complete build has these rows: {rows}.", benchmark.counts)))
-    return f"{said} A build with fewer rows says so in its notes.\n\n"
+    text = " ".join(filter(None, (rows and f"A complete build has these rows: {rows}.", benchmark.counts)))
+    return f"{text} A build with fewer rows says so in its notes.\n\n"
 
 
 def _list_sides(benchmark: Benchmark) -> str:
@@ -131,13 +131,13 @@ Metrics: {", ".join(benchmark.metrics)}.
 def _describe_spectrum(spectrum: Spectrum) -> str:
     """Which configs detectors are evaluated on, in groups."""
     lines = [f"- {name}: {_list_configs(configs)}" for name, configs in spectrum.new.items()]
-    known = f"Detectors look for new classes beside those of `{spectrum.known}`:"
+    text = f"Detectors look for new classes beside those of `{spectrum.known}`:"
     if not spectrum.shifted:
-        return "\n".join(["", known, "", *lines, ""])
+        return "\n".join(["", text, "", *lines, ""])
     lines.append(f"- shifted, which the full spectrum counts as in distribution: {_list_configs(spectrum.shifted)}")
     also = f"{spectrum.source} takes {_list_configs(spectrum.published)} of these."
     is_other = set(spectrum.published) != set(spectrum.shifted)
-    return "\n".join(["", known, "", *lines, *(["", also] if is_other else []), ""])
+    return "\n".join(["", text, "", *lines, *(["", also] if is_other else []), ""])
 
 
 def _list_configs(configs: Sequence[str]) -> str:

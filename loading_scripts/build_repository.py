@@ -121,7 +121,7 @@ def _write_card(target: Path, builder: Any, written: WrittenSplits, about: str) 
     benchmark = catalog.get("benchmark", builder.BENCHMARK.name)
     data = DatasetCard.load(readme).data if readme.is_file() else card(benchmark).data
     files = {split: [f"{config}/{name}" for name in names] for split, names in written.files.items()}
-    paths = [{"split": split, "path": each if len(each) > 1 else each[0]} for split, each in files.items()]
+    paths = [{"split": split, "path": places if len(places) > 1 else places[0]} for split, places in files.items()]
     MetadataConfigs({config: {"data_files": paths}}).to_dataset_card_data(data)
     data["task_categories"] = list_tasks(benchmark, MetadataConfigs.from_dataset_card_data(data))
     is_parquet = all(name.endswith(".parquet") for names in written.files.values() for name in names)
@@ -134,8 +134,8 @@ def _write_card(target: Path, builder: Any, written: WrittenSplits, about: str) 
     limits = (
         ", ".join(f"{name} {value:.6g}" for name, value in record.facts.name_thresholds().items()) if record else ""
     )
-    said = [*(record.notes if record else ()), *([f"thresholds: {limits}"] if limits else [])]
-    notes = [f"- `{config}`: {note}" for note in said]
+    lines = [*(record.notes if record else ()), *([f"thresholds: {limits}"] if limits else [])]
+    notes = [f"- `{config}`: {note}" for note in lines]
     kept = [] if not readme.is_file() else _notes_of_others(readme.read_text("utf-8"), config)
     text = card(benchmark).text + about
     if kept or notes:

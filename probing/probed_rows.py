@@ -98,23 +98,23 @@ class ProbedRows:
         """
         label, generator = predictions.label, np.random.default_rng([seed, 0])
         is_labeled = (predictions.split == split) & (label >= 0)
-        asked = _sample_places(
+        chosen = _sample_places(
             np.flatnonzero(is_labeled & (True if present is None else label == present)), most, generator
         )
         if usual is not None:
             lenders = _sample_places(np.flatnonzero(usual & (label >= 0)), 2 * most, generator)
         elif present is not None:
             lenders = np.union1d(
-                asked, _sample_places(np.flatnonzero(is_labeled & (label != present)), most, generator)
+                chosen, _sample_places(np.flatnonzero(is_labeled & (label != present)), most, generator)
             )
         else:
-            lenders = asked
-        places = np.union1d(asked, lenders)
+            lenders = chosen
+        places = np.union1d(chosen, lenders)
         return cls(
             splits=splits,
             predictions=predictions,
             places=places,
-            is_asked=np.isin(places, asked),
+            is_asked=np.isin(places, chosen),
             is_lender=np.isin(places, lenders),
             area=area,
             without=None if present is None else 1 - present,

@@ -201,7 +201,7 @@ def _describe(
             f"- Objects are located by {area}; the places of those that lent a background are filled by {filled}.",
             f"- Intervals treat the column {record.facts.cluster} as clusters. Those of the probe also account for "
             "backgrounds that several objects share.",
-            *(f"- License of the {of}, as the source declares it: {each}" for of, each in licenses.items() if each),
+            *(f"- License of the {of}, as the source declares it: {terms}" for of, terms in licenses.items() if terms),
             *(f"- {note}" for note in record.notes),
             f"\n| easy | hard |\n|---:|---:|\n| {counts['easy']:,} | {counts['hard']:,} |\n",
         ]

@@ -224,10 +224,10 @@ def _read(cache: Path, keys: NDArray[np.bytes_]) -> tuple[list[NDArray[Any]], ND
     chunks = [_read_chunk(file) for file in sorted(cache.glob("[!.]*.npy"))]
     if not chunks:
         return [], np.full(len(keys), -1)
-    known = np.concatenate([chunk["key"] for chunk in chunks])
-    order = np.argsort(known, kind="stable")
-    row = order[np.searchsorted(known, keys, sorter=order).clip(max=len(known) - 1)]
-    return chunks, np.where(known[row] == keys, row, -1)
+    all_keys = np.concatenate([chunk["key"] for chunk in chunks])
+    order = np.argsort(all_keys, kind="stable")
+    row = order[np.searchsorted(all_keys, keys, sorter=order).clip(max=len(all_keys) - 1)]
+    return chunks, np.where(all_keys[row] == keys, row, -1)
 
 
 def _read_chunk(file: Path) -> NDArray[Any]:

@@ -101,7 +101,7 @@ def did_you_mean(name: str, allowed: Iterable[str]) -> str:
     same = [choice for choice in choices if choice.casefold() == name.strip().casefold()]
     folded = {choice.casefold(): choice for choice in choices}
     near = same or get_close_matches(name, choices, n=3, cutoff=0.6)
-    near = near or [folded[each] for each in get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]
+    near = near or [folded[match] for match in get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]
     near = near or [choice for choice in choices if _is_short_for(name, choice)][:3]
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 

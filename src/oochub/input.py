@@ -175,8 +175,8 @@ class Input(ABC):
 
     def unpack_batch(self, batch: InputBatch, device: "torch.device") -> InputBatch:
         """A batch of `pack_batches` as one of `batches`, on a device."""
-        zoomed = None if batch.zoomed is None else {name: each.to(device) for name, each in batch.zoomed.items()}
-        return batch._replace(inputs={name: each.to(device) for name, each in batch.inputs.items()}, zoomed=zoomed)
+        zoomed = None if batch.zoomed is None else {name: tensor.to(device) for name, tensor in batch.zoomed.items()}
+        return batch._replace(inputs={name: tensor.to(device) for name, tensor in batch.inputs.items()}, zoomed=zoomed)
 
     def settle(self, part: Any, network: Any, *, batch_size: int, device: "torch.device") -> bool:
         """Chooses between two ways to the same inputs, where "auto" left that open: by what a network says of either.
@@ -299,6 +299,8 @@ def check_changes(kind: type[Input], **settings: Any) -> None:
     """
     for name, value in settings.items():
         if value not in (None, "none") and name not in kind.changes:
-            names = [each for each in catalog.names("input") if name in catalog.get("input", each).changes]
-            known = ["images" if each == "pictures" else each for each in names]
-            raise OochubError(f"{name}={value!r} is for {' and '.join(known)}. Omit it for {kind.words()}.")
+            names = [
+                kind_named for kind_named in catalog.names("input") if name in catalog.get("input", kind_named).changes
+            ]
+            kinds = ["images" if kind_named == "pictures" else kind_named for kind_named in names]
+            raise OochubError(f"{name}={value!r} is for {' and '.join(kinds)}. Omit it for {kind.words()}.")

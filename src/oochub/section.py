@@ -179,11 +179,11 @@ def measure_sections(evaluation: Any) -> dict[str, Any]:
     findings: dict[str, object] = {}
     for section in sections():
         takes_predictions = "predictions" in signature(section.measure).parameters
-        found = section.measure(evaluation.predictions if takes_predictions else evaluation)
+        finding = section.measure(evaluation.predictions if takes_predictions else evaluation)
         if section.fields:
-            fields |= found or {}
-        elif found is not None:
-            findings[section.name] = found
+            fields |= finding or {}
+        elif finding is not None:
+            findings[section.name] = finding
     return fields | {"findings": findings or None}
 
 

@@ -168,8 +168,8 @@ def check_objective(
     label, environment = train.label[rows], train.environment[rows]
     k = model.config.vocab_size if problem_type == TOKENS else model.config.num_labels
     shape = {BOXES: (len(label), 1, k + 5), TOKENS: (*label.shape, k)}.get(problem_type, (len(label), k))
-    each = label.shape if problem_type == TOKENS else label.shape[:1]  # a vector a token, or a row
-    features = torch.zeros(*each, 1) if objective.needs_features else None
+    sizes = label.shape if problem_type == TOKENS else label.shape[:1]  # a vector a token, or a row
+    features = torch.zeros(*sizes, 1) if objective.needs_features else None
     try:
         objective.eval()(torch.zeros(*shape), label, environment, features)
     except OochubError:

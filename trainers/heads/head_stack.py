@@ -230,7 +230,7 @@ class HeadStack:
         widths = [features.shape[1], *([hidden] if hidden else []), outputs]
         networks = [_make_fresh_heads(probe.args.seed, widths) for probe in self._probes]
         of_layers = zip(*networks, strict=True)
-        layers = [[[linear.weight for linear in layer], [each.bias for each in layer]] for layer in of_layers]
+        layers = [[[linear.weight for linear in layer], [linear.bias for linear in layer]] for layer in of_layers]
         parts = [[torch.stack(part).detach().to(self._device).requires_grad_() for part in layer] for layer in layers]
         self._layers = [(weight, bias) for weight, bias in parts]
         flat = [part for layer in self._layers for part in layer]

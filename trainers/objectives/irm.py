@@ -97,16 +97,16 @@ def _compute_losses_and_slopes(logits: Tensor, label: Tensor) -> tuple[Tensor, T
     """The loss of each row and its derivative by a factor of the row's logits, at 1; (n,) each."""
     if label.dtype == torch.int32 and label.shape == logits.shape[:-1]:  # tokens, those below 0 left out
         log_p, is_labeled = functional.log_softmax(logits, -1), label >= 0
-        entropies, each = -(log_p.exp() * log_p).sum(-1), token_losses(logits, label)
+        entropies, token_loss = -(log_p.exp() * log_p).sum(-1), token_losses(logits, label)
         counts = is_labeled.sum(1).clamp(min=1)
-        return each.sum(1) / counts, (each - entropies * is_labeled).sum(1) / counts
+        return token_loss.sum(1) / counts, (token_loss - entropies * is_labeled).sum(1) / counts
     if label.ndim == logits.ndim - 1 and not label.is_floating_point():
         log_p = functional.log_softmax(logits, 1)
         losses = functional.nll_loss(log_p, label, reduction="none")
         return losses, losses + (log_p.exp() * log_p).sum(1)
     losses = example_losses(logits, label)
     if label.shape == logits.shape:
-        known = ~label.isnan()
-        slopes = (logits.sigmoid() - label.nan_to_num()) * logits * known
-        return losses, slopes.sum(1) / known.sum(1).clamp(min=1)
+        is_known = ~label.isnan()
+        slopes = (logits.sigmoid() - label.nan_to_num()) * logits * is_known
+        return losses, slopes.sum(1) / is_known.sum(1).clamp(min=1)
     return losses, 2 * (logits[:, 0] - label) * logits[:, 0]

@@ -99,9 +99,9 @@ class _AdjustedAccuracyState(GroupCounts):
         below = above = variance = 0.0
         for name, share in weights.items():
             rows, right = self.counts[name]
-            each = wilson(right, rows, confidence=sampling.confidence)
-            below += (share * (each.value - each.low)) ** 2
-            above += (share * (each.high - each.value)) ** 2
+            interval = wilson(right, rows, confidence=sampling.confidence)
+            below += (share * (interval.value - interval.low)) ** 2
+            above += (share * (interval.high - interval.value)) ** 2
             variance += share**2 * (right + 1) * (rows - right + 1) / ((rows + 2) ** 2 * rows)
         normal = -float(special.ndtri(sampling.tail)) * math.sqrt(variance)
         low, high = value - max(math.sqrt(below), normal), value + max(math.sqrt(above), normal)

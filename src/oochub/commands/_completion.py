@@ -56,7 +56,7 @@ def _list_data(typed: str) -> _Completions:
     from oochub.data.load import get_builder_class
 
     configs = get_builder_class(name).builder_configs
-    return [(f"{name}/{each}", "") for each in configs if each.startswith(config)]
+    return [(f"{name}/{config_named}", "") for config_named in configs if config_named.startswith(config)]
 
 
 def _list_recipes(typed: str) -> _Completions:

@@ -534,10 +534,10 @@ def write_exports(exports: Sequence[Export], sources: Sources) -> None:
     """
     from oochub.exchange.export import export, export_report
 
-    of_report = [each for each in exports if each.bridge.of_report]
+    of_report = [wanted for wanted in exports if wanted.bridge.of_report]
     if sources.kind == "reports" and len(sources.names) == 1 and len(of_report) == len(exports):
-        for each in exports:
-            export_report(sources.reports[0], each.bridge.name, each.path)
+        for wanted in exports:
+            export_report(sources.reports[0], wanted.bridge.name, wanted.path)
         return
     if of_report:
         raise OochubError(
@@ -548,12 +548,12 @@ def write_exports(exports: Sequence[Export], sources: Sources) -> None:
         raise OochubError(
             f"--export takes one file of predictions (.parquet of `oochub predict`), got {', '.join(sources.names)}."
         )
-    for each in exports:
-        each.bridge.check(sources.predictions)
-    data = _load_data(sources) if any(each.bridge.needs_images for each in exports) else None
+    for wanted in exports:
+        wanted.bridge.check(sources.predictions)
+    data = _load_data(sources) if any(wanted.bridge.needs_images for wanted in exports) else None
     told = _add_sides(sources.predictions)
-    for each in exports:
-        export(told, each.bridge.name, each.path, data=data)
+    for wanted in exports:
+        export(told, wanted.bridge.name, wanted.path, data=data)
 
 
 def _add_sides(predictions: "Predictions") -> "Predictions":

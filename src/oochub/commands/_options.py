@@ -256,34 +256,38 @@ def with_options(command: Callable[..., None], name: str) -> Callable[..., None]
         records[parameter.name] = kind, about
         parameters += [_make_parameter(kind, field, one, shows) for field, one in about.items()]
 
-    for each in parameters:
-        for about in get_args(each.annotation)[1:]:
+    for declared in parameters:
+        for about in get_args(declared.annotation)[1:]:
             if isinstance(about, typer.models.ParameterInfo) and about.autocompletion is None:
-                about.autocompletion = find_completion(each.name)
+                about.autocompletion = find_completion(declared.name)
     if any(map(_is_output, parameters)):
-        if _OVERWRITE not in {each.name for each in parameters}:
+        if _OVERWRITE not in {parameter.name for parameter in parameters}:
             about = {_OVERWRITE: list_options(OutputSettings)[_OVERWRITE]}
             parameters.append(_make_parameter(OutputSettings, _OVERWRITE, about[_OVERWRITE], _Shown()))
             dropped = {_OVERWRITE}
-        _make_eager(next(each for each in parameters if each.name == _OVERWRITE))
+        _make_eager(next(parameter for parameter in parameters if parameter.name == _OVERWRITE))
 
-    panels = (getattr(about, "rich_help_panel", None) for each in parameters for about in get_args(each.annotation)[1:])
+    panels = (
+        getattr(about, "rich_help_panel", None)
+        for parameter in parameters
+        for about in get_args(parameter.annotation)[1:]
+    )
     if any(map(is_more, panels)):
         parameters.append(_HELP_ALL)
 
     @wraps(command)
     def run(**typed: Any) -> None:
-        for each in (_HELP_ALL.name, *dropped):
-            typed.pop(each, None)
-        made = {}
+        for name in (_HELP_ALL.name, *dropped):
+            typed.pop(name, None)
+        settings = {}
         for place, (kind, about) in records.items():
             words = {field: typed.pop(_name_variable(one)) for field, one in about.items()}
-            given = {field: each for field, each in words.items() if each is not None and each != []}
-            made[place] = kind(**{field: _parse_value(each, about[field]) for field, each in given.items()})
-        command(**typed, **made)
+            given = {field: value for field, value in words.items() if value is not None and value != []}
+            settings[place] = kind(**{field: _parse_value(value, about[field]) for field, value in given.items()})
+        command(**typed, **settings)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what `inspect` reads
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     del run.__wrapped__
     return run
 
@@ -294,7 +298,7 @@ _OVERWRITE = "overwrite"
 def _is_output(parameter: inspect.Parameter) -> bool:
     """Whether a parameter is the path of something that is written, see `oochub.commands._options.writes`."""
     about = get_args(parameter.annotation)[1:]
-    return any(getattr(each, "callback", None) in OUTPUT_CHECKS for each in about)
+    return any(getattr(entry, "callback", None) in OUTPUT_CHECKS for entry in about)
 
 
 def _make_eager(parameter: inspect.Parameter) -> None:
@@ -333,7 +337,7 @@ def _name_variable(about: Option) -> str:
 def _make_parameter(kind: type[Settings], field: str, about: Option, shows: _Shown) -> inspect.Parameter:
     """What typer reads an option from."""
     typed = type_of(kind, field) if about.typed is None else about.typed
-    alone = next(each for each in list_kinds(typed) if each is not type(None))
+    alone = next(kind for kind in list_kinds(typed) if kind is not type(None))
     if get_origin(alone) is Iterable:
         typed = alone = list[str]
         typed |= None

@@ -54,10 +54,10 @@ def audit(
     from oochub.report.verdict import verdict
 
     without_weight_bars()
-    made = open_model_file(model, how, asked)
+    own_model = open_model_file(model, how, asked)
     records = {"few": few, "found": contexts, "probe": probe, "intervals": intervals}
     report = take_records(audit_model)(
-        made.model, source, data=data, how=made.how, asked=made.asked, out=out, **records
+        own_model.model, source, data=data, how=own_model.how, asked=own_model.asked, out=out, **records
     )
     after = _read_times(predictions, out / _FILES["report"])
     if before[0] is not None and before[0] == after[0] and (probe.probe is None or before == after):
@@ -65,21 +65,26 @@ def audit(
             f"Reusing {predictions}: it was made with the same model, data and settings.",
             err=True,
         )
-    said = verdict(report)
+    sentence = verdict(report)
     result: dict[str, Any] = {name: str(out / file) for name, file in _FILES.items()}
     if as_json:
         findings = report.contexts.contexts if report.contexts else None
         contexts_shown = (
             {} if findings is None else {"shown": [finding.name for finding in findings if finding.status == "shown"]}
         )
-        answer = {"headline": said.sentence, "case": said.case, "gap": to_json(report.gap.estimate), **contexts_shown}
+        answer = {
+            "headline": sentence.sentence,
+            "case": sentence.case,
+            "gap": to_json(report.gap.estimate),
+            **contexts_shown,
+        }
         if report.background is not None:
             answer["background_gap"] = to_json(report.background.gap)
         print_result({**answer, **result}, as_json)
         return
     out_console.print(report.to_terminal())
     out_console.print()
-    out_console.print(f"{said.sentence} {said.lead}", markup=False)
+    out_console.print(f"{sentence.sentence} {sentence.lead}", markup=False)
     print_result({"page": result["page"]}, as_json)
 
 

@@ -159,8 +159,8 @@ def _build_benchmark(
     if data.named or data.usual:
         raise OochubError(f"{source} is built with its own columns: remove the column options.")
     names = list(dict.fromkeys(f"{source}/{config}" for config in configs)) or [source]
-    for benchmark, each in map(split_name, names):
-        get_builder_class(benchmark).checked_config(each or None)
+    for benchmark, config_named in map(split_name, names):
+        get_builder_class(benchmark).checked_config(config_named or None)
     repository: Callable[..., Path] = build_parquet
     if shard_size is not None:
         repository = partial(build_webdataset, shard_size=shard_size)
@@ -209,9 +209,9 @@ def _audit_classes(benchmark: str, path: Path, as_json: bool, **parameters: Any)
         table = Table("filter", box=None)
         for title in ("removes", "left", "of the published", "left"):
             table.add_column(title, justify="right")
-        for each in removed.index:
-            numbers = (removed[each], left[each], published[each], left_published[each])
-            table.add_row(str(each), *(f"{number:,}" for number in numbers))
+        for reason in removed.index:
+            numbers = (removed[reason], left[reason], published[reason], left_published[reason])
+            table.add_row(str(reason), *(f"{number:,}" for number in numbers))
         out_console.print(table)
         out_console.print(f"{int(classes['kept'].sum()):,} of {len(classes):,} candidate classes are kept.")
-    return {"audit": str(path), "candidates": len(classes), "left": {str(each): int(n) for each, n in left.items()}}
+    return {"audit": str(path), "candidates": len(classes), "left": {str(reason): int(n) for reason, n in left.items()}}

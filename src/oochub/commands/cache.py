@@ -41,30 +41,30 @@ def cache(
     if action is None:
         rows = [
             {
-                "cache": each.kind,
-                "holds": CACHES[each.kind].what,
-                "entries": len(each.entries),
-                "bytes": each.size,
-                "oldest_days": each.entries[0].age if each.entries else None,
-                "path": str(each.folder),
+                "cache": kept.kind,
+                "holds": CACHES[kept.kind].what,
+                "entries": len(kept.entries),
+                "bytes": kept.size,
+                "oldest_days": kept.entries[0].age if kept.entries else None,
+                "path": str(kept.folder),
             }
-            for each in caches
+            for kept in caches
         ]
         if as_json:
             out_console.print_json(json.dumps(rows))
             return
         lines = [("cache", "contents", "entries", "MB", "oldest (days)", "path")]
-        for each in caches:
-            age = f"{each.entries[0].age:.1f}" if each.entries else "-"
-            count, megabytes = str(len(each.entries)), _format_megabytes(each.size)
-            lines.append((each.kind, CACHES[each.kind].what, count, megabytes, age, str(each.folder)))
+        for kept in caches:
+            age = f"{kept.entries[0].age:.1f}" if kept.entries else "-"
+            count, megabytes = str(len(kept.entries)), _format_megabytes(kept.size)
+            lines.append((kept.kind, CACHES[kept.kind].what, count, megabytes, age, str(kept.folder)))
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         for *cells, path in lines:  # no table of rich: it cuts a path, which is to be copied whole
             words = [cell.ljust(width) for cell, width in zip(cells[:2], widths, strict=False)]
             numbers = [cell.rjust(width) for cell, width in zip(cells[2:], widths[2:], strict=False)]
             typer.echo("  ".join([*words, *numbers, path]))
         return
-    entries = [entry for each in caches for entry in each.entries if entry.age >= (older_than or 0)]
+    entries = [entry for kept in caches for entry in kept.entries if entry.age >= (older_than or 0)]
     if not dry_run:
         entries = clear(entries)
     size = sum(entry.size for entry in entries)

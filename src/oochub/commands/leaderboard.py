@@ -45,11 +45,11 @@ def leaderboard(
 
         site = write_site_of(results, out, truth=truth or [])
     rows = [row for board in site.boards for row in board.rows]
-    failed = {row.name: row.reason for row in rows if row.reason} | {each.name: each.reason for each in site.unread}
+    failed = {row.name: row.reason for row in rows if row.reason} | {entry.name: entry.reason for entry in site.unread}
     verified = sum(not row.reason for row in rows)
     if as_json:
         counts = {"boards": len(site.boards), "entries": len(rows), "verified": verified, "not_verified": failed}
-        withdrawn = {name: f"{each.date}: {each.reason}" for name, each in site.withdrawn.items()}
+        withdrawn = {name: f"{withdrawal.date}: {withdrawal.reason}" for name, withdrawal in site.withdrawn.items()}
         print_result({"site": str(out), **counts, "withdrawn": withdrawn}, as_json)
         return
     entries = f"{len(rows)} {'entry' if len(rows) == 1 else 'entries'}"

@@ -27,17 +27,17 @@ def list_(
         _list_configs(kind, as_json)
         return
     kinds = [kind] if kind else catalog.kinds()
-    summaries = {each: {name: catalog.summary(each, name) for name in catalog.names(each)} for each in kinds}
+    summaries = {kind: {name: catalog.summary(kind, name) for name in catalog.names(kind)} for kind in kinds}
     if as_json:
         out_console.print_json(json.dumps(summaries))
         return
-    for each, entries in summaries.items():
-        table = Table(title=each, title_justify="left", box=None, show_header=False, pad_edge=False)
+    for kind_listed, entries in summaries.items():
+        table = Table(title=kind_listed, title_justify="left", box=None, show_header=False, pad_edge=False)
         table.add_column(no_wrap=True, style="bold")
         table.add_column()
         for name, text in entries.items():
             table.add_row(name, text)
-        out_console.print(table if entries else f"[italic]{each}[/italic]\nnone in this version")
+        out_console.print(table if entries else f"[italic]{kind_listed}[/italic]\nnone in this version")
         out_console.print()
 
 

@@ -44,12 +44,12 @@ def predict(
     from oochub.process.ranks import Ranks
 
     without_weight_bars()
-    made = open_model_file(model, how, asked)
+    own_model = open_model_file(model, how, asked)
     opened = ModelSource(
-        wrap_callable(made.model, made.how, made.asked)
+        wrap_callable(own_model.model, own_model.how, own_model.asked)
     )  # says what is wrong before the data are built
     loaded = open_data(source, data, in_place=True).splits
-    predictions = predict_splits(opened, loaded, made.how, made.asked, out=out)
+    predictions = predict_splits(opened, loaded, own_model.how, own_model.asked, out=out)
     if not Ranks.here().is_first:
         return
     cached = predictions.metadata.provenance["when"].get("cached")

@@ -58,25 +58,30 @@ def repair(
 
     without_weight_bars()
     opened = open_model_file(model, how, asked)
-    made = take_records(repair_model)(
+    repaired = take_records(repair_model)(
         opened.model, source, data=data, how=opened.how, asked=opened.asked, found=contexts, settings=settings, out=out
     )
     result: dict[str, Any] = {"page": str(out / "repair.html"), "record": str(out / "repair.json")}
-    if made.collection is not None and made.collection.ranked is not None:
+    if repaired.collection is not None and repaired.collection.ranked is not None:
         result["ranking"] = str(out / "collect.csv")
-    if made.model is not None:
-        own = [file for name in ("repaired.py", "model.onnx") if (file := out / made.model / name).is_file()]
-        result["model"] = str(own[0] if own else out / made.model)
+    if repaired.model is not None:
+        own = [file for name in ("repaired.py", "model.onnx") if (file := out / repaired.model / name).is_file()]
+        result["model"] = str(own[0] if own else out / repaired.model)
     if as_json:
-        numbers = {"inside": made.inside, "outside": made.outside, "gap": made.gap}
-        answer = {"outcome": made.outcome, "verdict": write_verdict(made), "reason": made.reason, "needed": made.needed}
-        if made.collection is not None:
-            answer["collection"] = to_json(made.collection)
+        numbers = {"inside": repaired.inside, "outside": repaired.outside, "gap": repaired.gap}
+        answer = {
+            "outcome": repaired.outcome,
+            "verdict": write_verdict(repaired),
+            "reason": repaired.reason,
+            "needed": repaired.needed,
+        }
+        if repaired.collection is not None:
+            answer["collection"] = to_json(repaired.collection)
         print_result(answer | {name: to_json(number) for name, number in numbers.items()} | result, as_json)
     else:
-        out_console.print(terminal(made, out_console.width))
+        out_console.print(terminal(repaired, out_console.width))
         out_console.print()
         print_result({name: path for name, path in result.items() if name != "record"}, as_json)
-        out_console.print(write_verdict(made), markup=False)
-    if made.outcome not in ("better", "nothing_to_repair"):
+        out_console.print(write_verdict(repaired), markup=False)
+    if repaired.outcome not in ("better", "nothing_to_repair"):
         raise typer.Exit(_UNDECIDED)

@@ -195,7 +195,7 @@ def report(
     _print_tables(sources.reports if is_printed and compared is None else (), {} if as_json else tables)
     written: dict[str, Any] = {name: str(path) for name, path in outputs.items()}
     drawn = [str(plot.path) for plot in plots]
-    written |= {each.bridge.name: str(each.path) for each in exports}
+    written |= {export.bridge.name: str(export.path) for export in exports}
     records = {
         path: table.astype(object).where(table.notna(), None).to_dict("records") for path, table in tables.items()
     }
@@ -222,7 +222,7 @@ def _open_folders(source: Sequence[str], folders: Sequence[str]) -> list[str]:
         return list(source)
     from oochub.comparison.compare import find_reports
 
-    return [each for name in source for each in (map(str, find_reports(Path(name))) if name in folders else [name])]
+    return [path for name in source for path in (map(str, find_reports(Path(name))) if name in folders else [name])]
 
 
 def _write_forms(

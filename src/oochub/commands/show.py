@@ -165,10 +165,10 @@ def _print_archives(archives: "Sequence[VerifiedArchive]") -> None:
 def _list_found(found: "Sequence[VerifiedConfig]") -> list[tuple[str, ...]]:
     """A line for each outcome, with all configs that it is the outcome of."""
     configs: dict[tuple[str, ...], list[str]] = {}
-    for each in found:
-        rows = ", ".join(f"{split} {count:,}" for split, count in each.rows.items())
-        problem = each.error or "; ".join(each.notes) or "nothing is missing"
-        configs.setdefault((rows or "cannot be built", problem), []).append(each.config)
+    for build in found:
+        rows = ", ".join(f"{split} {count:,}" for split, count in build.rows.items())
+        problem = build.error or "; ".join(build.notes) or "nothing is missing"
+        configs.setdefault((rows or "cannot be built", problem), []).append(build.config)
     return [(_list_names(names, ""), *outcome) for outcome, names in configs.items()]
 
 
@@ -179,7 +179,7 @@ def _find_thing(name: str) -> tuple[str, str]:
     plain = name.partition("/")[0]  # of nooch/all
     kinds = [kind for kind in catalog.kinds() if (plain if kind == "benchmark" else name) in catalog.names(kind)]
     if not kinds:
-        known_names = [each for kind in catalog.kinds() for each in catalog.names(kind)]
+        known_names = [name_known for kind in catalog.kinds() for name_known in catalog.names(kind)]
         raise unknown_name(
             "thing or kind of thing", name, [*catalog.kinds(), *known_names], ("`oochub list` shows everything.")
         )
@@ -196,20 +196,20 @@ def _show_models(name: str | None, as_json: bool) -> None:
     models = list_supported_models()
     modes = {mode: catalog.summary("mode", mode) for mode in catalog.names("mode")}
     if name is not None:
-        known = [model.model_type for model in models]
+        names = [model.model_type for model in models]
         models = [model for model in models if model.model_type == name]
         if not models:
-            raise unknown_name("model_type of images in the installed transformers", name, known)
+            raise unknown_name("model_type of images in the installed transformers", name, names)
     if as_json:
         types = [{"model_type": m.model_type, "modes": list(m.modes), "reason": m.reason} for m in models]
         out_console.print_json(json.dumps({"modes": modes, "models": types}))
         return
     out_console.print(_build_table("How a model answers (--mode)", list(modes.items())))
     served = [model for model in models if model.modes]
-    by_modes = _group((", ".join(each.modes), each.model_type) for each in served)
+    by_modes = _group((", ".join(model.modes), model.model_type) for model in served)
     if served:
         out_console.print(_build_table(f"\nServed, by the model_type of a config.json ({len(served)})", by_modes))
-    partly = _group((each.reason, each.model_type) for each in served if each.reason)
+    partly = _group((model.reason, model.model_type) for model in served if model.reason)
     if partly:
         out_console.print(_build_table("\nOf these, not by every mode", partly))
     not_served = _group((model.reason, model.model_type) for model in models if not model.modes)
@@ -221,9 +221,9 @@ def _show_models(name: str | None, as_json: bool) -> None:
 def _group(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """What is said of types, with all types that it is said of; the most said first."""
     types: dict[str, list[str]] = {}
-    for said, model_type in pairs:
-        types.setdefault(said, []).append(model_type)
-    return [(said, ", ".join(types[said])) for said in sorted(types, key=lambda said: (-len(types[said]), said))]
+    for text, model_type in pairs:
+        types.setdefault(text, []).append(model_type)
+    return [(text, ", ".join(types[text])) for text in sorted(types, key=lambda said: (-len(types[said]), said))]
 
 
 def _build_table(title: str, rows: Iterable[tuple[str, ...]]) -> Table:

@@ -161,11 +161,11 @@ def _print_status(plan: "SweepRecipe", out: Path | None, only: Sequence[str], as
 
     if out is None:
         raise OochubError("--status needs the folder of the sweep. Pass --out FOLDER.")
-    found = find_status(plan, out, only=only)
+    status = find_status(plan, out, only=only)
     if as_json:
-        out_console.print_json(json.dumps(found.to_json()))
+        out_console.print_json(json.dumps(status.to_json()))
     else:
-        out_console.print(found.to_terminal(width=out_console.width, shows_bold=out_console.is_terminal))
+        out_console.print(status.to_terminal(width=out_console.width, shows_bold=out_console.is_terminal))
 
 
 def _run(

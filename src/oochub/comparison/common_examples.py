@@ -106,14 +106,14 @@ def _reorder(first: Predictions, second: Predictions) -> Predictions:
     more = others.filter(pc.invert(pc.is_in(others, value_set=keys)))
     missing = keys.filter(pc.is_null(row))
     if len(missing) or len(more):
-        found = " and ".join(
+        differences = " and ".join(
             f"{len(rows):,} only in the {which} (such as {', '.join(_show_keys(rows[:_LISTED]))})"
             for rows, which in ((missing, "first"), (more, "second"))
             if len(rows)
         )
         raise RowsDiffer(
             f"These predictions do not cover the same examples: of {len(keys) + len(more):,} by split and "
-            f"example_id, {found}. Predict with both models on the same data."
+            f"example_id, {differences}. Predict with both models on the same data."
         )
     return second.take(row.to_numpy())
 
@@ -195,10 +195,10 @@ def find_flips(pair: Pair, masks: Mapping[Any, Any]) -> tuple[Flip, ...]:
         return ()
     shown = np.logical_or.reduce([mask for role, mask in masks.items() if role in ("all", "in", "out")])
     out = masks.get("out", np.zeros_like(shown))
-    wrong = [output.wrong(each.columns) for each in pair]
-    truth = [np.exp(-each.columns["loss"]) for each in pair]  # the probability that each gives it
-    pictured = np.logical_or(*(_find_pictured(each) for each in pair))
-    found = []
+    wrong = [output.wrong(model.columns) for model in pair]
+    truth = [np.exp(-model.columns["loss"]) for model in pair]  # the probability that each gives it
+    pictured = np.logical_or(*(_find_pictured(model) for model in pair))
+    flips = []
     directions: tuple[tuple[ComparedModel, int, int], ...] = (("second", 1, 0), ("first", 0, 1))
     for right, own, other in directions:
         rows = np.flatnonzero(shown & ~wrong[own] & wrong[other])
@@ -207,7 +207,7 @@ def find_flips(pair: Pair, masks: Mapping[Any, Any]) -> tuple[Flip, ...]:
             mistake = make_mistake(row, pair[other], is_out=bool(out[row]))
             if mistake.image is None:
                 mistake = replace(mistake, image=make_mistake(row, pair[own], is_out=bool(out[row])).image)
-            found.append(
+            flips.append(
                 Flip(
                     right=right,
                     change=float(truth[own][row] - truth[other][row]),
@@ -215,7 +215,7 @@ def find_flips(pair: Pair, masks: Mapping[Any, Any]) -> tuple[Flip, ...]:
                     mistake=mistake,
                 )
             )
-    return tuple(found)
+    return tuple(flips)
 
 
 def _find_pictured(side: EvaluationRows) -> NDArray[np.bool_]:

@@ -104,11 +104,11 @@ def compare_files(sources: Sequence[Predictions | Report | str | Path]) -> Compa
             )
     if predictions and others:
         named = predictions[0] if isinstance(predictions[0], Path) else "PREDICTIONS"
-        made = choose_wording("oochub.evaluate(predictions)", f"oochub evaluate {named} --out report.json")
+        advice = choose_wording("oochub.evaluate(predictions)", f"oochub evaluate {named} --out report.json")
         raise OochubError(
             "Predictions can only be compared with predictions, and reports with reports, got "
             f"{_describe_given(predictions[0])} and {_describe_given(others[0])}. Make a report from the "
-            f"predictions: {made}."
+            f"predictions: {advice}."
         )
     if len(predictions) == 1:
         raise OochubError(
@@ -117,8 +117,8 @@ def compare_files(sources: Sequence[Predictions | Report | str | Path]) -> Compa
         )
     reports = [
         report
-        for each in others
-        for report in (find_reports(each) if isinstance(each, Path) and each.is_dir() else [each])
+        for other in others
+        for report in (find_reports(other) if isinstance(other, Path) and other.is_dir() else [other])
     ]
     return ComparedFiles(tuple(reports), tuple(predictions))
 
@@ -150,18 +150,18 @@ def find_reports(folder: Path) -> list[Path]:
     candidates = [path for path in sorted(folder.rglob("*.json")) if path.is_file()]
     for sweep, runs in chosen.items():
         candidates = [path for path in candidates if path.parent in runs or sweep not in path.parents]
-    found = [path for path in candidates if REPORT.recognizes(path)]
-    if not found and sweeps:
+    reports = [path for path in candidates if REPORT.recognizes(path)]
+    if not reports and sweeps:
         raise OochubError(
             f"The sweep in {sweeps[0]} has no report of a final run with a selected setting. Run `oochub sweep` "
             "again with the same --out to resume it; its page lists what failed."
         )
-    if not found:
+    if not reports:
         raise OochubError(
             f"There is no report in {folder} or in its folders. Run `oochub evaluate PREDICTIONS --out "
             f"{folder / 'report.json'}` to create one."
         )
-    return found
+    return reports
 
 
 def _find_sweeps(folder: Path) -> list[Path]:
@@ -243,7 +243,7 @@ def compare(first: Compared, /, *others: Compared, asked: ComparisonSettings) ->
         version=asked.version,
         rows=asked.rows,
     )
-    notes = [note for each in (first, *others) for note in _read_notes(each)]
+    notes = [note for path in (first, *others) for note in _read_notes(path)]
     return compared.with_notes(list(dict.fromkeys(notes))) if notes else compared
 
 
@@ -252,13 +252,13 @@ def _read_notes(source: Compared) -> list[str]:
     folder = _parse_path(source) if isinstance(source, str | Path) else None
     if folder is None or not folder.is_dir():
         return []
-    found = []
+    reports = []
     for sweep in _find_sweeps(folder):
         about = (read_parquet(sweep / _RUNS).schema.metadata or {}).get(b"oochub", b"{}")
         content = parse_json(about, name=str(sweep / _RUNS))
         notes = content.get("notes", []) if isinstance(content, dict) else []
-        found += [str(note) for note in notes] if isinstance(notes, list) else []
-    return found
+        reports += [str(note) for note in notes] if isinstance(notes, list) else []
+    return reports
 
 
 def _select_task(part: Predictions | Path, name: str) -> Predictions:
@@ -328,7 +328,7 @@ def _compare_predictions(
         benchmark=shown,
         first=describe_model(opened[0]),
         second=describe_model(opened[1]),
-        notes=_collect_notes([each.predictions for each in pair]),
+        notes=_collect_notes([model.predictions for model in pair]),
         metrics=describe_metrics(chosen | _find_primary(pair[0]) | _group_metric(pair[0])),
         slices=slices,
         groups=_compare_groups(pair, sets),
@@ -371,7 +371,7 @@ def _compare_set(
 ) -> ComparedRows:
     only_first = only_second = None
     if pair[0].predictions.output.one_answer:
-        right = [~each.predictions.output.wrong(each.columns) & mask for each in pair]
+        right = [~model.predictions.output.wrong(model.columns) & mask for model in pair]
         only_first, only_second = int((right[0] & ~right[1]).sum()), int((right[1] & ~right[0]).sum())
     return ComparedRows(
         name=name,
@@ -438,7 +438,7 @@ def _compare_gap(pair: Pair, sets: Mapping[Any, RowSet], slices: Mapping[Any, Co
         for role in _SIDES
     )
     paired = (pair_sides(catalog.get("metric", name), sets, models) for models in (pair[:1], pair[1:], pair))
-    first, second, both = (0.0 if each is None else each.correlation for each in paired)
+    first, second, both = (0.0 if number is None else number.correlation for number in paired)
     change = difference(outside.difference, inside.difference, correlation=both)
     return make_number(
         difference(outside.first, inside.first, correlation=first),
@@ -450,8 +450,8 @@ def _compare_gap(pair: Pair, sets: Mapping[Any, RowSet], slices: Mapping[Any, Co
 def _collect_notes(parts: Sequence[Predictions]) -> tuple[str, ...]:
     """The notes of both, and what is left out."""
     notes = dict.fromkeys(note for part in parts for note in part.metadata.notes)
-    said = (find_epoch_rows(part, find_declaration(part)).note for part in parts)
-    notes |= dict.fromkeys(note for note in said if note)
+    part_notes = (find_epoch_rows(part, find_declaration(part)).note for part in parts)
+    notes |= dict.fromkeys(note for note in part_notes if note)
     notes |= dict.fromkeys(note for part in parts for note in check_closed_words(part, find_declaration(part)))
     notes |= dict.fromkeys(_describe_no_class(parts))
     outside = int((~parts[0].output.known(parts[0].label)).sum())

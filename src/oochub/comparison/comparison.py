@@ -233,24 +233,27 @@ def comparison(
         raise unknown_name("kind of rows", rows, _ROWS)
     metrics = [metric] if metric is None or isinstance(metric, str) else list(metric)
     slices = [slice] if slice is None or isinstance(slice, str) else list(dict.fromkeys(slice))
-    parts = [[run for run in runs if _name_data_set(run) == each] for each in dict.fromkeys(map(_name_data_set, runs))]
+    parts = [
+        [run for run in runs if _name_data_set(run) == data_set]
+        for data_set in dict.fromkeys(map(_name_data_set, runs))
+    ]
     seeded = SeededRuns()
     tables: dict[_Key, ComparisonTable] = {}
     sides: dict[tuple[_Key, ...], tuple[ComparisonTable, ...]] = {}
     for name, part in product(metrics, parts):
-        asked: dict[str, Any] = {
+        options: dict[str, Any] = {
             "seeded": seeded,
             "metric": name,
             "reported": reported,
             "table": table,
             "version": version,
         }
-        own = {_key(each): each for each in (comparison_table(part, slice=one, **asked) for one in slices)}
+        own = {_key(table): table for table in (comparison_table(part, slice=one, **options) for one in slices)}
         tables |= own
         both: tuple[ComparisonTable, ...] = ()
         if slice is None:
             with suppress(OochubError):  # other rows in context: the rows that were asked for are compared alone
-                both = build_side_tables(part, **asked)
+                both = build_side_tables(part, **options)
         both = both or tuple(own.values())
         sides[tuple(map(_key, both))] = both
     return Comparison(
@@ -305,7 +308,7 @@ def _check_versions(runs: Sequence[ComparedRun]) -> None:
     seen: dict[tuple[str, str], ComparedRun] = {}
     for run in runs:
         other = seen.setdefault(_name_data_set(run), run)
-        versions = [each.report.benchmark.version for each in (other, run)]
+        versions = [run_compared.report.benchmark.version for run_compared in (other, run)]
         if versions[0] != versions[1]:
             raise OochubError(
                 f"{other.label} is for version {versions[0]} of {run.benchmark}, but {run.label} for {versions[1]}, "
@@ -382,7 +385,7 @@ def _format_heading(tables: Sequence[ComparisonTable]) -> str:
     table = tables[0]
     unit = format_numbers.unit_of(table.metric, table.unit)
     better = f" {format_numbers.arrow(table.direction)}" if table.direction in ("higher", "lower") else ""
-    where = wording.join_names([each.where for each in tables])
+    where = wording.join_names([table.where for table in tables])
     return f"{wording.name(table.title, 40)} {unit}{better}, {where}, {wording.name(table.benchmark)}"
 
 
@@ -415,8 +418,8 @@ def _format_caption(tables: Sequence[ComparisonTable], rows: str) -> str:
     printed = [table for table in tables if any(column.reported for column in table.columns)]
     if any(row == AVERAGE and column.reported for table in printed for row, column in table.cells):
         caption += " A reported average is computed from the cells; it is not the printed one."
-    said = dict.fromkeys(table.reported_from for table in printed or tables)
-    return " ".join([caption, *said]).rstrip()
+    sources = dict.fromkeys(table.reported_from for table in printed or tables)
+    return " ".join([caption, *sources]).rstrip()
 
 
 def format_note(note: str, said: str = "Note: ") -> str:

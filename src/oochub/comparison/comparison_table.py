@@ -356,10 +356,10 @@ def _measure_gap(report: Report, metric: str, inside: str, outside: str) -> Esti
 
 def _find_metric_and_slice(runs: Sequence[ComparedRun], metric: str, slice: str | None) -> tuple[str, str, ComparedRun]:
     """The key of the metric, the name of the slice, and the first run that has both."""
-    known = dict.fromkeys(key for run in runs for key in run.report.metrics)
-    key = next((name for name in known if name == metric or name.startswith(f"{metric}.")), None)
+    keys = dict.fromkeys(key for run in runs for key in run.report.metrics)
+    key = next((name for name in keys if name == metric or name.startswith(f"{metric}.")), None)
     if key is None:
-        raise unknown_name(f"metric in the reports of {runs[0].benchmark}", metric, known)
+        raise unknown_name(f"metric in the reports of {runs[0].benchmark}", metric, keys)
     for name in [slice] if slice else ["out_of_context", "all"]:
         for run in runs:
             if f"{name}/{key}" in run.report:
@@ -508,7 +508,11 @@ def _find_reported_columns(
     models = list_reported_models(benchmark) if table is None else {}
     if not models:
         return {"": find_reported_numbers(benchmark, metric, slice, table=table, version=version)}
-    trained = [(each.architecture, each.pretrained) for each in (r.provenance.training for r in reports) if each]
+    trained = [
+        (training.architecture, training.pretrained)
+        for training in (r.provenance.training for r in reports)
+        if training
+    ]
     chosen = dict.fromkeys(
         model for pair in trained for model in models.values() if (model.architecture, model.pretrained) == pair
     )
@@ -609,39 +613,39 @@ def _explain(tables: Sequence[ComparisonTable], cells: Sequence[Cell]) -> str:
     """The second sentence of the caption: what stands behind a value, what is bold, and what a gap is."""
     many = sorted({cell.seeds for cell in cells if cell.seeds > 1 and not math.isnan(cell.sd)})
     has_intervals = any(math.isnan(cell.sd) and not math.isnan(cell.low) for cell in cells)
-    said = []
+    sentences = []
     if many:
-        said.append(f"± is the standard deviation over {format_numbers.span(many)} seeds")
+        sentences.append(f"± is the standard deviation over {format_numbers.span(many)} seeds")
     if has_intervals:
-        said.append("brackets hold 95% intervals over test rows")
+        sentences.append("brackets hold 95% intervals over test rows")
     if any(table.bold for table in tables):
         is_tested = any(table.places for table in tables)
         which = "that is not clearly worse" if is_tested else "whose spread overlaps that of the best"
-        said.append(f"bold marks the best of a column and every method {which}")
+        sentences.append(f"bold marks the best of a column and every method {which}")
     gaps = next((table for table in tables if table.slice == GAP), None)
     if gaps is not None and len(tables) > 2:
         points = ", in points" if gaps.unit == "fraction" else ""
-        said.append(f"the gap is {tables[1].brief} minus {tables[0].brief}{points}")
-    return make_sentence("; ".join(said))
+        sentences.append(f"the gap is {tables[1].brief} minus {tables[0].brief}{points}")
+    return make_sentence("; ".join(sentences))
 
 
 def _describe(tables: Sequence[ComparisonTable], tasks: Sequence[str], *, alone: bool, unpaired: bool) -> list[str]:
     """What must be known of the averages, of the comparison, and of numbers of a paper."""
-    said = []
+    sentences = []
     if are_folds(tasks):
-        said.append("The average is over the folds, with their standard deviation.")
+        sentences.append("The average is over the folds, with their standard deviation.")
     elif alone:
-        said.append(f"The tasks are {wording.join_names([wording.name(task, 40) for task in tasks])}.")
+        sentences.append(f"The tasks are {wording.join_names([wording.name(task, 40) for task in tasks])}.")
     elif len(tasks) > 1:
-        said.append("Methods that have every task have an average; its ± is the spread of the seeds' averages.")
+        sentences.append("Methods that have every task have an average; its ± is the spread of the seeds' averages.")
     if placed := [placed for table in tables for placed in table.places.values()]:
-        fewest = min(each.seeds for each in placed)
-        said.append(
+        fewest = min(places.seeds for places in placed)
+        sentences.append(
             f"Methods are tested over {fewest} seeds and the images that all runs share ({METHOD}), corrected by Holm "
             "over the pairs of a task."
         )
-        said += describe_few_seeds(placed, tables[0].unit)
+        sentences += describe_few_seeds(placed, tables[0].unit)
     elif unpaired and sum(not column.reported for column in tables[0].columns) > 1:
-        said.append("Methods are compared unpaired: reports hold no single predictions.")
+        sentences.append("Methods are compared unpaired: reports hold no single predictions.")
     printed = [table for table in tables if any(column.reported for column in table.columns)]
-    return [*said, *filter(None, dict.fromkeys(table.reported_from for table in printed))]
+    return [*sentences, *filter(None, dict.fromkeys(table.reported_from for table in printed))]

@@ -165,25 +165,32 @@ def place_methods(methods: Mapping[str, SeededNumbers], *, direction: str) -> Me
     if len(methods) < 2 or not sign:
         return None
     names = [*methods]
-    found = {
+    differences = {
         (i, j): seeded_difference(methods[names[i]], methods[names[j]]) for i, j in combinations(range(len(names)), 2)
     }
-    gains = {pair: PairedGain(sign * each.difference.value, each.p_value) for pair, each in found.items()}
-    adjusted = adjusted_p_values([each.p_value for each in gains.values()])
-    tested = zip(found.items(), adjusted, clear_pairs([*gains.values()]), strict=True)
+    gains = {
+        pair: PairedGain(sign * pair_difference.difference.value, pair_difference.p_value)
+        for pair, pair_difference in differences.items()
+    }
+    adjusted = adjusted_p_values([gain.p_value for gain in gains.values()])
+    tested = zip(differences.items(), adjusted, clear_pairs([*gains.values()]), strict=True)
     means = {name: float(methods[name].values.mean()) for name in names}
     places = dict(zip(names, find_rank_ranges(gains, len(names)), strict=True))
     order = sorted(names, key=lambda name: -sign * means[name])
-    smallest = [each.smallest_found(len(found)) for each in found.values() if each.error > 0]
+    smallest = [
+        pair_difference.smallest_found(len(differences))
+        for pair_difference in differences.values()
+        if pair_difference.error > 0
+    ]
     return MethodPlaces(
         places={name: places[name] for name in order},
         means=means,
         pairs=tuple(
             MethodPair(
-                first=names[i], second=names[j], difference=each.difference, p_value=each.p_value, adjusted=of_holm,
-                is_clear=is_clear,
+                first=names[i], second=names[j], difference=of_pair.difference, p_value=of_pair.p_value,
+                adjusted=of_holm, is_clear=is_clear,
             )
-            for ((i, j), each), of_holm, is_clear in tested
+            for ((i, j), of_pair), of_holm, is_clear in tested
         ),
         smallest=statistics.median(smallest) if smallest else float("nan"),
         seeds=min(len(method.values) for method in methods.values()),
@@ -203,13 +210,13 @@ def place_rows(
     Returns:
         The rows in which every method can be tested; their averages under `AVERAGE`.
     """
-    found: dict[str, MethodPlaces] = {}
+    places: dict[str, MethodPlaces] = {}
     for task, methods in rows.items():
         joined = {name: join_seeds([run for run in runs.values() if run is not None]) for name, runs in methods.items()}
         if all(None not in runs.values() and len(runs) > 1 for runs in methods.values()):
             placed = place_methods(joined, direction=direction)
-            found |= {} if placed is None else {task: placed}
-    if average and len(found) == len(rows) > 1:
+            places |= {} if placed is None else {task: placed}
+    if average and len(places) == len(rows) > 1:
         together: dict[str, SeededNumbers] = {}
         for name in dict.fromkeys(name for methods in rows.values() for name in methods):
             of_task = [methods.get(name, {}) for methods in rows.values()]
@@ -217,8 +224,8 @@ def place_rows(
                 seeds = [*of_task[0]]
                 together[name] = _average([join_seeds([runs[seed] for seed in seeds]) for runs in of_task])
         placed = place_methods(together, direction=direction)
-        found |= {} if placed is None else {AVERAGE: placed}
-    return found
+        places |= {} if placed is None else {AVERAGE: placed}
+    return places
 
 
 def join_seeds(runs: Sequence[Any]) -> SeededNumbers:
@@ -265,11 +272,11 @@ def leave_groups_out(evaluated: EvaluationRows, rows: RowSet, key: str) -> Seede
             mask = np.zeros(len(rows.mask), np.bool_)
             mask[places] = True
             return compute_group_side(side, metric, mask, evaluated)
-        found: Any = evaluated.value(metric, places)
-        return float(found[part] if part else found)
+        measured: Any = evaluated.value(metric, places)
+        return float(measured[part] if part else measured)
 
     left = np.full(GROUPS, np.nan)
-    columns = {each: evaluated.columns[each][members] for each in OF_ROWS if each in evaluated.columns}
+    columns = {column: evaluated.columns[column][members] for column in OF_ROWS if column in evaluated.columns}
     by_row = None if is_of_groups else read_row_values(metric, columns)
     sizes = np.bincount(group, minlength=GROUPS)
     there = np.flatnonzero((sizes > 0) & (sizes < len(group)))
@@ -357,18 +364,20 @@ def describe_few_seeds(rows: Sequence[MethodPlaces], unit: str) -> list[str]:
         rows: The places in each row of a table; the row that shows least counts.
         unit: Unit of the metric.
     """
-    known = [placed for placed in rows if placed.smallest > 0]
-    could = describe_smallest(max((placed.smallest for placed in known), default=float("nan")), unit)
+    clear = [placed for placed in rows if placed.smallest > 0]
+    could = describe_smallest(max((placed.smallest for placed in clear), default=float("nan")), unit)
     fewest = min(placed.seeds for placed in rows)
     return [f"{fewest} seeds say little. {could}" if fewest < _FEW else could] if could else []
 
 
 def _write_pair(pair: MethodPair, name: str, unit: str, limits: Footnotes) -> tuple[str, str]:
     """The method minus the best and its p-value."""
-    found = pair.difference
+    difference = pair.difference
     if pair.second != name:
-        found = Estimate.from_dict({**found.to_dict(), "value": -found.value, "low": -found.high, "high": -found.low})
-    cell = limits.cell(found, unit, signed=True).replace("\n", " (", 1)
+        difference = Estimate.from_dict(
+            {**difference.to_dict(), "value": -difference.value, "low": -difference.high, "high": -difference.low}
+        )
+    cell = limits.cell(difference, unit, signed=True).replace("\n", " (", 1)
     p_value = format_numbers.p_value(pair.adjusted).removeprefix("p ").removeprefix("= ")
     return f"{cell})" if "(" in cell else cell, p_value
 

@@ -40,7 +40,7 @@ def measure_difference(metric: Metric, pair: Pair, rows: Rows, *, key: str | Non
         rows: Row numbers (n,), at least one.
         key: Name of the number to compare, for a metric that gives a dict.
     """
-    first, second = (list_paired_values(metric, each, rows, key=key) for each in pair)
+    first, second = (list_paired_values(metric, model, rows, key=key) for model in pair)
     return compare_values(first, second)
 
 
@@ -223,7 +223,7 @@ def compute_side_number(rows: RowSet, pair: Pair, values: tuple[Any, Any] | None
         values: Both models' own numbers; None computes them.
     """
     metric = catalog.get("metric", pair[0].benchmark.primary_metric)
-    first, second = values or (estimate_side(rows, metric, each) for each in pair)
+    first, second = values or (estimate_side(rows, metric, model) for model in pair)
     members = np.flatnonzero(rows.mask)
     tested = (list_primary_values(rows, members, *own) for own in zip(pair, (first, second), strict=True))
     return make_number(first, second, compare_values(*tested))
@@ -241,7 +241,7 @@ def compute_numbers(
         pair: The pair that `oochub.comparison.common_examples.pair_rows` gives.
         values: What the metric gives of both models, with intervals; None computes it.
     """
-    first, second = values or (each.of(metric, rows) for each in pair)
+    first, second = values or (values_of.of(metric, rows) for values_of in pair)
     if not isinstance(first, dict):
         return {name: make_number(first, second, measure_difference(metric, pair, rows))}
     if name == "worst_group":

@@ -134,8 +134,8 @@ class ModelLine:
         ]
         above = wording.join_names(clear[:5]) + (f" and {len(clear) - 5} more" if len(clear) > 5 else "")
         verb = "lies" if len(clear) == 1 else "lie"
-        found = f"{above} {verb} clearly above it." if clear else "No model lies clearly above it."
-        return f"The line is fitted to {n} models{of}. {found}"
+        judged = f"{above} {verb} clearly above it." if clear else "No model lies clearly above it."
+        return f"The line is fitted to {n} models{of}. {judged}"
 
 
 def model_lines(reports: Sequence[Report], *, metric: str | None = None) -> list[ModelLine]:
@@ -165,9 +165,9 @@ def model_lines(reports: Sequence[Report], *, metric: str | None = None) -> list
         of = [(n, r) for n, r in zip(names, reports, strict=True) if (r.benchmark.name, r.benchmark.config) == place]
         lines.append(_fit_line(of, metric))
     if not any(line.points for line in lines):
-        known = {name for report in reports for name in report.metrics}
-        if metric is not None and metric not in known:
-            raise unknown_name("metric in these reports", metric, known)
+        measured = {name for report in reports for name in report.metrics}
+        if metric is not None and metric not in measured:
+            raise unknown_name("metric in these reports", metric, measured)
         raise OochubError("No report has a number both in and out of context, so there is nothing to compare.")
     return lines
 
@@ -270,8 +270,8 @@ def name_models(reports: Sequence[Report]) -> list[str]:
 
 def _find_folder(report: Report) -> str:
     """The folder of a report, as it was typed; "" if it is not known."""
-    asked = report.provenance.asked
-    place = None if asked is None else asked.report or asked.predictions
+    request = report.provenance.asked
+    place = None if request is None else request.report or request.predictions
     return "" if place is None else wording.name(Path(place).parent.name, 40)
 
 
@@ -352,8 +352,8 @@ def _make_dot(line: ModelLine, point: LinePoint) -> Dot:
         return float(line.place(line.shown(estimate, end)))
 
     across, up = (
-        (place(each, each.low), place(each, each.high)) if format_numbers.has_interval(each) else None
-        for each in (point.inside, point.outside)
+        (place(number, number.low), place(number, number.high)) if format_numbers.has_interval(number) else None
+        for number in (point.inside, point.outside)
     )
     return Dot("out", place(point.inside), place(point.outside), across, up)
 
@@ -395,9 +395,9 @@ def draw_line_chart(line: ModelLine, *, number: int) -> Markup:
         if trace.title:
             x, y = _FRAME.place(chart, *trace.points[-1])
             labels.append(svg.draw_text(f"{x - 4:.1f}", y + 14, trace.title, anchor="end", classes="halo"))
-    known = [point for point in line.points if not format_numbers.is_undefined(point.robustness)]
-    if known:
-        best = max(known, key=lambda point: point.robustness)
+    measured = [point for point in line.points if not format_numbers.is_undefined(point.robustness)]
+    if measured:
+        best = max(measured, key=lambda point: point.robustness)
         dot = _make_dot(line, best)
         x, y = _FRAME.place(chart, dot.x, dot.y)
         at, anchor = (x - 9, "end") if 2 * dot.x > chart.x.low + chart.x.high else (x + 9, "start")
@@ -437,8 +437,8 @@ def line_across(
         Taori et al. 2020, "Measuring Robustness to Natural Distribution Shifts in Image Classification";
         `plotting/paper_appendix_eff_robust.py` of imagenet-testbed 0170eec (transform="logit").
     """
-    shifted, standard = (_reports_on(reports, each) for each in (config, against))
-    some, other = (next(iter(each.values())) for each in (shifted, standard))
+    shifted, standard = (_reports_on(reports, config_named) for config_named in (config, against))
+    some, other = (next(iter(by_model.values())) for by_model in (shifted, standard))
     benchmark, place, base = some.benchmark, _name_place(some), _name_place(other)
     if place == base:
         raise OochubError(f"config and against are the same set, {place}. Choose another standard set with against.")
@@ -478,17 +478,17 @@ def _reports_on(reports: Sequence[Report], config: str) -> dict[str, Report]:
     places = {_name_place(report): report.benchmark.config for report in reports}
     fitting = [place for place, short in places.items() if config in (place, short)]
     if len(fitting) != 1:
-        known = [*places] if "/" in config else [*places.values()]
+        configs = [*places] if "/" in config else [*places.values()]
         if fitting:
             raise OochubError(f"{config} is a config of {' and '.join(fitting)}. Choose one of them.")
-        raise unknown_name("config in these reports", config, known)
-    found: dict[str, Report] = {}
+        raise unknown_name("config in these reports", config, configs)
+    chosen: dict[str, Report] = {}
     for name, report in zip(name_models(reports), reports, strict=True):
         if _name_place(report) == fitting[0]:
-            if name in found:
+            if name in chosen:
                 raise OochubError(f"Two reports are of {name} on {fitting[0]}. Pass one per model and set.")
-            found[name] = report
-    return found
+            chosen[name] = report
+    return chosen
 
 
 def _name_place(report: Report) -> str:

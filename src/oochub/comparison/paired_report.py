@@ -279,9 +279,9 @@ def _build_paper_table(report: PairedReport) -> PaperTable:
     title = describe_metric(
         wording.name(described.title, 40), format_numbers.unit_of(metric, unit), described.direction
     )
-    said = ["brackets hold 95% intervals, those of B \u2212 A paired"]
+    below = ["brackets hold 95% intervals, those of B \u2212 A paired"]
     if any(best):
-        said.append("bold marks the better model, and both if the paired test does not tell them apart (Holm, 5%)")
+        below.append("bold marks the better model, and both if the paired test does not tell them apart (Holm, 5%)")
     counts = [f"{format_numbers.count(part.n)} {wording.put_in_sentence(title_row(report, part))}" for part in parts]
     tests = [
         f"{head}: {format_numbers.p_value(number.p_value)}, {number.test}."
@@ -290,7 +290,7 @@ def _build_paper_table(report: PairedReport) -> PaperTable:
     ]
     notes = _collect_notes(report, said="")[: len(report.notes)]  # the rest is of groups, which are not shown
     return PaperTable(
-        caption=f"{title} of {names[0]} (A) and {names[1]} (B) on {data}. {make_sentence('; '.join(said))}",
+        caption=f"{title} of {names[0]} (A) and {names[1]} (B) on {data}. {make_sentence('; '.join(below))}",
         label=("compare", report.benchmark.name, report.benchmark.config, metric),
         heads=("Model", *(head for head, *_ in columns)),
         rows=(
@@ -340,8 +340,8 @@ def _decode(image: str) -> bytes | None:
 
 
 def _write_sentences(report: PairedReport) -> list[str]:
-    said = (write_lead(report), describe_gap(report), describe_flips(report))
-    return [line for line in said if line]
+    sentences = (write_lead(report), describe_gap(report), describe_flips(report))
+    return [line for line in sentences if line]
 
 
 def _collect_notes(report: PairedReport, said: str = "Note: ") -> list[str]:
@@ -494,13 +494,13 @@ def describe_flips(report: PairedReport) -> str:
 
 def _describe_difference(number: ComparedNumber, unit: str) -> str:
     """A difference in a sentence: "+2.9 points (95% interval +1.0 to +4.8; p = 0.003, exact McNemar)"."""
-    said = describe_interval(number.difference, unit, signed=True)
+    text = describe_interval(number.difference, unit, signed=True)
     p_value = (
         ""
         if format_numbers.is_undefined(number.p_value)
         else f"; {format_numbers.p_value(number.p_value)}, {number.test}"
     )
-    return f"{format_numbers.points(number.difference, unit)}{format_numbers.points_word(unit)} ({said}{p_value})"
+    return f"{format_numbers.points(number.difference, unit)}{format_numbers.points_word(unit)} ({text}{p_value})"
 
 
 def title_row(report: PairedReport, part: ComparedRows) -> str:
@@ -576,7 +576,7 @@ def _build_page_table(
 
 def _scale(compared: Sequence[ComparedNumber]) -> svg.LinearScale:
     """From the lowest end of the differences to the highest, with 0 in it."""
-    ends = svg.list_ends(each.difference for each in compared)
+    ends = svg.list_ends(number.difference for number in compared)
     low, high = min([0.0, *ends]), max([0.0, *ends])
     room = 0.04 * (high - low)
     return svg.LinearScale(low=low - room, high=high + room) if high > low else svg.LinearScale(low=-0.01, high=0.01)

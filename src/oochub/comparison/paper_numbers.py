@@ -158,24 +158,24 @@ def check_table(table: str | None, version: str | None, benchmarks: Sequence[str
     oochub.errors.OochubError: Table 2 is ce in the version with the NeurIPS checklist. Give its name to ...
     """
     contents = [_read_content(name) for name in benchmarks if name in list_reported_benchmarks()]
-    versions = {each: words for content in contents for each, words in content.get("versions", {}).items()}
+    versions = {key: words for content in contents for key, words in content.get("versions", {}).items()}
     if version is not None and version not in versions:
         raise unknown_name(f"version of the papers of {', '.join(benchmarks)}", version, versions)
     meanings = {
-        (each, f"{printed.get('name', table)} in the {words}")
+        (key, f"{printed.get('name', table)} in the {words}")
         for content in contents
-        for each, words in content.get("versions", {}).items()
-        for number, printed in _list_tables(content, each)
+        for key, words in content.get("versions", {}).items()
+        for number, printed in _list_tables(content, key)
         if number == table
     }
-    if version is None and {each for each, _ in meanings} - {next(iter(versions), "")}:
+    if version is None and {key for key, _ in meanings} - {next(iter(versions), "")}:
         raise OochubError(
             f"Table {table} is {' and '.join(words for _, words in sorted(meanings))}. Give its name to "
             f"{choose_wording('table=')}, or add {choose_wording('version=')} ({', '.join(versions)})."
         )
-    names = [(n, printed.get("name", n)) for each in contents for n, printed in _list_tables(each, version)]
-    if table is not None and table not in (known := dict.fromkeys(chain(*names))):
-        raise unknown_name(f"table with reported numbers of {', '.join(benchmarks)}", table, known)
+    names = [(n, printed.get("name", n)) for content in contents for n, printed in _list_tables(content, version)]
+    if table is not None and table not in (tables := dict.fromkeys(chain(*names))):
+        raise unknown_name(f"table with reported numbers of {', '.join(benchmarks)}", table, tables)
 
 
 def list_reported_configs(benchmark: str) -> list[str]:

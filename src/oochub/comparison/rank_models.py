@@ -362,7 +362,9 @@ def rank_models(
     described = describe_metrics(chosen)
     for name, metric in chosen.items():
         check_metric(name, metric, first)
-        if not any(each.direction in _RANKED for key, each in described.items() if key.partition(".")[0] == name):
+        if not any(
+            description.direction in _RANKED for key, description in described.items() if key.partition(".")[0] == name
+        ):
             raise OochubError(
                 f"Neither a high nor a low {name} is better, so it ranks no model. Choose another metric."
             )
@@ -391,8 +393,8 @@ def _align(opened: Sequence[Predictions], *, resamples: int, seed: int) -> list[
     """The rows of all models in the order of the first; a row that one of them leaves out is left out of all."""
     pairs = [pair_rows(opened[0], other, resamples=resamples, seed=seed) for other in opened[1:]]
     rows = [pairs[0][0], *(pair[1] for pair in pairs)]
-    known = np.logical_and.reduce([each.known for pair in pairs for each in pair])
-    return [replace(row, known=known) for row in rows]
+    is_known = np.logical_and.reduce([member.known for pair in pairs for member in pair])
+    return [replace(row, known=is_known) for row in rows]
 
 
 def _choose_sets(sets: Sequence[RowSet], slices: Sequence[str] | None) -> list[RowSet]:
@@ -420,10 +422,10 @@ def _rank(rows: RowSet, name: str, metric: Callable[..., Any], models: Sequence[
     for i, j in follow(pairs, desc=f"Testing {name}", unit="pair", delay=2, disable=None):
         pair, own = (models[i], models[j]), (values[i], values[j])
         if isinstance(side, GroupsOfRows):
-            found = {name: compute_side_number(rows, pair, own)}
+            numbers_of = {name: compute_side_number(rows, pair, own)}
         else:
-            found = compute_numbers(name, metric, members, pair, own)
-        for key, number in found.items():
+            numbers_of = compute_numbers(name, metric, members, pair, own)
+        for key, number in numbers_of.items():
             numbers.setdefault(key, {})[i, j] = number
     described = describe_metrics({name: metric})
     directions = {key: (described.get(key) or described[name]).direction for key in numbers}
@@ -438,7 +440,7 @@ def _make_table(
     rows: RowSet, metric: str, numbers: dict[Pair, ComparedNumber], models: int, direction: str
 ) -> RankingTable:
     sign = -1 if direction == "lower" else 1
-    gains = {pair: PairedGain(sign * float(each.difference), each.p_value) for pair, each in numbers.items()}
+    gains = {pair: PairedGain(sign * float(number.difference), number.p_value) for pair, number in numbers.items()}
     places = find_rank_ranges(gains, models)
     clear = clear_pairs(list(gains.values()))
     own: dict[int, Estimate] = {}

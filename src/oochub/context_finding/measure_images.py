@@ -116,12 +116,12 @@ def measure_images(
         _Measuring(part, way, split, skip_broken=skip_broken, cache=cache, is_cached=is_cached) as measuring,
         follow(total=len(part), desc=f"{way.words()} {split}", unit="img", delay=2, disable=None) as bar,
     ):
-        made: Iterable[list[pa.Table]] = map(measuring.measure, blocks)
+        measured: Iterable[list[pa.Table]] = map(measuring.measure, blocks)
         if engine is not None:
             from oochub.models.acceleration import choose_device
 
-            made = engine.mapped(blocks, int, measuring.measure, device=choose_device(way.device))
-        for several in made:
+            measured = engine.mapped(blocks, int, measuring.measure, device=choose_device(way.device))
+        for several in measured:
             tables += several
             bar.update(sum(map(len, several)))
     readable = [table.column("readable").to_numpy(zero_copy_only=False) for table in tables]

@@ -109,7 +109,7 @@ def find_tar_rows(name: str, splits: Mapping[str, Sequence[Path]]) -> tuple[File
         own = samples[split]
         for start in range(0, len(own), _ROWS):
             some = own[start : start + _ROWS]
-            made: dict[str, pa.Array] = {
+            columns_read: dict[str, pa.Array] = {
                 record: records[record][split][start : start + len(some)] for record in records
             }
             for picture in pictures:
@@ -118,10 +118,10 @@ def find_tar_rows(name: str, splits: Mapping[str, Sequence[Path]]) -> tuple[File
                 ]
                 paths = [None if member is None else member.name for member in pictures_of]
                 arrays = [pa.array(_read_all(pictures_of), pa.binary()), pa.array(paths, pa.string())]
-                made[picture] = pa.StructArray.from_arrays(arrays, fields=list(features[picture].pa_type))
-            made["__key__"] = pa.array([sample.key for sample in some], pa.string())
-            made["__url__"] = pa.array([str(sample.archive) for sample in some], pa.string())
-            yield pa.Table.from_arrays([made[feature] for feature in features], schema=features.arrow_schema)
+                columns_read[picture] = pa.StructArray.from_arrays(arrays, fields=list(features[picture].pa_type))
+            columns_read["__key__"] = pa.array([sample.key for sample in some], pa.string())
+            columns_read["__url__"] = pa.array([str(sample.archive) for sample in some], pa.string())
+            yield pa.Table.from_arrays([columns_read[feature] for feature in features], schema=features.arrow_schema)
 
     files = [archive for own in splits.values() for archive in own]
     readers = {split: partial(tables, split) for split in splits}

@@ -220,7 +220,7 @@ def measure_pair(
         arrays = {parameter: columns[parameter] for parameter in signature(metric).parameters if parameter in columns}
         value = estimate(metric, arrays, cluster=cluster, options=options, resamples=resamples, seed=seed)
         parts = value.items() if isinstance(value, Mapping) else [("", value)]
-        metrics |= {f"{title}.{part}" if part else title: each for part, each in parts}
+        metrics |= {f"{title}.{part}" if part else title: number for part, number in parts}
     return metrics
 
 

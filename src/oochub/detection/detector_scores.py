@@ -98,9 +98,9 @@ def score_sets(
     ):
         head = find_head([*([reference] if reference is not None else []), *parts])
     fitted = fit_detectors({make_detector_key(detector): detector for detector in fitted_or_not}, reference, head)
-    for each in fitted.values():
-        if isinstance(each, OochubError):
-            raise each
+    for detector_or_error in fitted.values():
+        if isinstance(detector_or_error, OochubError):
+            raise detector_or_error
     return [_score_part(part, fitted, classes) for part in parts]
 
 
@@ -224,8 +224,8 @@ def _score_part(part: Predictions, detectors: Mapping[str, Any], classes: Classe
     some, sample = np.linspace(0, n - 1, min(n, _SAMPLED)).astype(int), []
     needs = {"logits", *(need for detector in detectors.values() for need in detector.score_needs)}
     for rows, block in part.blocks(*sorted(needs)):
-        for key, each in detectors.items():
-            scores[key][rows] = each.score(**{need: block[need] for need in each.score_needs})
+        for key, fitted_detector in detectors.items():
+            scores[key][rows] = fitted_detector.score(**{need: block[need] for need in fitted_detector.score_needs})
         answer[rows] = choose_answers(block["logits"], allowed)
         if "features" in block:
             sample.append(block["features"][some[(some >= rows.start) & (some < rows.stop)] - rows.start])

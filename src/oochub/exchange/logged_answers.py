@@ -112,7 +112,7 @@ def _find_ids(
     """The split if it is known, the ids of the data, and how they were found."""
     ids_of_split = {name: list_example_ids(part) for name, part in data.items()}
     if set(given) <= {example_id for ids in ids_of_split.values() for example_id in ids} or not all(
-        each.isdecimal() for each in given
+        given_id.isdecimal() for given_id in given
     ):
         return None, given, None
     numbers = [int(example_id) for example_id in given]

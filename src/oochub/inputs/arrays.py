@@ -104,8 +104,8 @@ class Arrays(ArrowColumn):
 
     def _normalize(self, values: "torch.Tensor") -> "torch.Tensor":
         """(values - mean) / std of float32 (n, bands, ...), on their device."""
-        for name, each in (("mean", self.processor.mean), ("std", self.processor.std)):
-            if each:
-                of_bands = values.new_tensor(each).view(-1, *[1] * (values.ndim - 2))
+        for name, numbers in (("mean", self.processor.mean), ("std", self.processor.std)):
+            if numbers:
+                of_bands = values.new_tensor(numbers).view(-1, *[1] * (values.ndim - 2))
                 values = values - of_bands if name == "mean" else values / of_bands
         return values

@@ -91,7 +91,7 @@ class BenchmarkRows:
         Raises:
             OochubError: A file of theirs is missing or damaged.
         """
-        found = {}
+        rows_of = {}
         for file in sorted((results / FOLDER).glob("*/truth.json")):
             content = read_json(file)
             check_version(content, _SCHEMA_VERSION, what=str(file))
@@ -106,8 +106,8 @@ class BenchmarkRows:
                     "folder, and give the rows again with --truth."
                 ) from None
             rows = cls(source=content["title"], splits=splits, about=about)
-            found[rows.key] = rows
-        return found
+            rows_of[rows.key] = rows
+        return rows_of
 
     def save(self, results: Path) -> Path:
         """Makes the rows part of the results, without images.
@@ -191,27 +191,27 @@ class BenchmarkRows:
             OochubError: Rows that are not these, or not all of a split; labels that are not these; no row of a split
                 that the comparison is of.
         """
-        said, kind = predictions.metadata, predictions.output
-        if said.version != self.about.version:
+        metadata, kind = predictions.metadata, predictions.output
+        if metadata.version != self.about.version:
             raise OochubError(
-                f"its rows have version {said.version}, but the benchmark's own have {self.about.version}"
+                f"its rows have version {metadata.version}, but the benchmark's own have {self.about.version}"
             )
         some = next(iter(self.splits.values()))
         names = kind.class_names(some) if kind.label_column in some.features else None
         parts = []
         for split, part in self.splits.items():
-            if split in said.rows:
-                parts.append(read_split_rows(split, part, kind, names or said.class_names))
+            if split in metadata.rows:
+                parts.append(read_split_rows(split, part, kind, names or metadata.class_names))
         table = pa.concat_tables(parts, promote_options="permissive") if parts else None
         order = _find_places(predictions, table, self.splits)
         assert table is not None  # noqa: S101  else no row had a place
-        table = _renumber_labels(said.class_names, names, table.take(pa.array(order)), kind)
+        table = _renumber_labels(metadata.class_names, names, table.take(pa.array(order)), kind)
         beside = [name for name in kind.beside if name != ALSO_RIGHT]  # what is right is the benchmark's to say
         for name in (*kind.columns, *beside, *_SENT):
             if name in predictions.column_names and (name not in table.column_names or name in kind.columns):
                 table = _replace_column(table, name, predictions.rows.column(name))
-        notes = tuple(dict.fromkeys((*self.about.notes, *said.notes)))
-        own = replace(predictions, rows=table, metadata=replace(said, facts=self.about.facts, notes=notes))
+        notes = tuple(dict.fromkeys((*self.about.notes, *metadata.notes)))
+        own = replace(predictions, rows=table, metadata=replace(metadata, facts=self.about.facts, notes=notes))
         _check_labels(predictions, own)
         _check_whole(own, self.splits)
         return own
@@ -232,8 +232,8 @@ def _digest_file(file: Path) -> str:
 
 def _digest_content(content: Mapping[str, object]) -> str:
     """A digest of what `truth.json` says besides it."""
-    said = {name: value for name, value in content.items() if name != "digest"}
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    content_kept = {name: value for name, value in content.items() if name != "digest"}
+    return hashlib.sha256(json.dumps(content_kept, sort_keys=True).encode()).hexdigest()
 
 
 def _read_rows(splits: Mapping[str, datasets.Dataset], kind: Output, names: Iterable[str]) -> pa.Table:
@@ -248,8 +248,8 @@ def _find_places(predictions: Predictions, table: pa.Table | None, splits: Mappi
     if strange is not None or table is None:
         raise OochubError(f"the benchmark has no split {strange}, only {', '.join(splits)}")
     sent, own = (
-        pd.MultiIndex.from_arrays([each.column(name).to_pylist() for name in ("split", "example_id")])
-        for each in (predictions.rows, table)
+        pd.MultiIndex.from_arrays([rows.column(name).to_pylist() for name in ("split", "example_id")])
+        for rows in (predictions.rows, table)
     )
     places: NDArray[np.int64] = own.get_indexer(sent)
     if (places < 0).any():

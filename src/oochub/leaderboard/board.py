@@ -134,8 +134,8 @@ class BoardRow:
     def worst_group(self) -> Estimate | None:
         """The primary metric, else the accuracy, of the worst group; None without groups."""
         worst = self.report.worst_group or {}
-        found = worst.get(self.report.benchmark.primary_metric) or worst.get("accuracy")
-        return None if found is None else found.estimate
+        group = worst.get(self.report.benchmark.primary_metric) or worst.get("accuracy")
+        return None if group is None else group.estimate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,7 +243,7 @@ class Board:
             first_commits: Gives for entries the number of the commit that brought their answers into the results, by
                 the name of the entry; None for results without history.
         """
-        known, by_name = own or {}, {entry.name: entry for entry in entries}
+        own_rows, by_name = own or {}, {entry.name: entry for entry in entries}
         places: dict[BoardKey, list[BoardRow]] = {}
         for entry in entries:
             if entry.entry is not None and entry.report is not None:
@@ -251,7 +251,7 @@ class Board:
                     name=entry.name, entry=entry.entry, report=entry.report, reason=entry.reason,
                     check="" if entry.reason else _check(entry), rows=entry.rows, is_sent=entry.is_sent,
                     digest=entry.digest, values=entry.values,
-                    measure_seed=partial(entry.measure_seed, known.get(BoardKey.of(entry.report.benchmark))),
+                    measure_seed=partial(entry.measure_seed, own_rows.get(BoardKey.of(entry.report.benchmark))),
                 )  # fmt: skip
                 places.setdefault(BoardKey.of(entry.report.benchmark), []).append(row)
         boards, given_up = [], withdrawn or {}
@@ -265,9 +265,9 @@ class Board:
                 if rows
                 else Board(benchmark=gone[0][0].report.benchmark, tracks={}, lines={})
             )
-            title = known[key].title if key in known else ""
+            title = own_rows[key].title if key in own_rows else ""
             boards.append(replace(board, truth=title, withdrawn=tuple(gone), withdrawal=whole))
-        return _link_versions(boards, by_name, known)
+        return _link_versions(boards, by_name, own_rows)
 
 
 def _check(each: CheckedEntry) -> str:
@@ -364,10 +364,10 @@ def _describe_changes(first: "pd.DataFrame | None", second: "pd.DataFrame | None
 def _describe_letters(listed: "Sequence[pd.DataFrame | None]") -> str:
     """In how many rows a few sets differ from the first."""
     named = [*zip(_name_sets(len(listed)), listed, strict=True)][1:_SHOWN]
-    said = [
+    differences = [
         f"between A and {letter} {words}" for letter, rows in named if (words := _describe_changes(listed[0], rows))
     ]
-    return f" {wording.capitalize_sentence('; '.join(said))}." if said else ""
+    return f" {wording.capitalize_sentence('; '.join(differences))}." if differences else ""
 
 
 def _describe_sets(sets: Sequence[Sequence[BoardRow]], key: BoardKey, stands: str, changes: str = "") -> str:
@@ -401,17 +401,17 @@ def _link_versions(
             verified = next((row for row in board.rows if not row.reason), None) if board in sure else None
             rows = entries[verified.name].list_rows(own.get(board.key)) if verified else None
             if rows is not None and earlier is not None:
-                found = count_changes(earlier[1], rows)
-                changes = f"Since version {earlier[0]}: {found.words}, of {found.rows:,} rows that are compared"
+                counts = count_changes(earlier[1], rows)
+                changes = f"Since version {earlier[0]}: {counts.words}, of {counts.rows:,} rows that are compared"
             earlier = earlier if rows is None else (version, rows)
             if given and board not in given:
-                several = ", ".join(each.key.version for each in given)
+                several = ", ".join(board_given.key.version for board_given in given)
                 undecided = (
                     f"The rows of version {several} were given by who keeps the results, those of version {version} "
                     "were not, so it may be anybody's. oochub leaderboard --truth SOURCE gives them"
                     + (f". {undecided}" if undecided else "")
                 )
-            others = {each: note for each, note in noted.items() if each != version}
+            others = {other: note for other, note in noted.items() if other != version}
             is_newest = board is sure[-1]
             linked.append(replace(board, versions=others, changes=changes, undecided=undecided, is_newest=is_newest))
     return linked
@@ -432,7 +432,7 @@ def _make_data_key(row: BoardRow) -> tuple[Any, ...]:
     """What tells one set of rows, sides and groups from another; splits beside the comparison do not count."""
     parts = [(part.role, part.n, part.examples or "") for part in row.report.slices if part.role != "split"]
     listed, left_out = row.report.group_rows, row.report.groups_left_out
-    groups = [(each.group, each.role or "", each.n) for each in listed]
+    groups = [(row_of_group.group, row_of_group.role or "", row_of_group.n) for row_of_group in listed]
     if left_out:  # which groups are listed depends on the model
         groups = [("", "", len(listed) + left_out)]
     return (row.rows, *sorted(parts), *sorted(groups))
@@ -473,13 +473,13 @@ def _adopt_board_words(benchmark: EvaluatedBenchmark, row: BoardRow) -> BoardRow
 def _keep_own_words(row: BoardRow) -> BoardRow:
     """An entry that is not verified, with what is known here of benchmark and metrics; of others their names alone."""
     about, declared = row.report.benchmark, _find_declaration(row.report.benchmark)
-    known = {name.partition(".")[0] for name in row.report.metrics} & {*catalog.names("metric")}
+    metric_names = {name.partition(".")[0] for name in row.report.metrics} & {*catalog.names("metric")}
     if declared is not None:
-        said = Metadata(
+        metadata = Metadata(
             benchmark=about.name, config=about.config, version=about.version, model=PredictedBy(), class_names=(),
             rows={},
         )  # fmt: skip
-        about = describe_benchmark(said, declared)
+        about = describe_benchmark(metadata, declared)
     else:
         metric = about.primary_metric.partition(".")[0]
         facts = read_facts(catalog.get("metric", metric)) if metric in catalog.names("metric") else None
@@ -487,7 +487,7 @@ def _keep_own_words(row: BoardRow) -> BoardRow:
             about, title=about.name, summary="", homepage="", citation="", authors=(), licenses=(), words=Vocabulary(),
             metric_direction=facts.direction if facts else "higher",
         )  # fmt: skip
-    metrics = describe_metrics(sorted(known))
+    metrics = describe_metrics(sorted(metric_names))
     return replace(row, report=replace(row.report, benchmark=about, metrics=metrics))
 
 
@@ -503,9 +503,9 @@ def _place_seeds(rows: list[BoardRow], benchmark: EvaluatedBenchmark) -> tuple[l
     """
     groups: dict[tuple[str, ...], dict[tuple[int, ...], list[BoardRow]]] = {}
     for row in rows:
-        said = row.entry
-        if said.method.strip() and row.is_tested and row.report.model.seeds:
-            key: tuple[str, ...] = (said.method, said.who, said.selection, said.supervision, said.external_data)
+        sent = row.entry
+        if sent.method.strip() and row.is_tested and row.report.model.seeds:
+            key: tuple[str, ...] = (sent.method, sent.who, sent.selection, sent.supervision, sent.external_data)
             groups.setdefault(key, {}).setdefault(row.report.model.seeds, []).append(row)
     measured: dict[str, SeededNumbers] = {}
     seed_of: dict[str, str] = {}
@@ -545,8 +545,8 @@ def _rank_rows(rows: list[BoardRow], benchmark: EvaluatedBenchmark) -> tuple[lis
     """The rows of a track with their ranks, by tests of all pairs of those that may have one."""
     places = [place for place, row in enumerate(rows) if row.is_tested]
     values = [row.values for row in rows if row.values is not None and row.is_tested]
-    found = compare_all_pairs(values)
-    better = find_clearly_better(-found.gain if benchmark.metric_direction == "lower" else found.gain, found.p_value)
+    tests = compare_all_pairs(values)
+    better = find_clearly_better(-tests.gain if benchmark.metric_direction == "lower" else tests.gain, tests.p_value)
     ranked = list(rows)
     for own, (place, rank) in enumerate(zip(places, count_places(better), strict=True)):
         behind = frozenset(rows[places[other]].name for other in np.flatnonzero(better[own]))
@@ -554,7 +554,7 @@ def _rank_rows(rows: list[BoardRow], benchmark: EvaluatedBenchmark) -> tuple[lis
     if len(places) < 2:
         return ranked, None
     pairs = len(places) * (len(places) - 1) // 2
-    errors = found.error[np.triu_indices(len(places), 1)].tolist()
+    errors = tests.error[np.triu_indices(len(places), 1)].tolist()
     tested = TrackTests(
         test=name_test(values[0]),
         n=values[0].n,

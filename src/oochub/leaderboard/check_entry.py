@@ -82,11 +82,11 @@ class KeptEntry:
             return None
         if (kept := read_kept_bytes("checks", self._mark)) is None:
             return None
-        said = parse_json(kept, name=self._mark)
-        if said["own"] != _digest_rows(self._own.get(BoardKey(*said["place"]))):
+        stored = parse_json(kept, name=self._mark)
+        if stored["own"] != _digest_rows(self._own.get(BoardKey(*stored["place"]))):
             return None
-        outcome = _find_outcome(said["digest"])
-        return None if outcome is None else (said["digest"], outcome)
+        outcome = _find_outcome(stored["digest"])
+        return None if outcome is None else (stored["digest"], outcome)
 
     def keep(self, digest: str, place: BoardKey) -> None:
         """Notes the digest that the files have.
@@ -96,8 +96,8 @@ class KeptEntry:
             place: Benchmark, config and version of the report.
         """
         if self._state is not None:
-            said = {"digest": digest, "place": place, "own": _digest_rows(self._own.get(place))}
-            keep_bytes("checks", self._mark, json.dumps(said).encode())
+            stored = {"digest": digest, "place": place, "own": _digest_rows(self._own.get(place))}
+            keep_bytes("checks", self._mark, json.dumps(stored).encode())
 
 
 def digest_entry(files: Sequence[Path], own: "BenchmarkRows | None") -> str:
@@ -123,11 +123,11 @@ def _find_outcome(digest: str) -> Recomputed | None:
     if (kept := read_kept_bytes("checks", f"{digest}.json")) is None:
         return None
     try:
-        found = from_json(Recomputation, parse_json(kept, name=digest), what=digest)
-        values = None if found.reason else unpack_values(read_kept_bytes("checks", f"{digest}.values") or b"")
+        outcome = from_json(Recomputation, parse_json(kept, name=digest), what=digest)
+        values = None if outcome.reason else unpack_values(read_kept_bytes("checks", f"{digest}.values") or b"")
     except (OochubError, *NUMPY_FAULTS):
         return None
-    return Recomputed(found, values)
+    return Recomputed(outcome, values)
 
 
 def _keep_outcome(digest: str, found: Recomputed) -> None:
@@ -227,28 +227,28 @@ class CheckedEntry:
             own: The benchmarks' own rows by what they are of, where they are known.
         """
         name = os.fsencode(folder.name).decode("utf-8", "backslashreplace")
-        found = cls(name=name, entry=None, report=None, reason="", folder=folder)
+        unread = cls(name=name, entry=None, report=None, reason="", folder=folder)
         if name != folder.name:
-            return replace(found, reason="the name of its folder is not UTF-8")
+            return replace(unread, reason="the name of its folder is not UTF-8")
         kept = KeptEntry(folder, own or {})
         try:
-            if (known := kept.find()) is not None:
-                digest, (outcome, values) = known
-                found = replace(found, entry=LeaderboardEntry.load(folder))
-                found = replace(found, report=outcome.report or Report.load(folder / "report.json"))
+            if (earlier := kept.find()) is not None:
+                digest, (outcome, values) = earlier
+                unread = replace(unread, entry=LeaderboardEntry.load(folder))
+                unread = replace(unread, report=outcome.report or Report.load(folder / "report.json"))
             else:
                 check_entry_files(folder)
                 entry, sent = LeaderboardEntry.load(folder), Report.load(folder / "report.json")
-                found, place = replace(found, entry=entry, report=sent), BoardKey.of(sent.benchmark)
+                unread, place = replace(unread, entry=entry, report=sent), BoardKey.of(sent.benchmark)
                 check_entry_files(folder, entry.predictions)
                 files = [folder / part for part in ("report.json", *entry.predictions)]
                 digest, (outcome, values) = _reuse_or_recompute(sent, files, (own or {}).get(place))
                 kept.keep(digest, place)
         except Exception as error:  # one sender's files never take the others off the board
-            return found.refused(error, folder)
+            return unread.refused(error, folder)
         return replace(
-            found,
-            report=outcome.report or found.report,
+            unread,
+            report=outcome.report or unread.report,
             reason=wording.name(outcome.reason, _LONGEST),
             difference=outcome.difference,
             numbers=outcome.numbers,
@@ -319,11 +319,11 @@ class CheckedEntry:
 def _reuse_or_recompute(sent: Report, files: Sequence[Path], own: "BenchmarkRows | None") -> tuple[str, Recomputed]:
     """The digest of the files, and the earlier outcome for the same bytes, else a new one."""
     digest = digest_entry(files, own)
-    found = _find_outcome(digest)
-    if found is None:
-        found = recompute_report(sent, files[1:], own)
-        _keep_outcome(digest, found)
-    return digest, found
+    outcome = _find_outcome(digest)
+    if outcome is None:
+        outcome = recompute_report(sent, files[1:], own)
+        _keep_outcome(digest, outcome)
+    return digest, outcome
 
 
 _VALUES_A_BYTE, _FREE = 256, 10_000_000  # of a Parquet file; more is made to fill the memory of who reads it

@@ -120,8 +120,8 @@ class RowChanges:
             "relabelled": self.relabelled,
             "with another side, group or cluster": self.moved,
         }
-        said = [f"{n:,} {'row' if n == 1 else 'rows'} {what}" for what, n in counts.items() if n]
-        return ", ".join(said) or "no row differs"
+        parts = [f"{n:,} {'row' if n == 1 else 'rows'} {what}" for what, n in counts.items() if n]
+        return ", ".join(parts) or "no row differs"
 
 
 def list_compared_rows(predictions: Predictions) -> pd.DataFrame:
@@ -158,8 +158,8 @@ def tabulate_rows(
 
     def write(names: Sequence[str]) -> list[str]:
         cells = zip(*(columns[name] for name in names), strict=True) if names else [()] * len(example)
-        known = ([each for each in zip(names, row, strict=True) if each[1] is not None] for row in cells)
-        return [json.dumps(each, default=str) for each in known]
+        filled = ([pair for pair in zip(names, row, strict=True) if pair[1] is not None] for row in cells)
+        return [json.dumps(pairs, default=str) for pairs in filled]
 
     index = pd.MultiIndex.from_arrays([list(map(str, split)), list(map(str, example))])
     rest = sorted({*columns} - {*truth})

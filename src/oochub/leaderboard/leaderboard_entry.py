@@ -197,15 +197,15 @@ class Withdrawal:
         """
         if not (results / WITHDRAWN).is_file():
             return {}
-        toml, found = TomlFile(results / WITHDRAWN), {}
+        toml, withdrawals = TomlFile(results / WITHDRAWN), {}
         for name, table in toml.content.items():
             fields = (
                 {key: str(value) if isinstance(value, Date) else value for key, value in table.items()}
                 if isinstance(table, Mapping)
                 else {}
             )
-            found[name] = from_table(cls, fields, at=lambda *names, name=name: toml.at(name, *names))
-        return found
+            withdrawals[name] = from_table(cls, fields, at=lambda *names, name=name: toml.at(name, *names))
+        return withdrawals
 
 
 def _check_day(text: str, what: str) -> None:

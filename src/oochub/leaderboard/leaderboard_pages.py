@@ -69,10 +69,10 @@ def make_board_page(board: Board, *, source: str) -> str:
         version="" if board.key.version == UNSAID else wording.name(board.key.version, 40),
         versions=[
             (
-                "none" if each == UNSAID else f"{wording.name(each, 40)}{note and f' ({note})'}",
-                board.key._replace(version=each).page,
+                "none" if version == UNSAID else f"{wording.name(version, 40)}{note and f' ({note})'}",
+                board.key._replace(version=version).page,
             )
-            for each, note in board.versions.items()
+            for version, note in board.versions.items()
         ],
         changes=board.changes,
         withdrawal=board.withdrawal,
@@ -157,12 +157,12 @@ def _find_shared_notes(verified: Sequence[BoardRow]) -> list[str]:
 def _make_rows(rows: Sequence[BoardRow], scale: svg.LinearScale) -> list[dict[str, Any]]:
     place_of, tiers = {row.name: place for place, row in enumerate(rows)}, _find_tiers(rows)
     ranked = sum(row.rank is not None for row in rows)
-    made = []
+    cells = []
     for row in rows:
         own = _make_row(row, scale)
         own["data"] += _list_behind(row, place_of)
-        made.append(own | {"places": _draw_places(row.rank, ranked), "starts_tier": row.name in tiers})
-    return made
+        cells.append(own | {"places": _draw_places(row.rank, ranked), "starts_tier": row.name in tiers})
+    return cells
 
 
 def _make_row(row: BoardRow, scale: svg.LinearScale) -> dict[str, Any]:
@@ -196,10 +196,10 @@ def _make_row(row: BoardRow, scale: svg.LinearScale) -> dict[str, Any]:
 
 def _make_sort_data(**values: float | None) -> Markup:
     """The numbers by which the script sorts, those that there are."""
-    known = [
+    defined = [
         (key, value) for key, value in values.items() if value is not None and not format_numbers.is_undefined(value)
     ]
-    return Markup("").join(Markup(' data-{}="{:.7g}"').format(key, float(value)) for key, value in known)
+    return Markup("").join(Markup(' data-{}="{:.7g}"').format(key, float(value)) for key, value in defined)
 
 
 def _list_behind(row: BoardRow, place_of: Mapping[str, int]) -> Markup:
@@ -236,14 +236,14 @@ def _describe_tests(board: Board, track: Track, unit: str) -> list[str]:
     tests = board.tests.get(track)
     if tests is None:
         return []
-    said = describe_pairs(tests.clear, tests.pairs, tests.n, tests.test, unit=tests.unit)
-    return [text for text in (f"Ranks are ranges of places: {said}", describe_smallest(tests.smallest, unit)) if text]
+    pairs = describe_pairs(tests.clear, tests.pairs, tests.n, tests.test, unit=tests.unit)
+    return [text for text in (f"Ranks are ranges of places: {pairs}", describe_smallest(tests.smallest, unit)) if text]
 
 
 def _scale(rows: Sequence[BoardRow], *, is_share: bool) -> svg.LinearScale:
     """From the lowest to the highest number of the board, to full ticks; of shares never beyond 0 and 1."""
-    known = [e for row in rows for side in ("in", "out") if (e := row.report.headline(side)) is not None]  # type: ignore[arg-type]
-    ends = svg.list_ends(known)
+    estimates = [e for row in rows for side in ("in", "out") if (e := row.report.headline(side)) is not None]  # type: ignore[arg-type]
+    ends = svg.list_ends(estimates)
     edge = 1.0 if is_share else _FAR
     low, high = (
         min(max(end, -edge if not is_share else 0.0), edge) for end in (min(ends, default=0.0), max(ends, default=1.0))
@@ -370,7 +370,7 @@ def make_index_page(
         benchmarks=sorted({board.benchmark.name for board in boards}),
         boards=[_make_board_row(board) for board in boards],
         withdrawn=withdrawn or {},
-        unread=[(each.name, each.reason) for each in unread],
+        unread=[(entry.name, entry.reason) for entry in unread],
         tracks=TRACKS,
         source=source,
     )

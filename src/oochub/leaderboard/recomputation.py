@@ -79,19 +79,19 @@ def recompute_report(sent: Report, predictions: Sequence[Path], own: "BenchmarkR
     try:
         _check_report(sent)
         opened = open_answers(predictions, own)
-        found = _evaluate_again(sent, opened)
+        report = _evaluate_again(sent, opened)
         rows = digest_compared_rows(opened)
     except OochubError as error:
         return Recomputed(Recomputation(reason=_strip_folders(str(error), predictions)))
     other = next(
         (f"its report says {what} {was or 'none'}, but its predictions say {now or 'none'}"
-         for what, was, now in _list_origins(sent, found) if was != now),
+         for what, was, now in _list_origins(sent, report) if was != now),
         "",
     )  # fmt: skip
     if other:
-        return Recomputed(Recomputation(report=found, reason=other, rows=rows))
-    outcome = replace(_compare_numbers(sent, found), rows=rows)
-    return Recomputed(outcome, None if outcome.reason else _list_values(opened, found))
+        return Recomputed(Recomputation(report=report, reason=other, rows=rows))
+    outcome = replace(_compare_numbers(sent, report), rows=rows)
+    return Recomputed(outcome, None if outcome.reason else _list_values(opened, report))
 
 
 def _list_values(opened: Predictions, found: Report) -> PairedValues | None:
@@ -122,7 +122,7 @@ def _evaluate_outside(opened: Predictions) -> tuple[EvaluationRows, RowSet]:
     """The rows as an evaluation sees them, and those out of context."""
     sampling = {"resamples": RESAMPLES, "seed": SEED}
     evaluated, _ = make_evaluation_rows(opened, find_declaration(opened), sampling=sampling)
-    return evaluated, next(each for each in make_row_sets(evaluated) if each.role == "out")
+    return evaluated, next(part for part in make_row_sets(evaluated) if part.role == "out")
 
 
 def open_answers(predictions: Sequence[Path], own: "BenchmarkRows | None" = None) -> Predictions:
@@ -157,24 +157,24 @@ def _evaluate_again(sent: Report, opened: Predictions) -> Report:
     metrics = dict.fromkeys(
         [name.partition(".")[0] for name in sent.metrics] + [find_declaration(opened).primary_metric]
     )
-    found = evaluate(
+    report = evaluate(
         opened,
         metrics=list(metrics),
         match=sent.matched_gap.column if sent.matched_gap else None,
         resamples=RESAMPLES,
         seed=SEED,
     )
-    made = found.provenance
-    source = replace(made.predictions, file=sent.provenance.predictions.file)
+    provenance = report.provenance
+    source = replace(provenance.predictions, file=sent.provenance.predictions.file)
     origin = replace(
         sent.provenance,
         predictions=source,
-        training=made.training,
-        prediction=made.prediction,
-        seed=made.seed,
-        resamples=made.resamples,
+        training=provenance.training,
+        prediction=provenance.prediction,
+        seed=provenance.seed,
+        resamples=provenance.resamples,
     )
-    return replace(found, provenance=origin)
+    return replace(report, provenance=origin)
 
 
 def _list_origins(sent: Report, found: Report) -> Iterator[tuple[str, Any, Any]]:
@@ -204,8 +204,8 @@ def _compare_numbers(sent: Report, found: Report) -> Recomputation:
         if off <= ROUNDING * max(1.0, abs(now)):
             largest = max(largest, off)
         else:
-            said = "it cannot be computed" if math.isnan(now) else f"its predictions give {now:.6g}"
-            wrong.append(f"{place} was sent as {was:.6g}, {said}")
+            finding = "it cannot be computed" if math.isnan(now) else f"its predictions give {now:.6g}"
+            wrong.append(f"{place} was sent as {was:.6g}, {finding}")
     if not wrong:
         return Recomputation(report=found, difference=largest, numbers=len(here), own_intervals=own)
     more = f" (and {len(wrong) - 1:,} more of {len(here):,} numbers)" if len(wrong) > 1 else ""

@@ -102,7 +102,7 @@ class Site:
         if not commit:
             _keep_truth(folder, given)
         checked = _check_entries(folder, own)
-        made = _Making(
+        making = _Making(
             own=own,
             words=source or folder.resolve().name,
             commit=commit,
@@ -112,17 +112,17 @@ class Site:
         )
         with lock_target(target), write_whole_folder(target, kind=SITE) as draft:
             try:
-                boards = _write_site(checked, draft, made)
+                boards = _write_site(checked, draft, making)
             except OSError:
                 raise
             except Exception:  # some entry cannot be shown: it is found by showing each alone
-                checked = [_try_entry(each, made) for each in checked]
+                checked = [_try_entry(entry, making) for entry in checked]
                 shutil.rmtree(draft)
                 draft.mkdir()
-                boards = _write_site(checked, draft, made)
+                boards = _write_site(checked, draft, making)
         _warn(checked, boards, given)
-        unread = tuple(_refuse_unread(checked, made.withdrawn))
-        return cls(folder=target, boards=tuple(boards), unread=unread, withdrawn=made.withdrawn)
+        unread = tuple(_refuse_unread(checked, making.withdrawn))
+        return cls(folder=target, boards=tuple(boards), unread=unread, withdrawn=making.withdrawn)
 
 
 def load_truth(truth: "Sequence[str | Path | BenchmarkRows]") -> "dict[BoardKey, BenchmarkRows]":
@@ -192,7 +192,7 @@ def _is_entry(path: Path) -> bool:
 
 
 def _refuse_unread(checked: Sequence[CheckedEntry], withdrawn: Mapping[str, Withdrawal]) -> list[CheckedEntry]:
-    return [each for each in checked if (each.entry is None or each.report is None) and each.name not in withdrawn]
+    return [entry for entry in checked if (entry.entry is None or entry.report is None) and entry.name not in withdrawn]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,14 +247,14 @@ def _try_entry(each: CheckedEntry, made: _Making) -> CheckedEntry:
 
 def _warn(checked: Sequence[CheckedEntry], boards: Sequence[Board], given: "Mapping[BoardKey, BenchmarkRows]") -> None:
     """Says what its maker should know of a site that is whole all the same."""
-    for each in checked:
-        if each.is_unforeseen:
-            words = f"{each.name} is not verified, and that is a bug in oochub: {each.reason.rstrip('.')}. Report it."
+    for entry in checked:
+        if entry.is_unforeseen:
+            words = f"{entry.name} is not verified, and that is a bug in oochub: {entry.reason.rstrip('.')}. Report it."
             warnings.warn(words, OochubWarning, stacklevel=3)
-    known = [board.key for board in boards]
+    keys = [board.key for board in boards]
     for key, rows in given.items():
-        if key not in known:
-            several = ", ".join(map(str, known)) or "none"
+        if key not in keys:
+            several = ", ".join(map(str, keys)) or "none"
             words = (
                 f"There are no entries for {key}, whose rows {rows.source} contains; there are entries for {several}."
             )
@@ -353,7 +353,7 @@ class LeaderboardTable:
             for method, place in placed.places.items()
         ]  # fmt: skip
         self._withdrawn = withdrawn
-        self._unread = {each.name: each.reason for each in unread}
+        self._unread = {entry.name: entry.reason for entry in unread}
 
     def to_json(self) -> str:
         """An object with `schema_version`, the `entries`, how those of each track were tested, and the `methods`.
@@ -383,8 +383,8 @@ class LeaderboardTable:
             cells = [
                 getattr(estimate, part) if estimate is not None else None for estimate in estimates for part in parts
             ]
-            known = [*(getattr(row, name) for name in plain), *cells]
-            lines.append([None if cell is None or cell != cell else cell for cell in known])
+            values = [*(getattr(row, name) for name in plain), *cells]
+            lines.append([None if cell is None or cell != cell else cell for cell in values])
         return format_csv(pd.DataFrame(lines, columns=heads, dtype=object))
 
 

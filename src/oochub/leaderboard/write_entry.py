@@ -123,8 +123,8 @@ def _make_plain_name(name: str, number: int) -> str:
 
 
 def _name(report: Report, entry: LeaderboardEntry) -> str:
-    said = {name: value for name, value in to_json(entry).items() if name != "method" or value}
-    content = json.dumps([said | {"date": ""}, report.provenance.predictions.sha256])
+    fields_sent = {name: value for name, value in to_json(entry).items() if name != "method" or value}
+    content = json.dumps([fields_sent | {"date": ""}, report.provenance.predictions.sha256])
     digest = hashlib.sha256(content.encode()).hexdigest()
     words = f"{report.benchmark.name}-{report.benchmark.config}-{entry.model}"
     plain = re.sub(r"[^A-Za-z0-9._]+", "-", words).strip("-.")[:80]

@@ -119,7 +119,7 @@ def warn_of_slow_dtype(name: str, device: torch.device) -> None:
     if device.type != "cpu" or name not in _ARITHMETIC or not hasattr(torch.cpu, "get_capabilities"):
         return  # older versions of torch do not say
     has = torch.cpu.get_capabilities()
-    if not any(has.get(each) for each in _ARITHMETIC[name]):
+    if not any(has.get(feature) for feature in _ARITHMETIC[name]):
         option = choose_wording(f'dtype="{name}"')
         warnings.warn(
             f"This processor does not compute in {name} ({', '.join(_ARITHMETIC[name])}), so {option} is slower than "
@@ -208,15 +208,15 @@ def _find_pairs(
 ) -> tuple[dict[nn.Module, nn.Module], torch.Tensor]:
     """The convolution of each batch norm that can be folded, and the logits of the probe."""
     calls: Counter[nn.Module] = Counter()
-    made: dict[int, tuple[nn.Module, torch.Tensor]] = {}  # outputs by id, kept: so it stays theirs
+    outputs: dict[int, tuple[nn.Module, torch.Tensor]] = {}  # outputs by id, kept: so it stays theirs
     taken: dict[nn.Module, int] = {}
 
     def see(layer: nn.Module, given: Any, output: torch.Tensor) -> None:
         calls[layer] += 1
         if isinstance(layer, nn.Conv2d):
-            made[id(output)] = (layer, output)
+            outputs[id(output)] = (layer, output)
             reads.counts[id(output)] = 0  # what another tensor had, whose place it took
-        elif given and id(given[0]) in made:
+        elif given and id(given[0]) in outputs:
             taken[layer] = id(given[0])
 
     reads = _Reads()
@@ -228,7 +228,7 @@ def _find_pairs(
     finally:
         for handle in handles:
             handle.remove()
-    pairs = {norm: made[output][0] for norm, output in taken.items() if reads.counts[output] == 1}
+    pairs = {norm: outputs[output][0] for norm, output in taken.items() if reads.counts[output] == 1}
     return {norm: layer for norm, layer in pairs.items() if calls[norm] == calls[layer] == 1}, logits
 
 
@@ -251,7 +251,7 @@ class _Reads(TorchDispatchMode):  # type: ignore[misc]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         named = kwargs or {}
-        self.counts.update(id(each) for each in tree_leaves((args, named)) if isinstance(each, torch.Tensor))
+        self.counts.update(id(tensor) for tensor in tree_leaves((args, named)) if isinstance(tensor, torch.Tensor))
         return func(*args, **named)
 
 
@@ -283,7 +283,9 @@ class Compiled(nn.Module):  # type: ignore[misc]
 
         count = len(next(iter(inputs.values())))
         more = max(0, self._rows - count)
-        filled = {name: torch.cat([each, each[:1].expand(more, *each.shape[1:])]) for name, each in inputs.items()}
+        filled = {
+            name: torch.cat([tensor, tensor[:1].expand(more, *tensor.shape[1:])]) for name, tensor in inputs.items()
+        }
         try:
             return ImageClassifierOutput(logits=self._compiled(**(filled if more else inputs)).logits[:count])
         except TorchDynamoException as error:
@@ -305,7 +307,7 @@ def check_compiler(device: torch.device) -> None:
     if device.type == "cuda" and not find_spec("triton"):
         raise OochubError(f"{option} needs the package triton for a GPU: pip install triton, or remove it.")
     named = os.environ.get("CXX")
-    if device.type != "cuda" and not any(shutil.which(each) for each in ([named] if named else _COMPILERS)):
+    if device.type != "cuda" and not any(shutil.which(compiler) for compiler in ([named] if named else _COMPILERS)):
         there = f"$CXX is {named!r}, which is not a program" if named else f"there is none of {', '.join(_COMPILERS)}"
         raise OochubError(
             f"{option} requires a C++ compiler, but {there}. Install one (apt install g++) or remove the option."
@@ -404,10 +406,10 @@ class PassThreads:
             torch.set_num_threads(threads)
         self._is_measured |= threads > 1
         before = time.thread_time()
-        made = work()
+        result = work()
         if not self._is_measured:
             self._passes += 1
             self._network += (time.thread_time() - before - self._network) / self._passes
             others = time.process_time() - time.thread_time() - self._began
             self._beside = others / (self._passes + _AHEAD)
-        return made
+        return result

@@ -53,19 +53,21 @@ def merge_adapter(source: str) -> str:
     place = Path(fetch_model_folder(base)).expanduser()
     of_base = place.name if place.parent.name == "snapshots" else _digest_weights(place)
     both = hashlib.sha256(f"{digest} {of_base}".encode()).hexdigest()[:16]
-    name, base_name = (Path(each).name if Path(each).is_dir() else split_revision(each)[0] for each in (source, base))
+    name, base_name = (
+        Path(place).name if Path(place).is_dir() else split_revision(place)[0] for place in (source, base)
+    )
     target = cache_folder("models") / both / name.replace("/", "--")
     if not (target / MADE_OF).is_file():
         target.parent.mkdir(parents=True, exist_ok=True)
         revision = folder.name if folder.parent.name == "snapshots" else digest[:40]
-        known = {"adapter": name, "revision": revision, "base": f"{base_name}@{of_base}"}
+        record = {"adapter": name, "revision": revision, "base": f"{base_name}@{of_base}"}
         with lock_target(target), write_whole_folder(target) as draft:
             model, processor = _merge(source, base, about, files[1])
             model.save_pretrained(draft)
             processor.save_pretrained(draft)
             if (folder / _CARD).is_file():
                 (draft / _CARD).write_bytes(read_bytes(folder / _CARD))
-            (draft / MADE_OF).write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+            (draft / MADE_OF).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     return str(target)
 
 
@@ -109,8 +111,8 @@ def _merge(source: str, base: str, about: Mapping[str, object], weights: Path) -
         head = {f"base_model.model.{n}" for n in model.state_dict() if not n.startswith(model.base_model_prefix + ".")}
         if missing := sorted(head - state.keys()):
             raise OochubError(f"{weights.name} of {source} lacks weights of its head ({', '.join(missing[:3])}).")
-    known = inspect.signature(LoraConfig).parameters.keys() & _READ
-    given = {name: about[name] for name in known if about.get(name) is not None}
+    settable = inspect.signature(LoraConfig).parameters.keys() & _READ
+    given = {name: about[name] for name in settable if about.get(name) is not None}
     try:
         merged = get_peft_model(model, LoraConfig(**given))
         result = set_peft_model_state_dict(merged, state)

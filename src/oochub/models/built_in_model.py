@@ -60,10 +60,10 @@ class BuiltInModel:
             dataset: The training set, from which is learned what the rows alone say.
             image_size: Pixels, in place of `side`.
         """
-        made = kind.load_processor(None, dataset, training=True)
+        loaded = kind.load_processor(None, dataset, training=True)
         if kind.words() == "pictures":
-            made.size = dict.fromkeys(("height", "width"), image_size or cls.side)
-        return made
+            loaded.size = dict.fromkeys(("height", "width"), image_size or cls.side)
+        return loaded
 
     @classmethod
     def fits(cls, kind: type[Input], *, boxes: bool) -> bool:
@@ -88,8 +88,8 @@ def find_built_in(name: str) -> type[BuiltInModel] | None:
     """
     if name.replace("_", "-") not in list_model_names() or Path(name, "config.json").is_file():
         return None
-    made: type[BuiltInModel] = catalog.get("model", name.replace("-", "_"))
-    return made
+    model: type[BuiltInModel] = catalog.get("model", name.replace("-", "_"))
+    return model
 
 
 def choose_built_in(name: str | None, kind: type[Input], *, boxes: bool) -> str:
@@ -106,19 +106,25 @@ def choose_built_in(name: str | None, kind: type[Input], *, boxes: bool) -> str:
     >>> choose_built_in(None, catalog.get("input", "graphs"), boxes=False)
     'gin-virtual'
     """
-    every = {each: catalog.get("model", each.replace("-", "_")) for each in list_model_names()}
-    fitting = {each: made for each, made in every.items() if made.fits(kind, boxes=boxes)}
+    every = {title: catalog.get("model", title.replace("-", "_")) for title in list_model_names()}
+    fitting = {title: model for title, model in every.items() if model.fits(kind, boxes=boxes)}
     if name is None:
-        name = next((each for each, made in fitting.items() if made.is_default), None)
+        name = next((title for title, model in fitting.items() if model.is_default), None)
         if name is None:
             raise OochubError(f"There is no built-in model for {kind.words()}. Pass a folder or Hub id as the model.")
-    made = find_built_in(name)
-    if made is not None and not made.fits(kind, boxes=boxes):
-        reads = f"reads {' or '.join(made.inputs)}"
-        fault = reads if kind.words() not in made.inputs else "draws boxes" if made.is_detector else "draws no boxes"
-        asked = "boxes of images" if boxes else kind.words()
+    built_in = find_built_in(name)
+    if built_in is not None and not built_in.fits(kind, boxes=boxes):
+        reads = f"reads {' or '.join(built_in.inputs)}"
+        fault = (
+            reads
+            if kind.words() not in built_in.inputs
+            else "draws boxes"
+            if built_in.is_detector
+            else "draws no boxes"
+        )
+        words = "boxes of images" if boxes else kind.words()
         raise OochubError(
-            f"{name!r} {fault}, and the rows are of {asked}. Built-in models for them: {', '.join(fitting) or 'none'}; "
+            f"{name!r} {fault}, and the rows are of {words}. Built-in models for them: {', '.join(fitting) or 'none'}; "
             "or name a folder or Hub id."
         )
     return name
@@ -141,9 +147,9 @@ def check_built_in(name: str | None, features: Mapping[str, Any]) -> None:
     """
     import datasets
 
-    known = datasets.Features(features)
-    rows = datasets.Dataset.from_dict({column: [] for column in known}, features=known)
-    choose_built_in(name, find_input_kinds(rows)[0], boxes=find_output_of_features(known) == "boxes")
+    columns = datasets.Features(features)
+    rows = datasets.Dataset.from_dict({column: [] for column in columns}, features=columns)
+    choose_built_in(name, find_input_kinds(rows)[0], boxes=find_output_of_features(columns) == "boxes")
 
 
 _READ_TOGETHER = 4096  # rows

@@ -86,8 +86,8 @@ def _describe_setting(value: Any) -> Any:
     if isinstance(value, str | Path):
         return [str(value), digest_files([Path(value).expanduser()])] if _is_file(value) else str(value)
     if isinstance(value, Mapping):
-        return {str(name): _describe_setting(each) for name, each in value.items()}
-    return [_describe_setting(each) for each in value] if isinstance(value, list | tuple) else value
+        return {str(name): _describe_setting(setting) for name, setting in value.items()}
+    return [_describe_setting(setting) for setting in value] if isinstance(value, list | tuple) else value
 
 
 def _is_file(value: str | Path) -> bool:

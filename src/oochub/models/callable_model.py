@@ -100,21 +100,21 @@ class CallableModel(nn.Module):  # type: ignore[misc]
                 "a model of transformers for them, or Predictions.from_arrays with the logits."
             )
         pixels = inputs["pixel_values"]
-        made = self.function(pixels)
-        made = getattr(made, "logits", made)
-        made = torch.from_numpy(made).to(pixels.device) if isinstance(made, np.ndarray) else made
+        output = self.function(pixels)
+        output = getattr(output, "logits", output)
+        output = torch.from_numpy(output).to(pixels.device) if isinstance(output, np.ndarray) else output
         expected = (len(pixels), self.config.num_labels)
-        if not isinstance(made, torch.Tensor):
+        if not isinstance(output, torch.Tensor):
             raise OochubError(
                 f"{self.model_id} must return logits, a tensor or array {expected}, but it returned a "
-                f"{type(made).__name__}."
+                f"{type(output).__name__}."
             )
-        if tuple(made.shape) != expected:
+        if tuple(output.shape) != expected:
             raise OochubError(
                 f"{self.model_id} must return logits {expected}: {expected[0]} images, and one column for each of the "
-                f"{expected[1]} class_names. It returned {tuple(made.shape)}."
+                f"{expected[1]} class_names. It returned {tuple(output.shape)}."
             )
-        return ImageClassifierOutput(logits=made)
+        return ImageClassifierOutput(logits=output)
 
 
 def wrap_callable(model: object, how: ModelSettings, asked: PredictionSettings | None = None) -> object:
@@ -215,10 +215,10 @@ def digest_module(module: nn.Module) -> str | None:
     layers = list(module.modules())
     kinds = {f"{type(layer).__module__}.{type(layer).__qualname__}": type(layer) for layer in layers}
     own = [{k: v for k, v in vars(layer).items() if k[0] != "_" and k != "training"} for layer in layers]
-    known = digest_code(own)  # strides, probabilities, functions, ...
-    if known is None:
+    digest = digest_code(own)  # strides, probabilities, functions, ...
+    if digest is None:
         return None
-    content = f"{module!r}\n{known}\n{digest_state(module.state_dict())}\n"
+    content = f"{module!r}\n{digest}\n{digest_state(module.state_dict())}\n"
     content += "\n".join(f"{name}\n{read_source(kind)}" for name, kind in kinds.items())
     return hashlib.sha256(content.encode()).hexdigest()[:40]
 
@@ -260,13 +260,13 @@ def leave_as_it_was(model: object) -> Iterator[None]:
         yield
         return
     modes: Mapping[nn.Module, bool] = {layer: layer.training for layer in model.modules()}
-    places = {each.device for each in (*model.parameters(), *model.buffers())}
+    places = {tensor.device for tensor in (*model.parameters(), *model.buffers())}
     try:
         yield
     finally:
         for layer, mode in modes.items():
             layer.training = mode
-        if len(places) == 1 and {each.device for each in (*model.parameters(), *model.buffers())} != places:
+        if len(places) == 1 and {tensor.device for tensor in (*model.parameters(), *model.buffers())} != places:
             model.to(places.pop())
 
 

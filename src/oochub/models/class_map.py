@@ -76,12 +76,12 @@ class LabelMap:
     @property
     def class_names(self) -> tuple[str, ...]:
         """The names of the classes that are answered for."""
-        return tuple(each.name for each in self.answering)
+        return tuple(answering.name for answering in self.answering)
 
     @property
     def outputs(self) -> tuple[tuple[int, ...], ...]:
         """Those of each class."""
-        return tuple(each.outputs for each in self.answering)
+        return tuple(answering.outputs for answering in self.answering)
 
     @property
     def is_identity(self) -> bool:
@@ -91,24 +91,27 @@ class LabelMap:
     @property
     def has_sums(self) -> bool:
         """Whether several outputs answer for one class: its logit is the logsumexp of theirs."""
-        return any(len(each.outputs) > 1 for each in self.answering)
+        return any(len(answering.outputs) > 1 for answering in self.answering)
 
     @property
     def details(self) -> dict[str, dict[str, object]]:
         """What a reader needs to check it: JSON types, of the classes that have another name in the model."""
         return {
-            each.name: {"rule": each.rule, "outputs": {str(k): self.model_names[k] for k in each.outputs}}
-            for each in self._renamed
+            answering.name: {
+                "rule": answering.rule,
+                "outputs": {str(k): self.model_names[k] for k in answering.outputs},
+            }
+            for answering in self._renamed
         }
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Caveats that a report repeats."""
-        unnamed = [each for each in self.answering if each.rule == "unnamed"]
+        unnamed = [answering for answering in self.answering if answering.rule == "unnamed"]
         if unnamed:
             return (
                 "the outputs of the model have no names, and answer for the classes in their order: "
-                f"{', '.join(f'{each.outputs[0]} for {each.name}' for each in unnamed[:_SHOWN])}"
+                f"{', '.join(f'{answering.outputs[0]} for {answering.name}' for answering in unnamed[:_SHOWN])}"
                 f"{', ...' * (len(unnamed) > _SHOWN)}",
             )
         if self.is_identity:
@@ -120,7 +123,10 @@ class LabelMap:
                 f"answers are among the {len(self.answering):,} classes of the dataset, not the model's {every:,}"
             )
         if self._renamed:
-            shown = [f"{each.name} by {list_outputs(each.outputs, self.model_names)}" for each in self._renamed]
+            shown = [
+                f"{answering.name} by {list_outputs(answering.outputs, self.model_names)}"
+                for answering in self._renamed
+            ]
             notes.append(
                 f"classes are matched with the model's: {'; '.join(shown)}"
                 if len(shown) <= _SHOWN
@@ -132,8 +138,12 @@ class LabelMap:
 
     @property
     def _renamed(self) -> list[Answering]:
-        named = [each for each in self.answering if each.rule not in ("order", "number", "unnamed")]
-        return [each for each in named if tuple(self.model_names[k] for k in each.outputs) != (each.name,)]
+        named = [answering for answering in self.answering if answering.rule not in ("order", "number", "unnamed")]
+        return [
+            answering
+            for answering in named
+            if tuple(self.model_names[k] for k in answering.outputs) != (answering.name,)
+        ]
 
 
 def list_names(names: Sequence[str]) -> str:
@@ -190,7 +200,7 @@ def read_label_map(given: Any) -> dict[str, list[str | int]]:
 
 
 def _read_lines(path: Path) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    names_of: dict[str, list[str]] = {}
     reader = csv.reader(read_text(path).splitlines(), skipinitialspace=True, strict=True)
     try:
         for cells in reader:
@@ -200,10 +210,10 @@ def _read_lines(path: Path) -> dict[str, list[str]]:
                     raise OochubError(
                         f"{path}, line {reader.line_num}: a data class and a model class are needed. {_FORMS}."
                     )
-                found.setdefault(name, []).extend(filter(None, classes))
+                names_of.setdefault(name, []).extend(filter(None, classes))
     except csv.Error as error:
         raise OochubError(f"{path}, line {reader.line_num}: {error}. A label map is {_FORMS}.") from None
-    return found
+    return names_of
 
 
 def _check_content(content: Mapping[Any, Any], what: str) -> dict[str, list[str | int]]:
@@ -264,33 +274,33 @@ def match_classes(
     names = _Names(own, wanted)
     if given is None and own == wanted:
         return LabelMap.in_order(wanted, own)
-    if given is None and len(own) == len(wanted) and all(_NUMBERED.fullmatch(each) for each in own):
+    if given is None and len(own) == len(wanted) and all(_NUMBERED.fullmatch(name) for name in own):
         return _match_numbers(own, wanted)
     unused = tuple(name for name in given or {} if name not in wanted)
     if given and len(unused) == len(given):  # else the map serves several datasets
         raise unknown_name("class of the dataset", unused[0], wanted)
-    found: dict[str, Answering] = {}
+    answering: dict[str, Answering] = {}
     ambiguous: dict[str, str] = {}
     for name in wanted:
         if given is not None and name in given:
-            found[name] = Answering(name, names.listed(name, given[name]), "file")
+            answering[name] = Answering(name, names.listed(name, given[name]), "file")
             continue
         outputs = names.find_numbered((declared or {}).get(name, ()))
         if outputs:
-            found[name] = Answering(name, outputs, "benchmark")
+            answering[name] = Answering(name, outputs, "benchmark")
             continue
         candidates = names.candidates(name)
         if len(candidates) == 1:
-            found[name] = Answering(name, *next(iter(candidates.values())))
+            answering[name] = Answering(name, *next(iter(candidates.values())))
         elif candidates:
             ambiguous[name] = " or ".join(candidates)
-    unknown = [name for name in wanted if name not in found and name not in ambiguous]
-    too_few = len(found) < min(2, len(wanted))
+    unknown = [name for name in wanted if name not in answering and name not in ambiguous]
+    too_few = len(answering) < min(2, len(wanted))
     if ambiguous or (unknown and (not restrict or too_few)):
         missed = [] if restrict and not too_few else unknown  # rows of these are left out already
         raise _raise_unmatched(missed, ambiguous, own, wanted, can_restrict and not restrict)
-    _check_disjoint(found, own)
-    return LabelMap(own, tuple(found.values()), tuple(unknown), unused)
+    _check_disjoint(answering, own)
+    return LabelMap(own, tuple(answering.values()), tuple(unknown), unused)
 
 
 def _match_numbers(own: tuple[str, ...], wanted: tuple[str, ...]) -> LabelMap:
@@ -298,7 +308,7 @@ def _match_numbers(own: tuple[str, ...], wanted: tuple[str, ...]) -> LabelMap:
 
     Other numbers, such as 1 to 12, are in the order of numbers, in which 10 comes after 2.
     """
-    outputs = {int(each.removeprefix("LABEL_")): place for place, each in enumerate(own)}
+    outputs = {int(name.removeprefix("LABEL_")): place for place, name in enumerate(own)}
     numbers = [int(name) for name in wanted if _NUMBER.fullmatch(name)]
     if len(numbers) == len(wanted) and set(numbers) == set(outputs):
         return LabelMap(own, tuple(Answering(wanted[n], (outputs[k],), "number") for n, k in enumerate(numbers)))
@@ -427,7 +437,7 @@ def _raise_unmatched(
 
 
 def _find_near(name: str, own: tuple[str, ...]) -> str:
-    parts = {part.strip() for each in own for part in each.split(",")}
+    parts = {part.strip() for name in own for part in name.split(",")}
     near = [part for part in sorted(parts) if name.casefold() in part.casefold()][:2]
     near += get_close_matches(name, sorted(parts - {*near}), n=2, cutoff=0.75)
     return f" (near: {', '.join(near)})" if near else ""
@@ -463,14 +473,14 @@ class ImagenetOutputs:
     def wnids(self) -> tuple[str | None, ...]:
         """The wnid of each class; None for one that is not known."""
         tree = load_wordnet_facts()
-        found = [_WNID.match(name) for name in self.names]
-        if any(found):
-            return tuple(match[0] if match and match[0] in tree else None for match in found)
+        matches = [_WNID.match(name) for name in self.names]
+        if any(matches):
+            return tuple(match[0] if match and match[0] in tree else None for match in matches)
         for before in (0, 1):
             classes = self.names[before:]
             if len(classes) == len(IMAGENET_1K_WNIDS):
-                known = zip(classes, IMAGENET_1K_WNIDS, IMAGENET_1K_NAMES, strict=True)
-                fitting = [list_class_words(name) & _list_words(wnid, listed) for name, wnid, listed in known]
+                classes_listed = zip(classes, IMAGENET_1K_WNIDS, IMAGENET_1K_NAMES, strict=True)
+                fitting = [list_class_words(name) & _list_words(wnid, listed) for name, wnid, listed in classes_listed]
                 if sum(map(bool, fitting)) > len(classes) / 2:  # another thousand classes agree at no place
                     return (None,) * before + IMAGENET_1K_WNIDS
         return (None,) * len(self.names)

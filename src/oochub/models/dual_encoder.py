@@ -68,7 +68,9 @@ class TextEncoder:
         """
         embeddings: list[torch.Tensor] = []
         for start in range(0, len(texts), _BATCH):
-            tokens = {name: each.to(model.device) for name, each in self.tokens(texts[start : start + _BATCH]).items()}
+            tokens = {
+                name: tensor.to(model.device) for name, tensor in self.tokens(texts[start : start + _BATCH]).items()
+            }
             with torch.no_grad():
                 features = model.get_text_features(**tokens).pooler_output
             embeddings.append(features / features.norm(dim=-1, keepdim=True))
@@ -170,7 +172,7 @@ class DualEncoder:
     def _check(self, pictures: Mapping[str, torch.Tensor], beside: Mapping[str, torch.Tensor]) -> None:
         """Holds scaled cosines against the model's own answer."""
         inputs, words = (
-            {name: each.to(self.model.device) for name, each in given.items()} for given in (pictures, beside)
+            {name: tensor.to(self.model.device) for name, tensor in given.items()} for given in (pictures, beside)
         )
         with torch.no_grad():
             own = self.model(**inputs, **words).logits_per_image

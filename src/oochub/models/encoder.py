@@ -112,7 +112,7 @@ class ProbedEncoder(nn.Module):  # type: ignore[misc]
 
 def _make_probe(model: nn.Module, inputs: Input) -> dict[str, torch.Tensor]:
     """Inputs of two rows where the model is: an object may lie on a GPU already."""
-    device = next((each.device for each in model.parameters()), torch.device("cpu"))
+    device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     return {name: values.to(device) for name, values in inputs.probe().items()}
 
 

@@ -50,15 +50,15 @@ def _repeat_frames(model: Any, inputs: Mapping[str, torch.Tensor]) -> Mapping[st
     if pixels is None or name is None:
         return inputs
     frames = pixels if pixels.ndim == 5 else pixels[:, None]
-    others = {other: each for other, each in inputs.items() if other != "pixel_values"}
+    others = {other: tensor for other, tensor in inputs.items() if other != "pixel_values"}
     return {**others, name: frames[:, :1].expand(-1, model.config.num_frames, -1, -1, -1)}
 
 
 def _read_field(model: Any, inputs: Mapping[str, torch.Tensor], name: str) -> torch.Tensor:
     with _disable_masking(model.config):
-        made = model(**_repeat_frames(model, inputs))
-    values = getattr(made, name, None)
-    maps = getattr(made, "feature_maps", None)
+        output_made = model(**_repeat_frames(model, inputs))
+    values = getattr(output_made, name, None)
+    maps = getattr(output_made, "feature_maps", None)
     if values is None and maps and name == "last_hidden_state":  # a backbone of timm
         values = maps[-1]
     if not isinstance(values, torch.Tensor):

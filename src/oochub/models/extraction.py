@@ -166,8 +166,8 @@ class record_calls:
     def __enter__(self) -> Calls:
         def record(layer: nn.Module, inputs: object, output: object) -> None:
             self._calls.pop(layer, None)  # the order of the dict is that of the last calls
-            made = _take_first_tensor(output)
-            self._calls[layer] = (_take_first_tensor(inputs), made.clone() if self._copies else made)
+            tensor = _take_first_tensor(output)
+            self._calls[layer] = (_take_first_tensor(inputs), tensor.clone() if self._copies else tensor)
 
         self._handles = [layer.register_forward_hook(record) for layer in self._layers]
         return self._calls
@@ -181,7 +181,7 @@ def _take_first_tensor(values: object) -> torch.Tensor:
     """The first tensor of what a layer takes or gives: one, several, or several by name; an empty one for none."""
     several = values.values() if isinstance(values, Mapping) else values
     several = several if isinstance(several, Iterable) and not isinstance(several, torch.Tensor) else [several]
-    return next((each.detach() for each in several if isinstance(each, torch.Tensor)), torch.empty(0))
+    return next((tensor.detach() for tensor in several if isinstance(tensor, torch.Tensor)), torch.empty(0))
 
 
 def _find_linear_layers(model: nn.Module) -> list[nn.Module]:

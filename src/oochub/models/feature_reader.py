@@ -68,9 +68,9 @@ class LayerFeatures(FeatureReader):
             raise OochubError(f"The layer {self._name} does not run when the model answers. Choose one that does.")
         output, count = calls[self.layers[0]][1], len(next(iter(inputs.values())))
         if not output.is_floating_point() or output.ndim not in (2, 3, 4) or len(output) != count:
-            found = f"{_describe_type(output)} {tuple(output.shape)}" if output.numel() else "no tensor"
+            shown = f"{_describe_type(output)} {tuple(output.shape)}" if output.numel() else "no tensor"
             raise OochubError(
-                f"The layer {self._name} gives {found} for {count} rows, but features are floats: (n, d), tokens (n, "
+                f"The layer {self._name} gives {shown} for {count} rows, but features are floats: (n, d), tokens (n, "
                 "t, d) or places (n, d, h, w). Choose another layer, or give a function from images to (n, d)."
             )
         pooled: torch.Tensor = output.flatten(2).mean(2) if output.ndim == 4 else output
@@ -108,19 +108,24 @@ class FunctionFeatures(FeatureReader):
             )
         pixels = inputs["pixel_values"]
         with torch.autocast(pixels.device.type, dtype=self._dtype, enabled=self._dtype != torch.float32):
-            made = self._function(pixels)
-        made = torch.from_numpy(made) if isinstance(made, np.ndarray) else made
-        if not isinstance(made, torch.Tensor):
+            features = self._function(pixels)
+        features = torch.from_numpy(features) if isinstance(features, np.ndarray) else features
+        if not isinstance(features, torch.Tensor):
             raise OochubError(
                 f"The function {self._name} of features must return a tensor or array ({len(pixels)}, d), but it "
-                f"returned a {type(made).__name__}."
+                f"returned a {type(features).__name__}."
             )
-        if made.ndim != 2 or len(made) != len(pixels) or not made.shape[1] or not made.is_floating_point():
+        if (
+            features.ndim != 2
+            or len(features) != len(pixels)
+            or not features.shape[1]
+            or not features.is_floating_point()
+        ):
             raise OochubError(
                 f"The function {self._name} of features must return floats ({len(pixels)}, d), a vector for each "
-                f"image. It returned {_describe_type(made)} {tuple(made.shape)}."
+                f"image. It returned {_describe_type(features)} {tuple(features.shape)}."
             )
-        return made
+        return features
 
 
 def choose_features(
@@ -161,8 +166,8 @@ def describe_features(features: object) -> object:
     """
     if isinstance(features, bool | str):
         return features
-    known = digest_module(features) if isinstance(features, nn.Module) else digest_code(features)
-    return features if known is None else ["function", known]
+    digest = digest_module(features) if isinstance(features, nn.Module) else digest_code(features)
+    return features if digest is None else ["function", digest]
 
 
 def _find_own_module(network: nn.Module) -> nn.Module | None:

@@ -117,7 +117,7 @@ class _Sum(nn.Module):  # type: ignore[misc]
         self.of = nn.ModuleList(nn.Embedding(size, width) for size in sizes)
 
     def forward(self, numbers: Tensor) -> Tensor:
-        return torch.stack([each(numbers[:, place]) for place, each in enumerate(self.of)]).sum(0)
+        return torch.stack([embedding(numbers[:, place]) for place, embedding in enumerate(self.of)]).sum(0)
 
 
 def _make_mlp(width: int) -> nn.Sequential:

@@ -168,7 +168,7 @@ def choose_mode(source: ModelSource, name: str, settings: Mapping[str, Any], dat
         raise unknown_name("mode", name, ("auto", *names))
     mode: type[Mode]
     if name == "auto":
-        modes: list[type[Mode]] = [catalog.get("mode", each) for each in names]
+        modes: list[type[Mode]] = [catalog.get("mode", mode_named) for mode_named in names]
         serving = [mode for mode in modes if source.architecture in mode.architectures()]
         fitting = [
             mode
@@ -189,11 +189,15 @@ def choose_mode(source: ModelSource, name: str, settings: Mapping[str, Any], dat
 
 def list_mode_options() -> list[str]:
     """The names of the options that some mode has."""
-    return [name for each in catalog.names("mode") for name in _list_options(catalog.get("mode", each))]
+    return [name for mode_named in catalog.names("mode") for name in _list_options(catalog.get("mode", mode_named))]
 
 
 def _list_options(mode: type[Mode]) -> list[str]:
-    return [name for name, each in inspect.signature(mode).parameters.items() if each.kind is each.KEYWORD_ONLY]
+    return [
+        name
+        for name, parameter in inspect.signature(mode).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    ]
 
 
 def find_declared(record: BuildRecord | None) -> Benchmark | OwnDeclaration | None:

@@ -80,14 +80,14 @@ def make_model(typed: str, how: ModelSettings, asked: PredictionSettings) -> Mad
         module = _run_file(file)
         function = _find_function(module, name, file)
         try:
-            made = function()
+            model = function()
         except (Exception, SystemExit) as error:
             raise blame_file(error, file, f"{name}()") from error
-    if made is None:
+    if model is None:
         raise OochubError(f"{name}() of {file} returned nothing. {_FORM}")
-    if not isinstance(made, Mapping):
-        return MadeModel(made, how, asked)
-    return _take_keywords(made, how, asked, f"{name}() of {file}")
+    if not isinstance(model, Mapping):
+        return MadeModel(model, how, asked)
+    return _take_keywords(model, how, asked, f"{name}() of {file}")
 
 
 def _run_file(file: Path) -> ModuleType:
@@ -109,7 +109,7 @@ def _run_file(file: Path) -> ModuleType:
 
 
 def _find_function(module: ModuleType, name: str, file: Path) -> Callable[[], object]:
-    own = [key for key, each in vars(module).items() if getattr(each, "__module__", None) == module.__name__]
+    own = [key for key, member in vars(module).items() if getattr(member, "__module__", None) == module.__name__]
     if not hasattr(module, name):
         raise unknown_name(f"function of {file}", name, own, "Write it as --model-file FILE.py:NAME.")
     function: object = getattr(module, name)

@@ -276,7 +276,7 @@ class ModelSource:
         modes = [
             name
             for name, autos in every.items()
-            if any(type(self.config) in getattr(transformers, each)._model_mapping for each in autos)
+            if any(type(self.config) in getattr(transformers, auto)._model_mapping for auto in autos)
         ]
         option = choose_wording(f"mode={modes[0]!r}") if modes else ""
         hint = f"Pass {option} ({' and '.join(modes)} do), or remove the mode." if modes else "Use another model."
@@ -372,7 +372,7 @@ def _read_trained_on(card: Path) -> tuple[str, ...] | None:
 
 def _list_card_names(value: Any) -> list[str]:
     given = value if isinstance(value, list) else [value]
-    return [each.strip() for each in given if isinstance(each, str) and 0 < len(each.strip()) <= _LONGEST]
+    return [text.strip() for text in given if isinstance(text, str) and 0 < len(text.strip()) <= _LONGEST]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -427,7 +427,7 @@ def _read_training_record(recipe: Path) -> Training | None:
         return None
     content: _Recipe = from_json(_Recipe, read_json(recipe), what=str(recipe))
     data, arguments = content.data, content.arguments
-    known = {
+    facts = {
         "objective": content.objective.name,
         "hyperparameters": content.objective.hyperparameters,
         "environments": data.environment_column,
@@ -441,6 +441,6 @@ def _read_training_record(recipe: Path) -> Training | None:
         "pretrained": content.model.pretrained,
     }
     if content.selection.held_out is not None:
-        known["held_out"] = to_json(content.selection.held_out)
-    record: Training = from_json(Training, known, what=str(recipe))
+        facts["held_out"] = to_json(content.selection.held_out)
+    record: Training = from_json(Training, facts, what=str(recipe))
     return record

@@ -103,7 +103,7 @@ class OnnxFile:
         self._file = check_regular_file(file)
         proto = _parse(self._file)
         external = _check_external_data(proto, self._file)
-        self.metadata: Mapping[str, str] = {each.key: each.value for each in proto.metadata_props}
+        self.metadata: Mapping[str, str] = {entry.key: entry.value for entry in proto.metadata_props}
         if broken := [key for key, value in self.metadata.items() if not isinstance(value, str)]:
             raise OochubError(f"{file}: its metadata {broken} are not UTF-8. Export the model again.")
         self._input = _find_input(proto, self._file)
@@ -114,8 +114,8 @@ class OnnxFile:
         self._features: onnxruntime.InferenceSession | None = None
         self._weight: NDArray[np.float32] | None = None
         digest = hashlib.sha256(version("onnxruntime").encode())
-        for each in (self._file, *external):
-            with each.open("rb") as content:
+        for path in (self._file, *external):
+            with path.open("rb") as content:
                 digest.update(hashlib.file_digest(content, "sha256").digest())
         self.revision = digest.hexdigest()[:40]
         self.details = {"runtime": f"onnxruntime {version('onnxruntime')}"}
@@ -133,12 +133,12 @@ class OnnxFile:
         Raises:
             OochubError: Neither says them, or not as names.
         """
-        said = {key: _read_value(self.metadata[key]) for key in _NAMES if key in self.metadata}
+        about = {key: _read_value(self.metadata[key]) for key in _NAMES if key in self.metadata}
         config = self._find_beside("config.json")
         if config is not None:
             content = read_json(config)
-            said["config.json"] = content.get("id2label") if isinstance(content, Mapping) else None
-        for names in said.values():
+            about["config.json"] = content.get("id2label") if isinstance(content, Mapping) else None
+        for names in about.values():
             if isinstance(names, Mapping):
                 names = [names.get(k, names.get(str(k))) for k in range(len(names))]
             if isinstance(names, list | tuple) and names and all(isinstance(name, str) for name in names):
@@ -181,9 +181,9 @@ class OnnxFile:
         from PIL import Image
 
         noise = np.random.default_rng(0).integers(0, 256, (2, 224, 224, 3), np.uint8)
-        made = [processor(Image.fromarray(each), return_tensors="pt").get("pixel_values") for each in noise]
-        if all(isinstance(each, torch.Tensor) and each.ndim == 4 for each in made):
-            self(torch.cat(made).float())
+        tensors = [processor(Image.fromarray(image), return_tensors="pt").get("pixel_values") for image in noise]
+        if all(isinstance(tensor, torch.Tensor) and tensor.ndim == 4 for tensor in tensors):
+            self(torch.cat(tensors).float())
 
     def __call__(self, pixels: torch.Tensor, *, is_features: bool = False) -> torch.Tensor:
         """The logits float32 (n, c) of a batch (n, 3, h, w); a fixed batch of the file is filled, or shared out.
@@ -206,11 +206,11 @@ class OnnxFile:
         values = pixels.detach().cpu().float()
         values = values.permute(0, 2, 3, 1) if about.is_channels_last else values
         run = self._run_features if is_features else self._run
-        made = np.concatenate([run(each) for each in _split_batch(values.numpy(), about.batch)])
-        made = made[: len(pixels)]  # the last piece may be filled with copies
+        answers = np.concatenate([run(piece) for piece in _split_batch(values.numpy(), about.batch)])
+        answers = answers[: len(pixels)]  # the last piece may be filled with copies
         if not self._is_known and not is_features:
-            self._check_logits(made)
-        return torch.from_numpy(made.astype(np.float32, copy=False)).to(pixels.device)
+            self._check_logits(answers)
+        return torch.from_numpy(answers.astype(np.float32, copy=False)).to(pixels.device)
 
     @property
     def last_layer(self) -> "onnx.NodeProto":
@@ -274,17 +274,17 @@ class OnnxFile:
         features, logits, weight = self(pixels, is_features=True), self(pixels), self._weight
         assert weight is not None  # noqa: S101  the features were read
         weight = weight.T if node.op_type == "MatMul" else weight.reshape(len(weight), -1)
-        names = {each.name: each for each in node.attribute}
+        names = {attribute.name: attribute for attribute in node.attribute}
         if node.op_type == "Gemm":
             weight = weight if "transB" in names and names["transB"].i else weight.T
             weight = weight * (names["alpha"].f if "alpha" in names else 1.0)
-        made = torch.from_numpy(np.ascontiguousarray(weight, dtype=np.float32)).to(logits.device)
-        if made.shape != (logits.shape[1], features.shape[1]):
+        tensor = torch.from_numpy(np.ascontiguousarray(weight, dtype=np.float32)).to(logits.device)
+        if tensor.shape != (logits.shape[1], features.shape[1]):
             raise OochubError(f"The last layer of {self._file} is not one linear layer of its features. {instead}")
-        left = logits - features @ made.T
+        left = logits - features @ tensor.T
         if float((left - left.mean(0)).abs().max()) > _CLOSE * max(1.0, float(logits.abs().max())):
             raise OochubError(f"The last layer of {self._file} does not give the logits by its weight. {instead}")
-        return made, left.mean(0)
+        return tensor, left.mean(0)
 
     def _run_features(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """The input of the last layer (n, d), by a session of its own, so that the logits keep their bytes."""
@@ -293,34 +293,34 @@ class OnnxFile:
             import onnx
 
             proto = onnx.load(str(self._file), load_external_data=False)
-            given = {each.name for each in proto.graph.output}
+            given = {output.name for output in proto.graph.output}
             shown = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in names]
-            proto.graph.output.extend(each for each in shown if each.name not in given)
+            proto.graph.output.extend(output for output in shown if output.name not in given)
             self._features = open_session(proto.SerializeToString(), folder=self._file.parent)
             (self._weight,) = self._features.run(names[1:], feed)
-        (made,) = self._features.run(names[:1], feed)
-        return np.asarray(made, np.float32).reshape(len(values), -1)
+        (array,) = self._features.run(names[:1], feed)
+        return np.asarray(array, np.float32).reshape(len(values), -1)
 
     def _run(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         try:
-            (made,) = self._session.run([self._output], {self._input.name: np.ascontiguousarray(values)})
+            (output,) = self._session.run([self._output], {self._input.name: np.ascontiguousarray(values)})
         except Exception as error:  # of ONNX Runtime, which has only its own
             raise OochubError(
                 f"ONNX Runtime cannot run {self._file} on {len(values)} images: {_first_line(error)} If it was "
                 "exported for a fixed batch or size, its input must say so: export it again."
             ) from error
-        found = np.asarray(made)
-        if found.dtype.kind not in "fiu":
+        array = np.asarray(output)
+        if array.dtype.kind not in "fiu":
             raise OochubError(
-                f"The output {self._output} of {self._file} is not numeric (it holds {_name_kind(found)}), but "
+                f"The output {self._output} of {self._file} is not numeric (it holds {_name_kind(array)}), but "
                 "logits are asked for. Export it with only the logits."
             )
-        if found.ndim != 2 or len(found) != len(values):  # of every run: rows of another number are of other images
+        if array.ndim != 2 or len(array) != len(values):  # of every run: rows of another number are of other images
             raise OochubError(
                 f"{self._file} must give logits ({len(values)}, classes), one row per image, but its output is "
-                f"{found.shape}. Export it with one row of logits per image."
+                f"{array.shape}. Export it with one row of logits per image."
             )
-        return found
+        return array
 
     def _check_logits(self, made: NDArray[np.float32]) -> None:
         """Looks at the first batch."""
@@ -336,7 +336,7 @@ class OnnxFile:
         """A file beside this one; of a folder `onnx`, as repositories of the Hub have it, also the folder above."""
         folder = self._file.absolute().parent
         folders = (folder, folder.parent) if folder.name == "onnx" else (folder,)
-        return next((each / name for each in folders if (each / name).is_file()), None)
+        return next((folder / name for folder in folders if (folder / name).is_file()), None)
 
     def _load_processor(self, folder: Path) -> object:
         try:
@@ -409,8 +409,8 @@ def _list_tensors(message: "Message") -> Iterator["onnx.TensorProto"]:
         return
     for about, value in message.ListFields():
         if about.type == about.TYPE_MESSAGE:
-            for each in (value,) if hasattr(value, "DESCRIPTOR") else value:
-                yield from _list_tensors(each)
+            for part in (value,) if hasattr(value, "DESCRIPTOR") else value:
+                yield from _list_tensors(part)
 
 
 def _check_external_data(proto: "onnx.ModelProto", file: Path) -> list[Path]:
@@ -422,11 +422,11 @@ def _check_external_data(proto: "onnx.ModelProto", file: Path) -> list[Path]:
     import onnx
 
     folder = file.absolute().parent
-    found: dict[Path, None] = {}
+    paths: dict[Path, None] = {}
     for tensor in _list_tensors(proto):
         if tensor.data_location != onnx.TensorProto.EXTERNAL:
             continue
-        place = next((each.value for each in tensor.external_data if each.key == "location"), "")
+        place = next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
         path = folder / place
         if "\0" in place or len(place) > _LONGEST_NAME:
             raise OochubError(
@@ -441,8 +441,8 @@ def _check_external_data(proto: "onnx.ModelProto", file: Path) -> list[Path]:
             raise OochubError(
                 f"{file} takes weights from {place[:100]!r}, which is not there. Download both files again."
             )
-        found[path] = None
-    return list(found)
+        paths[path] = None
+    return list(paths)
 
 
 def _read_shape(value: "onnx.ValueInfoProto") -> list[int | str] | None:
@@ -450,22 +450,24 @@ def _read_shape(value: "onnx.ValueInfoProto") -> list[int | str] | None:
     shape = value.type.tensor_type
     if not shape.HasField("shape"):
         return None
-    return [each.dim_value if each.HasField("dim_value") else each.dim_param for each in shape.shape.dim]
+    return [
+        dimension.dim_value if dimension.HasField("dim_value") else dimension.dim_param for dimension in shape.shape.dim
+    ]
 
 
 def _find_input(proto: "onnx.ModelProto", file: Path) -> _ImageInput:
     import onnx
 
-    weights = {each.name for each in proto.graph.initializer}
-    inputs = [each for each in proto.graph.input if each.name not in weights]
+    weights = {tensor.name for tensor in proto.graph.initializer}
+    inputs = [value for value in proto.graph.input if value.name not in weights]
     if len(inputs) != 1 or len(shape := _read_shape(inputs[0]) or []) != 4:
-        words = ", ".join(f"{each.name} {_format_shape(_read_shape(each))}" for each in inputs[:_LISTED]) or "none"
+        words = ", ".join(f"{value.name} {_format_shape(_read_shape(value))}" for value in inputs[:_LISTED]) or "none"
         raise OochubError(f"{file} must have one input, a batch of images of 4 dimensions; it has {words}.")
     (value,) = inputs
     kind = value.type.tensor_type.elem_type
     if kind != onnx.TensorProto.FLOAT:
-        known = onnx.TensorProto.DataType.items()
-        kind_name = next((name.lower() for name, number in known if number == kind), f"type {kind}")
+        kinds = onnx.TensorProto.DataType.items()
+        kind_name = next((name.lower() for name, number in kinds if number == kind), f"type {kind}")
         raise OochubError(
             f"{file} reads {kind_name} images, but they are given as float32. "
             "Export it with a float32 input (converters to float16 call that keep_io_types)."
@@ -482,7 +484,7 @@ def _find_input(proto: "onnx.ModelProto", file: Path) -> _ImageInput:
         raise OochubError(
             f"{file} reads {_format_shape(shape)}, but images have 3 channels, in the second or the last dimension."
         )
-    chosen = next((each for each in (named, sure, possible) if len(each) == 1), None)
+    chosen = next((several for several in (named, sure, possible) if len(several) == 1), None)
     if chosen is None:
         raise OochubError(
             f"The input {value.name} of {file} is {_format_shape(shape)}, which does not say whether the channels come "
@@ -490,7 +492,7 @@ def _find_input(proto: "onnx.ModelProto", file: Path) -> _ImageInput:
             f"onnxruntime.tools.make_dynamic_shape_fixed --input_name {value.name} --input_shape 1,3,224,224 {file} "
             "fixed.onnx"
         )
-    fixed = [each if isinstance(each, int) and each > 0 else None for each in shape]
+    fixed = [length if isinstance(length, int) and length > 0 else None for length in shape]
     if fixed[0] is not None and fixed[0] > _LARGEST_BATCH:
         raise OochubError(
             f"{file} reads {fixed[0]:,} images at once; at most {_LARGEST_BATCH:,} are given. Export it with a batch "
@@ -505,11 +507,13 @@ def _find_output(proto: "onnx.ModelProto", file: Path) -> tuple[str, int | None,
     """The output that holds the logits, how many classes it has if that is said, and whether a softmax was skipped."""
     import onnx
 
-    outputs = {each.name: _read_shape(each) for each in proto.graph.output}
+    outputs = {output.name: _read_shape(output) for output in proto.graph.output}
     flat = [name for name, shape in outputs.items() if shape is None or len(shape) == 2]
     name = "logits" if "logits" in outputs else flat[0] if len(flat) == 1 else None
     if name is None:
-        words = ", ".join(f"{each} {_format_shape(shape)}" for each, shape in [*outputs.items()][:_LISTED]) or "none"
+        words = (
+            ", ".join(f"{output} {_format_shape(shape)}" for output, shape in [*outputs.items()][:_LISTED]) or "none"
+        )
         raise OochubError(
             f"{file} must have one output of logits (n, classes), or one that is named logits; it has {words}. "
             "Export it with only the logits."
@@ -528,8 +532,8 @@ def _find_output(proto: "onnx.ModelProto", file: Path) -> tuple[str, int | None,
         return name, classes, False
     logits = node.input[0]
     if logits not in outputs:
-        made = onnx.helper.make_tensor_value_info(logits, onnx.TensorProto.FLOAT, None)
-        proto.graph.output.append(made)
+        value = onnx.helper.make_tensor_value_info(logits, onnx.TensorProto.FLOAT, None)
+        proto.graph.output.append(value)
     warnings.warn(
         f"{file} ends in {node.op_type}, which gives no logits. What goes into it is predicted: the logits.",
         OochubWarning,
@@ -545,14 +549,16 @@ def _find_last_layer(proto: "onnx.ModelProto", output: str) -> "onnx.NodeProto |
     for _ in proto.graph.node:
         if node is None or node.op_type not in _PASSING:
             break
-        node = next((makers[each] for each in node.input if each in makers), None)
+        node = next((makers[maker] for maker in node.input if maker in makers), None)
     is_linear = node is not None and node.op_type in ("Gemm", "MatMul", "Conv")
     return node if is_linear else None
 
 
 def _format_shape(shape: Sequence[int | str] | None) -> str:
     return (
-        "(of a shape that it does not say)" if shape is None else f"({', '.join(str(each or '?') for each in shape)})"
+        "(of a shape that it does not say)"
+        if shape is None
+        else f"({', '.join(str(length or '?') for length in shape)})"
     )
 
 

@@ -357,7 +357,7 @@ def _check_kernels(content: Any, source: str) -> None:
     """Refuses attention by code of the Hub, which transformers fetches and runs where the package kernels is there."""
     for name, value in content.items() if isinstance(content, Mapping) else ():
         named = value.values() if isinstance(value, Mapping) else [value]
-        if "attn_implementation" in str(name) and any(isinstance(each, str) and "/" in each for each in named):
+        if "attn_implementation" in str(name) and any(isinstance(text, str) and "/" in text for text in named):
             raise OochubError(
                 f"config.json of {source}: {name} names code on the Hub, {str(value)[:100]}, but no code of a model "
                 "is run here. Remove it; the model's own attention gives the same result."

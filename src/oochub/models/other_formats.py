@@ -117,7 +117,7 @@ def refuse_pickles(source: str, folder: Path) -> None:
     if any(folder.glob("*.safetensors")) or any(folder.glob("*.safetensors.index.json")):
         return
     files = {path.name for path in folder.iterdir()} if is_local else list_files(name, revision)
-    pickles = [each for each in _PICKLES if each in files]
+    pickles = [file for file in _PICKLES if file in files]
     if not pickles or any(file.endswith(".safetensors") for file in files):
         return
     safe = None if is_local else find_safe_request(name)

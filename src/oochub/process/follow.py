@@ -41,10 +41,10 @@ def follow(iterable: Iterable[object] | None = None, **settings: object) -> "tqd
         from tqdm.notebook import tqdm
     else:
         from tqdm import tqdm
-    made = tqdm(iterable, **settings)
+    shown = tqdm(iterable, **settings)
     _OPENED[:] = [(reference, caller) for reference, caller in _OPENED if reference() is not None]
-    _OPENED.append((weakref.ref(made), callers[0]))
-    return made
+    _OPENED.append((weakref.ref(shown), callers[0]))
+    return shown
 
 
 def is_in_notebook() -> bool:

@@ -196,8 +196,8 @@ class StopSignals:
     def _stop(self, number: int, frame: FrameType | None) -> None:
         if number != signal.SIGALRM:
             self.code = 128 + number
-        for each in _ASKING:
-            signal.signal(each, signal.SIG_IGN)
+        for asking in _ASKING:
+            signal.signal(asking, signal.SIG_IGN)
         signal.signal(signal.SIGALRM, self._stop)
         signal.setitimer(signal.ITIMER_REAL, _PATIENCE, _PATIENCE)
         raise SystemExit(self.code)

@@ -204,14 +204,14 @@ class Document:
         from rich.console import Group
         from rich.text import Text
 
-        shown, said, left_out = self._choose(is_short=True)
+        shown, sentences, left_out = self._choose(is_short=True)
 
         def draw(blocks: Iterable[Block]) -> "list[list[RenderableType]]":
             drawn = (block.to_terminal(width, is_close=self.is_close, apart=self.apart) for block in blocks)
             return [paragraph for paragraphs in drawn for paragraph in paragraphs]
 
         head: list[RenderableType] = [Text(f"{self.headline} {self.rest}".strip(), "bold")] if self.headline else []
-        listed: list[RenderableType] = list(map(Text, [*said, *(fact.text for fact in self.facts[1:])]))
+        listed: list[RenderableType] = list(map(Text, [*sentences, *(fact.text for fact in self.facts[1:])]))
         plain, titled, steps = ([block for block in shown if self._place(block) == place] for place in range(3))
         closing: list[RenderableType] = [*map(Text, self.caveats), *(Text(line, "dim") for line in left_out)]
         closing += map(Text, self.notes)

@@ -97,15 +97,15 @@ def parse_options(values: Sequence[object], where: str) -> list[list[str]]:
     parsed: list[list[str]] = []
     for row, value in enumerate(values):
         try:
-            found = json.loads(value) if isinstance(value, str) else value
+            options = json.loads(value) if isinstance(value, str) else value
         except ValueError:
-            found = None
-        if not isinstance(found, list) or not all(isinstance(element, str) for element in found):
+            options = None
+        if not isinstance(options, list) or not all(isinstance(element, str) for element in options):
             raise OochubError(
                 f'options must be a list of texts, in a CSV as ["a cat", "a dog"]; row {row} of {where} has '
                 f"{value!r:.{_SHOWN}}."
             )
-        parsed.append(found)
+        parsed.append(options)
     return parsed
 
 

@@ -53,14 +53,14 @@ def to_json(record: Any) -> Any:
         return record.to_dict()
     if is_dataclass(record):
         content: dict[str, Any] = {}
-        for each in fields(record):
-            value = getattr(record, each.name)
-            if each.name == _FLAT and isinstance(value, Estimate):
+        for declared in fields(record):
+            value = getattr(record, declared.name)
+            if declared.name == _FLAT and isinstance(value, Estimate):
                 content |= value.to_dict()
-            elif each.metadata.get("remainder"):
+            elif declared.metadata.get("remainder"):
                 content |= to_json(value)
-            elif not (each.metadata.get("optional") and value == each.default):
-                content[each.name] = to_json(value)
+            elif not (declared.metadata.get("optional") and value == declared.default):
+                content[declared.name] = to_json(value)
         return content
     if isinstance(record, Mapping):
         return {str(key): to_json(value) for key, value in record.items()}

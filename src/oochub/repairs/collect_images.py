@@ -147,8 +147,8 @@ class UnlabeledImages:
         for split, part in loaded.items():
             name = "unlabeled" if len(loaded) == 1 else f"unlabeled_{split}"
             splits[name] = part.select_columns(["example_id", columns[0]])
-            found = _find_paths(part, columns[0], Path(source))
-            for row, path in zip(part["example_id"][:], found, strict=True):
+            files = _find_paths(part, columns[0], Path(source))
+            for row, path in zip(part["example_id"][:], files, strict=True):
                 paths[name, str(row)] = path or str(row)
         return cls(splits, paths)
 

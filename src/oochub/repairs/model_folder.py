@@ -243,10 +243,10 @@ def _silence_report() -> Iterator[None]:
 
 def _renew_classifier(model: Any, probe: Mapping[str, Tensor], head: StoredHead, class_names: Sequence[str]) -> Any:
     """The model with the new layer in place of the last one, or of the last ones whose mean is the logits."""
-    found = find_head(model, probe)
-    layers: tuple[Any, ...] = found.layers
+    last = find_head(model, probe)
+    layers: tuple[Any, ...] = last.layers
     widths = [int(layer.weight.shape[1]) for layer in layers]
-    weights = np.split(np.asarray(head.weight) * len(found.layers), np.cumsum(widths)[:-1], axis=1)
+    weights = np.split(np.asarray(head.weight) * len(last.layers), np.cumsum(widths)[:-1], axis=1)
     names = {module: name for name, module in model.named_modules()}
     for layer, weight in zip(layers, weights, strict=True):
         if layer.bias is None:

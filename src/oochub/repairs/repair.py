@@ -240,7 +240,7 @@ def _make_tried(repair: "Repair") -> Table:
         title="Candidates, on the selection rows",
         heads=("Model", "settings", "unusual contexts", "usual contexts", ""),
         rows=tuple(rows),
-        bold=frozenset((i, k) for i, each in enumerate(shown) if each.is_chosen for k in range(1, 5)),
+        bold=frozenset((i, k) for i, head in enumerate(shown) if head.is_chosen for k in range(1, 5)),
         left=frozenset({0, 1}),
         footnotes=more,
     )

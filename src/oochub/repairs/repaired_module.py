@@ -61,9 +61,9 @@ def write_repaired_module(
         class_names: Names of its outputs.
     """
     module, file = source.given.function, str(how.model_file)
-    found = find_head(source.given, inputs.probe())
+    last = find_head(source.given, inputs.probe())
     names = {layer: name.removeprefix("function").removeprefix(".") for name, layer in source.given.named_modules()}
-    layers: tuple[Any, ...] = found.layers
+    layers: tuple[Any, ...] = last.layers
     widths = [int(layer.weight.shape[1]) for layer in layers]
     weights = np.split(np.asarray(head.weight) * len(widths), np.cumsum(widths)[:-1], axis=1)
     places = tuple(names[layer] for layer in layers)

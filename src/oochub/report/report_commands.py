@@ -118,10 +118,10 @@ class ReportCommands:
 
     def probe(self) -> tuple[str, ...]:
         """The options that ask for the probe again; none for a report without it."""
-        found = self.report.background
-        if found is None:
+        measured = self.report.background
+        if measured is None:
             return ()
-        given, flags = found.options or ("--probe", "background"), _list_flags(ProbeSettings)
+        given, flags = measured.options or ("--probe", "background"), _list_flags(ProbeSettings)
         pairs = [pair for pair in zip(given[::2], given[1::2], strict=False) if pair[0] in flags]
         return tuple(
             word for flag, value in pairs if wording.can_be_typed(value) for word in (flag, _fill(flag, value))

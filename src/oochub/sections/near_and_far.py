@@ -250,10 +250,10 @@ def _write_best(rows: Sequence[GroupOfSetsRow], parts: Sequence[Sequence[GroupOf
     first += ", the highest here; differences were not tested" if len(rows) > 1 else ""
     without = next(
         (
-            each.metrics[_AUROC]
+            row_of_part.metrics[_AUROC]
             for part in parts
-            for each in part
-            if (each.detector, each.group, each.reading) == (row.detector, row.group, "standard")
+            for row_of_part in part
+            if (row_of_part.detector, row_of_part.group, row_of_part.reading) == (row.detector, row.group, "standard")
         ),
         None,
     )

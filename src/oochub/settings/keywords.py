@@ -126,10 +126,10 @@ def with_options(
             unknown = given.keys() - own - places.keys()
             if unknown and not (is_open and others is None):
                 names = {*own, *places, *(others() if is_open and others else ())}
-                for each in given:
-                    if each not in names:
+                for keyword in given:
+                    if keyword not in names:
                         hint = f"help(oochub.{name}) says what each does."
-                        raise unknown_name(f"keyword of {name}", each, names, hint)
+                        raise unknown_name(f"keyword of {name}", keyword, names, hint)
             rest = {name: value for name, value in given.items() if name not in places}
             settings = {place: taken.make(given) for place, taken in records.items()}
             return function(*positional, **rest, **settings)

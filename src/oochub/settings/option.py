@@ -154,9 +154,10 @@ def list_options(kind: type[Settings]) -> Mapping[str, Option]:
 @cache
 def _list_options(kind: Any) -> Mapping[str, Option]:
     declared: Iterable[Field[Any]] = fields(kind)
-    named = {each.name: each.metadata[_PLACE] for each in declared if _PLACE in each.metadata}
+    named = {column.name: column.metadata[_PLACE] for column in declared if _PLACE in column.metadata}
     return {
-        name: replace(each, flag=each.flag or _name_flag(name, type_of(kind, name))) for name, each in named.items()
+        name: replace(declared_option, flag=declared_option.flag or _name_flag(name, type_of(kind, name)))
+        for name, declared_option in named.items()
     }
 
 

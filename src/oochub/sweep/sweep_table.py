@@ -112,7 +112,7 @@ class SweepSummary(DocumentForms):
             return compared.to_latex(
                 label=lambda each: ("sweep", recipe.name, *([each.benchmark] * several), each.metric)
             )
-        made = [
+        paper_tables = [
             paper_table_of_methods(
                 tables,
                 notes=[*notes, *dict.fromkeys(note for table in tables for note in table.notes)],
@@ -122,7 +122,7 @@ class SweepSummary(DocumentForms):
             ).to_latex()
             for tables in _tabulate_sides(self.runs, recipe)
         ]
-        return "\n".join(made) or f"% Nothing was selected. {FULL}\n"
+        return "\n".join(paper_tables) or f"% Nothing was selected. {FULL}\n"
 
     def _document(self) -> Document:
         recipe, tests = self.recipe, self.compared.format_tests() if self.compared else ()

@@ -128,8 +128,8 @@ def detect(
     if not Ranks.here().is_first:  # of several processes the first one speaks
         return
     if not as_json:
-        for each in result.tables:
-            out_console.print(each.to_terminal(width=max(80, out_console.width)))
+        for made_table in result.tables:
+            out_console.print(made_table.to_terminal(width=max(80, out_console.width)))
         out_console.print(f"{len(result.extracted)} files of predictions made, {result.kept} found as they should be.")
     paths = {"numbers": str(result.folder / "numbers.csv")}
     paths |= {table.file: str(result.folder / "tables" / f"{table.file}.md") for table in result.tables}

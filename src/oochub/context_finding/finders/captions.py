@@ -291,8 +291,8 @@ def _find_caption_words(
     """
     rows = [_count_words(row, least) for row in captions]
     ours = np.flatnonzero(chosen).tolist()
-    known = frozenset[str]().union(*(rows[row] for row in ours))
-    singular = {f"{word}{end}": word for end in _PLURALS for word in known}
+    vocabulary = frozenset[str]().union(*(rows[row] for row in ours))
+    singular = {f"{word}{end}": word for end in _PLURALS for word in vocabulary}
     named = {word for name in besides for word in _WORD.findall(name.casefold())}
     named |= {f"{word}{end}" for word in named for end in _PLURALS}
     counts = {number: Counter[str]() for number in np.unique(label[chosen]).tolist()}

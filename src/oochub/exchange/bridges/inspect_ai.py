@@ -179,11 +179,11 @@ def _find_answer(content: _Document, place: str) -> str | None:
     choices = output.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     message = first.get("message") if isinstance(first, dict) else None
-    said = message.get("content") if isinstance(message, dict) else None
-    if isinstance(said, list):
-        parts = [part.get("text") for part in said if isinstance(part, dict)]
-        said = "\n".join(part for part in parts if isinstance(part, str))
-    return said if isinstance(said, str) else None
+    text = message.get("content") if isinstance(message, dict) else None
+    if isinstance(text, list):
+        parts = [part.get("text") for part in text if isinstance(part, dict)]
+        text = "\n".join(part for part in parts if isinstance(part, str))
+    return text if isinstance(text, str) else None
 
 
 _VERDICTS = {"C": True, "I": False, 1: True, 0: False}  # of its scorers, also 1.0, True and their likes

@@ -39,11 +39,11 @@ class DistilbertTiny(BuiltInModel):
         from transformers import PreTrainedTokenizerFast
 
         special = {"pad_token": "[PAD]", "unk_token": "[UNK]"}
-        known = Tokenizer(WordLevel(unk_token=special["unk_token"]))
-        known.normalizer, known.pre_tokenizer = BertNormalizer(), BertPreTokenizer()
+        tokenizer = Tokenizer(WordLevel(unk_token=special["unk_token"]))
+        tokenizer.normalizer, tokenizer.pre_tokenizer = BertNormalizer(), BertPreTokenizer()
         trainer = WordLevelTrainer(vocab_size=_WORDS, special_tokens=[*special.values()], show_progress=False)
-        known.train_from_iterator(_iterate_texts(dataset), trainer)
-        return PreTrainedTokenizerFast(tokenizer_object=known, model_max_length=_LENGTH, **special)
+        tokenizer.train_from_iterator(_iterate_texts(dataset), trainer)
+        return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=_LENGTH, **special)
 
 
 def _iterate_texts(dataset: Any) -> Iterator[list[str]]:

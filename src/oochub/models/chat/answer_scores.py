@@ -86,8 +86,8 @@ class AnswerScores(nn.Module):  # type: ignore[misc]
         check_length(self._model[0], prompt, int(lengths.max()))
         expected = self._score_apart(prompt, some)
         try:
-            found = self._score_together(prompt, some)
-            off = ((found - expected).abs() / expected.abs().clamp(min=1)).max().item()
+            together = self._score_together(prompt, some)
+            off = ((together - expected).abs() / expected.abs().clamp(min=1)).max().item()
         except FAULTS:  # a type that keeps its cache elsewhere
             off = float("inf")
         self.shares_prompt = off <= _TOLERANCE
@@ -101,8 +101,8 @@ class AnswerScores(nn.Module):  # type: ignore[misc]
         with refuse_image():
             scores = score(prompt, answers)
         if self._calibrate == "blank":
-            blank = {name.removeprefix(_BLANK): each for name, each in row.items() if name.startswith(_BLANK)}
-            content = b"".join(each.cpu().numpy().tobytes() for each in (*blank.values(), answers))
+            blank = {name.removeprefix(_BLANK): tensor for name, tensor in row.items() if name.startswith(_BLANK)}
+            content = b"".join(tensor.cpu().numpy().tobytes() for tensor in (*blank.values(), answers))
             key = hashlib.sha256(content).digest()  # rows of one size and prompt share it
             if key not in self._blank:
                 self._blank = {**self._blank, key: score(select_prompt(model, blank), answers)}
@@ -170,7 +170,7 @@ def _score_rest(start: _Start, prompt: Mapping[str, torch.Tensor], answers: torc
     cache = copy.copy(start.cache)
     cache.layers = [copy.copy(layer) for layer in start.cache.layers]
     cache.batch_select_indices(torch.zeros(rows, dtype=torch.long, device=answers.device))
-    beside = {name: each for name, each in prompt.items() if name not in ("input_ids", "attention_mask")}
+    beside = {name: tensor for name, tensor in prompt.items() if name not in ("input_ids", "attention_mask")}
     for name in _TOKEN_TYPES:
         if name in beside:
             added = beside[name].new_zeros(rows, given.shape[1])
@@ -232,8 +232,8 @@ def _write_freely(model: Any) -> Iterator[None]:
 def list_rows(inputs: Mapping[str, torch.Tensor]) -> list[dict[str, torch.Tensor]]:
     """The rows of a batch of `ImageQuestions`; patches of several images lie one after another, as many of each."""
     count = len(inputs["answer_ids"])
-    parts = {name: each.split(len(each) // count) for name, each in inputs.items()}
-    return [{name: each[number] for name, each in parts.items()} for number in range(count)]
+    parts = {name: tensor.split(len(tensor) // count) for name, tensor in inputs.items()}
+    return [{name: pieces[number] for name, pieces in parts.items()} for number in range(count)]
 
 
 def read_next_token(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:

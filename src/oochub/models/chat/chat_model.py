@@ -153,7 +153,7 @@ def _add_article(words: str) -> str:
 
 def _read_words(words: Mapping[str, str] | str | Path, names: Sequence[str]) -> tuple[str, ...]:
     content = read_json(words) if isinstance(words, str | Path) else words
-    if not isinstance(content, Mapping) or not all(isinstance(each, str) and each.strip() for each in content.values()):
+    if not isinstance(content, Mapping) or not all(isinstance(text, str) and text.strip() for text in content.values()):
         raise OochubError(
             f"words must map each class to its answer, or be a JSON file that does, got {str(content)[:60]!r}. For "
             'example {"no_car": "no", "car": "yes"}.'

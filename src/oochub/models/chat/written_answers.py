@@ -50,9 +50,9 @@ class AnswerMatcher:
         """The number of the class that an answer is; -1 if it is none of them."""
         for part in (text, _END.split(text.strip(_QUOTES), maxsplit=1)[0]):
             bare = _ARTICLE.sub("", part.strip(_QUOTES))
-            found = self._find_exact(bare)
-            if len(found) == 1:
-                return found.pop()
+            numbers = self._find_exact(bare)
+            if len(numbers) == 1:
+                return numbers.pop()
         named = self._find_named(text)
         return named.pop() if len(named) == 1 else NONE
 
@@ -87,10 +87,10 @@ class AnswerMatcher:
         return ImagenetOutputs(tuple(self.class_names))
 
     def _find_exact(self, words: str) -> set[int]:
-        found = {number for word in list_class_words(words) for number in self._numbers.get(word, ())}
-        if not found and words and any(self._imagenet.wnids):
-            found = {number for outputs in self._imagenet.senses(words).values() for number in outputs}
-        return found
+        numbers = {number for word in list_class_words(words) for number in self._numbers.get(word, ())}
+        if not numbers and words and any(self._imagenet.wnids):
+            numbers = {number for outputs in self._imagenet.senses(words).values() for number in outputs}
+        return numbers
 
     @cached_property
     def _patterns(self) -> list[tuple[int, re.Pattern[str]]]:
@@ -101,16 +101,16 @@ class AnswerMatcher:
             for number, name in enumerate(several)
             for part in (name, *name.split(","))
         }
-        ordered = sorted((each for each in names if len(each[0]) > 2), key=lambda each: (-len(each[0]), each))
+        ordered = sorted((entry for entry in names if len(entry[0]) > 2), key=lambda each: (-len(each[0]), each))
         return [(number, re.compile(rf"(?<!\w){re.escape(name)}(?:s|es)?(?!\w)")) for name, number in ordered]
 
     def _find_named(self, text: str) -> set[int]:
-        rest, found = _GAPS.sub(" ", text).casefold(), set()
+        rest, numbers = _GAPS.sub(" ", text).casefold(), set()
         for number, pattern in self._patterns:
             if pattern.search(rest):
-                found.add(number)
+                numbers.add(number)
                 rest = pattern.sub("|", rest)
-        return found
+        return numbers
 
 
 class WrittenAnswers(nn.Module):  # type: ignore[misc]

@@ -79,10 +79,10 @@ class GenerateMode(Mode):
         texts = self._read(outputs)
         if not self._questions.has_own:
             matcher = AnswerMatcher(self.class_names, self._questions.answers)
-            found = [matcher.find(text) for text in texts]
+            numbers = [matcher.find(text) for text in texts]
         else:
-            found = [self._find_option(text, k, columns) for k, text in enumerate(texts)]
-        return np.array(found, np.float32).reshape(-1, 1)
+            numbers = [self._find_option(text, k, columns) for k, text in enumerate(texts)]
+        return np.array(numbers, np.float32).reshape(-1, 1)
 
     def _find_option(self, text: str, number: int, columns: Mapping[str, Sequence[Any]]) -> int:
         row = {name: columns[name][number] for name in ("example_id", "question", "options") if name in columns}

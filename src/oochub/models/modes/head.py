@@ -138,7 +138,7 @@ def _find_kind(config: Any, part: Any) -> Output:
     name = find_output_of_features(part.features or {})
     if name is None:
         problem = getattr(config, "problem_type", None)
-        name = next((each for each in catalog.names("output") if get_output(each).problem_type == problem), None)
+        name = next((output for output in catalog.names("output") if get_output(output).problem_type == problem), None)
         name = name or ("number" if config.num_labels == 1 else "classes")
     kind = get_output(name)
     check_fixed_classes(kind)
@@ -170,17 +170,17 @@ def _make_label_map(
     classes = None if declared is None else declared.imagenet_classes
     if record is not None and isinstance(declared, Benchmark) and record.facts.imagenet_classes is not None:
         classes = record.facts.imagenet_classes
-    found = (
+    label_map = (
         LabelMap.in_order(own)
         if names is None
         else match_classes(own, names, given=given, declared=classes, restrict=restrict)
     )
-    if not kind.one_answer and (found.has_sums or found.left_out):
+    if not kind.one_answer and (label_map.has_sums or label_map.left_out):
         raise OochubError(
             "Mapping several classes of a model to one, and leaving rows out, need data with one class per row; "
             f"these rows have {kind.name}. Give each class one class of the model."
         )
-    return found
+    return label_map
 
 
 class _NextTokens(nn.Module):  # type: ignore[misc]

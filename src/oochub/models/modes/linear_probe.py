@@ -67,7 +67,7 @@ class LinearProbeMode(Mode):
             held_out = rows if len(rows.label) else None
         probe = _fit_logistic_regression(*train, classes=len(self.class_names), validation=held_out)
         self.kind = get_output("classes")
-        weight, bias = (torch.from_numpy(np.asarray(each, np.float32)) for each in (probe.weight, probe.bias))
+        weight, bias = (torch.from_numpy(np.asarray(array, np.float32)) for array in (probe.weight, probe.bias))
         self.network = ProbedEncoder(encoder, weight, bias).to(data.device).eval()
         self.about, self.training = source.about("linear_probe"), source.training
         chosen_on = _VALIDATION if held_out is not None else f"a held-out fifth of {_TRAIN}"
@@ -95,9 +95,9 @@ def _find_class_names(inputs: Input, data: PredictedData) -> tuple[str, ...]:
         "make folders or files train and test.",
     )
     if _TRAIN not in data.splits:
-        found = ", ".join(map(str, data.splits))
+        splits = ", ".join(map(str, data.splits))
         raise OochubError(
-            f"A linear probe needs a {_TRAIN} split, but the dataset has {found}. Give it one: {hold_out} Or train a "
+            f"A linear probe needs a {_TRAIN} split, but the dataset has {splits}. Give it one: {hold_out} Or train a "
             "head with `oochub train --model MODEL`."
         )
     if len(data.splits) == 1:
@@ -108,10 +108,10 @@ def _find_class_names(inputs: Input, data: PredictedData) -> tuple[str, ...]:
     features: Mapping[str, Any] = data.splits[_TRAIN].features or {}
     name = find_output_of_features(features)
     if name != "classes":
-        found = "no label" if name is None else f"the kind {name}"
+        splits = "no label" if name is None else f"the kind {name}"
         modes = choose_wording('mode="head"')
         raise OochubError(
-            f"A linear probe predicts a class, but the split {_TRAIN} has {found}. {modes} uses a model that was "
+            f"A linear probe predicts a class, but the split {_TRAIN} has {splits}. {modes} uses a model that was "
             "trained for it."
         )
     names = get_output("classes").class_names(data.splits[_TRAIN])
@@ -166,14 +166,14 @@ def _read_or_extract(
 
     def write(file: Path) -> None:
         with write_whole(file) as draft:
-            save_tensors(made._asdict(), draft, about={"key": key})
+            save_tensors(rows._asdict(), draft, about={"key": key})
 
     name = f"{key}.safetensors"
     if (kept := read_kept("features", name, read)) is not None:
         return kept
-    made = _extract_features(encoder, inputs, data, part, split)
+    rows = _extract_features(encoder, inputs, data, part, split)
     keep("features", name, write, what=f"The features of {split}")
-    return made
+    return rows
 
 
 def _extract_features(encoder: Encoder, inputs: Input, data: PredictedData, part: Any, split: str) -> _LabelledFeatures:

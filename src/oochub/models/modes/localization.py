@@ -83,10 +83,10 @@ class LocalizationMode(Mode):
         given = None if label_map is None else read_label_map(label_map)
         config = source.config
         own = [str(config.id2label[number]) for number in range(config.num_labels)]
-        found = match_classes(own, names, given=given, restrict=restrict)
-        self.class_names, self.left_out = found.class_names, found.left_out
+        matched = match_classes(own, names, given=given, restrict=restrict)
+        self.class_names, self.left_out = matched.class_names, matched.left_out
         numbers = torch.full((len(own),), -1)
-        for place, outputs in enumerate(found.outputs):
+        for place, outputs in enumerate(matched.outputs):
             numbers[list(outputs)] = place
         self._is_map = False
         if isinstance(source.given, CallableModel):
@@ -104,7 +104,7 @@ class LocalizationMode(Mode):
             f"on the object (intersection over union of at least {iou:g})" if "boxes" in features else "in the image"
         )
         self.notes = (
-            *found.notes,
+            *matched.notes,
             f"an answer is the class of the surest box {where}, none below a score of {threshold:g}",
         )
 
@@ -146,8 +146,8 @@ _Inputs = Mapping[str, torch.Tensor]
 
 def _draw_boxes(model: nn.Module, numbers: torch.Tensor, inputs: _Inputs) -> torch.Tensor:
     """The surest boxes of a detector, their scores and classes: (b, 6 * 100), a score of -1 where there are fewer."""
-    made = model(**inputs)
-    boxes, scores, label = score_boxes(made.logits, made.pred_boxes, len(numbers))
+    output = model(**inputs)
+    boxes, scores, label = score_boxes(output.logits, output.pred_boxes, len(numbers))
     return torch.stack([_pack(*row) for row in zip(boxes, scores, numbers[label], strict=True)])
 
 
@@ -186,7 +186,7 @@ def _draw_given(model: CallableModel, numbers: torch.Tensor, inputs: _Inputs) ->
             )
         if m and float(boxes.max()) > _FARTHEST:
             raise refuse(f"a box that ends at {float(boxes.max()):g}")
-        boxes, scores, classes = (each.to(numbers.device) for each in (boxes.reshape(-1, 4), scores, classes))
+        boxes, scores, classes = (tensor.to(numbers.device) for tensor in (boxes.reshape(-1, 4), scores, classes))
         rows.append(_pack(boxes, scores, numbers[classes]))
     return torch.stack(rows)
 
@@ -203,12 +203,12 @@ def _read_areas(cells: NDArray[np.float64]) -> NDArray[np.float64]:
     """A box around each connected area of a class, (m, 6)."""
     from scipy import ndimage
 
-    grid, found = cells.reshape(_CELLS, _CELLS), list[list[float]]()
+    grid, boxes = cells.reshape(_CELLS, _CELLS), list[list[float]]()
     for number in np.unique(grid[grid >= 0]):
         for rows, columns in ndimage.find_objects(ndimage.label(grid == number)[0]):
             corners = [columns.start, rows.start, columns.stop, rows.stop]
-            found.append([*(each / _CELLS for each in corners), 1.0, float(number)])
-    return np.array(found).reshape(-1, 6)
+            boxes.append([*(corner / _CELLS for corner in corners), 1.0, float(number)])
+    return np.array(boxes).reshape(-1, 6)
 
 
 def _read_places(columns: Mapping[str, Sequence[Any]], rows: int) -> list[NDArray[np.float64] | None]:
@@ -220,5 +220,7 @@ def _read_places(columns: Mapping[str, Sequence[Any]], rows: int) -> list[NDArra
     if "boxes" not in columns:
         return [None] * rows
     sizes = np.tile(read_image_sizes(columns), 2)
-    boxes = (np.asarray([] if each is None else each, np.float64).reshape(-1, 4) for each in columns["boxes"])
-    return [each / size for each, size in zip(boxes, sizes, strict=True)]
+    boxes = (
+        np.asarray([] if row_boxes is None else row_boxes, np.float64).reshape(-1, 4) for row_boxes in columns["boxes"]
+    )
+    return [row_boxes / size for row_boxes, size in zip(boxes, sizes, strict=True)]

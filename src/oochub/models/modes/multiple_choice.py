@@ -61,18 +61,18 @@ class MultipleChoiceMode(Mode):
     ) -> None:
         check = partial(check_answers, can_be_prefixes=normalize != "none")
         opened = open_chat_model(source, inputs, data, mode="multiple_choice", prompt=prompt, words=words, check=check)
-        asked, self.kind, self.class_names = opened.questions, opened.questions.kind, opened.questions.class_names
+        questions, self.kind, self.class_names = opened.questions, opened.questions.kind, opened.questions.class_names
         scores = AnswerScores(
             opened.model,
             rows=data.batch_size,
             normalize=normalize,
             calibrate=calibrate,
-            says_best=asked.has_own,
+            says_best=questions.has_own,
         )
         self.network = scores.eval()
         opened.inputs.with_blank = calibrate == "blank"
         with torch.inference_mode():
-            scores.check({name: each.to(data.device) for name, each in opened.inputs.probe().items()})
+            scores.check({name: tensor.to(data.device) for name, tensor in opened.inputs.probe().items()})
         self.about, self.training = source.about("multiple_choice"), source.training
         self.metadata = {"prompt": opened.prompt, "normalization": normalize, "calibration": calibrate}
         self.details = {

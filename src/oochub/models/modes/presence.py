@@ -78,25 +78,25 @@ class PresenceMode(Mode):
         thing = None if self.kind.name in ("labels", "boxes") else _find_thing(self.class_names, record)
         config = source.config
         own = [str(config.id2label[number]) for number in range(config.num_labels)]
-        asked = self.class_names if thing is None else (thing.name,)
-        found = match_classes(own, asked, given=given, can_restrict=False)
+        things = self.class_names if thing is None else (thing.name,)
+        matched = match_classes(own, things, given=given, can_restrict=False)
         model, unexpected = source.open(auto, inputs, logits=_get_answers, whole=True)
         model = model.to(data.device)
         if self.kind.name == "boxes":
             check_whole_images(inputs.processor)
-            self.network = _Drawn(model, [number for own in found.outputs for number in own]).eval()
+            self.network = _Drawn(model, [number for own in matched.outputs for number in own]).eval()
         else:
-            self.network = _Present(model, found.outputs, None if thing is None else thing.present).eval()
+            self.network = _Present(model, matched.outputs, None if thing is None else thing.present).eval()
         self.about, self.training = source.about("presence"), source.training
         self.details = {
             "head": "none: answers are the largest score of a class",
-            "scores": {name: [own[k] for k in outputs] for name, outputs in zip(asked, found.outputs, strict=True)},
+            "scores": {name: [own[k] for k in outputs] for name, outputs in zip(things, matched.outputs, strict=True)},
         } | ({"unexpected_weights": list(unexpected)} if unexpected else {})
-        said = (
+        note = (
             "the probability that a thing is there is the largest score of its class in the image, which is not "
             "calibrated"
         )
-        self.notes = () if self.kind.name == "boxes" else (said,)
+        self.notes = () if self.kind.name == "boxes" else (note,)
 
     def finish(self, outputs: NDArray[np.float32], columns: Mapping[str, Sequence[Any]]) -> NDArray[np.float32]:
         """See `Mode.finish`: boxes in pixels of the image, of which `width` and `height` are columns."""
@@ -134,16 +134,16 @@ class _Drawn(nn.Module):  # type: ignore[misc]
         self.model, self._asked = model, asked
 
     def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
-        said = self.model(**inputs)
-        drawn = draw_boxes(said.logits, said.pred_boxes, self._asked, classes=self.model.config.num_labels)
+        output = self.model(**inputs)
+        drawn = draw_boxes(output.logits, output.pred_boxes, self._asked, classes=self.model.config.num_labels)
         return ImageClassifierOutput(logits=drawn.flatten(1))
 
 
 def _get_answers(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
     """Logits of proposals (b, n, c), or of pixels (b, c, height, width)."""
     if model.config.model_type in _MAPS_OF_TEXT:
-        made: torch.Tensor = model(pixel_values=inputs["pixel_values"]).last_hidden_state
-        return made.logit(_LEAST)
+        scores: torch.Tensor = model(pixel_values=inputs["pixel_values"]).last_hidden_state
+        return scores.logit(_LEAST)
     output = model(**inputs)
     logits: torch.Tensor = output["class_queries_logits" if "class_queries_logits" in output else "logits"]
     return logits

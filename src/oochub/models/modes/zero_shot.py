@@ -85,7 +85,7 @@ class ZeroShotMode(Mode):
         if given is not None or thing is None:
             texts = write_prompts(self.class_names, used, given=given)
         else:
-            texts = [write_prompts([thing.name], each)[0] for each in (absent, used)]
+            texts = [write_prompts([thing.name], template)[0] for template in (absent, used)]
             texts = texts if thing.present else texts[::-1]
         is_published = record is not None and record.benchmark in catalog.names("benchmark") and given is None
         alike = _describe_alike(self.class_names, texts)

@@ -77,7 +77,7 @@ class RuntimeNetwork(nn.Module):
     ) -> None:
         super().__init__()
         self.name, self._run, self._unscored = name, run, unscored
-        self._shapes = {key: each.shape for key, each in example.items()}
+        self._shapes = {key: tensor.shape for key, tensor in example.items()}
         self.features: torch.Tensor | None = None
 
     def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
@@ -92,15 +92,15 @@ class RuntimeNetwork(nn.Module):
 
     def compute(self, **inputs: torch.Tensor) -> torch.Tensor:
         """The logits of any batch, also of images that int8 was calibrated on; see `forward`."""
-        shapes = {key: each.shape[1:] for key, each in inputs.items()}
+        shapes = {key: tensor.shape[1:] for key, tensor in inputs.items()}
         if shapes != {key: shape[1:] for key, shape in self._shapes.items()}:
             raise OochubError(
                 f"{self.name} takes images of one shape, but the processor of this model gives several. Remove "
                 f"{_name_option()}."
             )
         count, rows = len(next(iter(inputs.values()))), next(iter(self._shapes.values()))[0]
-        made = [self._run(_fill_batch(inputs, start, rows)) for start in range(0, count, rows)]
-        logits, *features = (torch.from_numpy(np.concatenate(each)[:count]) for each in zip(*made, strict=True))
+        outputs = [self._run(_fill_batch(inputs, start, rows)) for start in range(0, count, rows)]
+        logits, *features = (torch.from_numpy(np.concatenate(arrays)[:count]) for arrays in zip(*outputs, strict=True))
         self.features = features[0] if features else None
         return logits
 
@@ -203,7 +203,7 @@ def open_runtime(
         raise OochubError(
             f"{_name_option(asked.runtime)} is for models of images, but this one reads {', '.join(few)}. Remove it."
         )
-    example = {name: _repeat_rows(each, asked.rows_a_pass) for name, each in few.items()}
+    example = {name: _repeat_rows(tensor, asked.rows_a_pass) for name, tensor in few.items()}
     reference = _compute_reference(network, few, head)
     if asked.runtime != "auto":
         checked = _open_checked(asked.runtime, network, few, example, head, reference)
@@ -227,12 +227,15 @@ def open_runtime(
             networks[name] = _open_checked(name, network, few, example, head, reference)
         except OochubError as error:
             faults.append(f"{name}: {error}")
-    for name, each in {"torch": network, **{name: checked.network for name, checked in networks.items()}}.items():
-        seconds[name] = _measure_seconds(each, example)
+    for name, network_tried in {
+        "torch": network,
+        **{name: checked.network for name, checked in networks.items()},
+    }.items():
+        seconds[name] = _measure_seconds(network_tried, example)
     fastest = min(seconds, key=lambda name: seconds[name])
     ratios = ", ".join(f"{name} {seconds[name] / seconds['torch']:.2f}" for name in networks)
-    said = "; ".join(filter(None, [f"times of the first rows to torch: {ratios}" if ratios else "", *faults]))
-    details = {"runtime": _describe(fastest), "runtime_auto": said or "no other runtime is installed"}
+    note = "; ".join(filter(None, [f"times of the first rows to torch: {ratios}" if ratios else "", *faults]))
+    details = {"runtime": _describe(fastest), "runtime_auto": note or "no other runtime is installed"}
     if fastest not in networks:
         return RuntimeChoice(None, details, reference.logits, reference.logits)
     return RuntimeChoice(networks[fastest].network, details, networks[fastest].logits, reference.logits)
@@ -265,17 +268,17 @@ def _open_checked(
     for model in _list_exports(name, network, example, head):
         try:
             opened = RuntimeNetwork(name, _OPEN[name](model, "f32"), example)
-            found = opened(**few).logits
+            logits = opened(**few).logits
         except OochubError:
             raise
         except Exception as error:  # a runtime's own, of any class; a file of the cache is then made again
             fault: Exception | None = error
             continue
-        fault, difference = None, logit_difference(found, reference.logits)
+        fault, difference = None, logit_difference(logits, reference.logits)
         if reference.features is not None and opened.features is not None:
             difference = max(difference, logit_difference(opened.features, reference.features))
         if difference <= _TOLERANCE:
-            return _Checked(opened, found, model)
+            return _Checked(opened, logits, model)
     if fault is not None:
         raise OochubError(
             f"{name} cannot run the network: {_describe_fault(fault)} Remove {_name_option()}."
@@ -341,14 +344,14 @@ def _open_quantized(
 
 def _digest_export(network: nn.Module, example: Mapping[str, torch.Tensor], head: Head | None) -> str | None:
     """A digest of all that an export is made of; None where something cannot be known."""
-    known = digest_module(network)
-    if known is None:
+    digest = digest_module(network)
+    if digest is None:
         return None
     names = {layer: name for name, layer in network.named_modules()}
     layers = [] if head is None else [names[layer] for layer in head.layers]
-    shapes = [(name, str(each.dtype), tuple(each.shape)) for name, each in example.items()]
+    shapes = [(name, str(tensor.dtype), tuple(tensor.shape)) for name, tensor in example.items()]
     packages = [(name, version(name)) for name in ("torch", "transformers", "onnx", "onnxscript")]
-    return make_key(known, layers, shapes, packages, digest_files([Path(__file__)]))
+    return make_key(digest, layers, shapes, packages, digest_files([Path(__file__)]))
 
 
 class _Positional(nn.Module):
@@ -371,21 +374,21 @@ def _export(name: str, network: nn.Module, example: Mapping[str, torch.Tensor], 
     Raises:
         OochubError: The exporter cannot, or it is too large.
     """
-    size = sum(each.numel() * each.element_size() for each in (*network.parameters(), *network.buffers()))
+    size = sum(tensor.numel() * tensor.element_size() for tensor in (*network.parameters(), *network.buffers()))
     if size > _LARGEST:
         raise OochubError(
             f"{_name_option(name)} takes networks of at most {_LARGEST / 1e9:.1f} GB, but this one has "
             f"{size / 1e9:.1f} GB. Remove it."
         )
     outputs = ["logits"] if head is None else ["logits", "features"]
-    whole, given = _Positional(network, tuple(example), head).eval(), tuple(each.cpu() for each in example.values())
+    whole, given = _Positional(network, tuple(example), head).eval(), tuple(tensor.cpu() for tensor in example.values())
     try:
         with _quiet(), torch.no_grad(), make_scratch_folder() as folder:
-            made = torch.onnx.export(
+            program = torch.onnx.export(
                 whole, given, dynamo=True, verbose=False, input_names=list(example), output_names=outputs
             )
-            assert made is not None  # noqa: S101  so it is with dynamo
-            made.save(str(folder / "network.onnx"), external_data=False)
+            assert program is not None  # noqa: S101  so it is with dynamo
+            program.save(str(folder / "network.onnx"), external_data=False)
             return (folder / "network.onnx").read_bytes()
     except OochubError:
         raise
@@ -413,7 +416,7 @@ def _open_onnxruntime(model: bytes, precision: str) -> Run:
     session = open_session(model)
 
     def run(values: Mapping[str, NDArray[np.generic]]) -> Sequence[NDArray[np.float32]]:
-        return [np.asarray(each) for each in session.run(None, dict(values))]
+        return [np.asarray(array) for array in session.run(None, dict(values))]
 
     return run
 
@@ -434,8 +437,8 @@ def _open_openvino(model: bytes, precision: str) -> Run:
         raise OochubError(f"OpenVINO does not compute in bfloat16 on this processor. Remove {option}.")
 
     def run(values: Mapping[str, NDArray[np.generic]]) -> Sequence[NDArray[np.float32]]:
-        made = compiled(dict(values))
-        return [np.asarray(made[output]) for output in compiled.outputs]
+        outputs = compiled(dict(values))
+        return [np.asarray(outputs[output]) for output in compiled.outputs]
 
     return run
 
@@ -446,8 +449,8 @@ _OPEN: Mapping[str, Callable[[bytes, str], Run]] = {"onnxruntime": _open_onnxrun
 
 def _fill_batch(inputs: Mapping[str, torch.Tensor], start: int, rows: int) -> dict[str, NDArray[np.generic]]:
     """Rows from a place on, filled with copies of the first of them."""
-    few = {name: each[start : start + rows] for name, each in inputs.items()}
-    return {name: np.ascontiguousarray(_repeat_rows(each, rows).cpu().numpy()) for name, each in few.items()}
+    few = {name: tensor[start : start + rows] for name, tensor in inputs.items()}
+    return {name: np.ascontiguousarray(_repeat_rows(tensor, rows).cpu().numpy()) for name, tensor in few.items()}
 
 
 def _repeat_rows(values: torch.Tensor, rows: int) -> torch.Tensor:
@@ -458,13 +461,13 @@ def _repeat_rows(values: torch.Tensor, rows: int) -> torch.Tensor:
 
 def _measure_seconds(network: nn.Module, example: Mapping[str, torch.Tensor]) -> float:
     """The time of a batch, the fastest of a few."""
-    found = []
+    outputs = []
     with torch.inference_mode():
         for _ in range(_ROUNDS + 1):  # the first one warms up
             start = time.perf_counter()
             network(**example)
-            found.append(time.perf_counter() - start)
-    return min(found[1:])
+            outputs.append(time.perf_counter() - start)
+    return min(outputs[1:])
 
 
 def _describe(name: str) -> str:

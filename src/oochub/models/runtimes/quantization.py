@@ -79,8 +79,8 @@ other images by calibrate_on=.
             OochubError: One is, pixel by pixel.
         """
         for row in _list_rows(inputs):
-            known = self._digests.get(_sum_bits(row))
-            if known and _digest_row(row) in known:
+            digests = self._digests.get(_sum_bits(row))
+            if digests and _digest_row(row) in digests:
                 raise OochubError(
                     f"An image that is scored is also one of {self.described}, which int8 is calibrated on. Name other "
                     f"images by {choose_wording('calibrate_on=')}."
@@ -105,12 +105,12 @@ def quantize(model: bytes, batches: Iterator[Mapping[str, NDArray[np.generic]]])
             return next(batches, None)
 
     with make_scratch_folder() as folder:
-        plain, prepared, made = (folder / f"{name}.onnx" for name in ("plain", "prepared", "int8"))
+        plain, prepared, quantized = (folder / f"{name}.onnx" for name in ("plain", "prepared", "int8"))
         plain.write_bytes(model)
         quantization.shape_inference.quant_pre_process(plain, prepared, skip_symbolic_shape=True)
         quantization.quantize_static(
             prepared,
-            made,
+            quantized,
             Reader(),
             per_channel=True,
             activation_type=quantization.QuantType.QUInt8,
@@ -118,7 +118,7 @@ def quantize(model: bytes, batches: Iterator[Mapping[str, NDArray[np.generic]]])
             reduce_range=needs_reduced_range(),
             extra_options={"CalibMovingAverage": True},
         )
-        return _free_outputs(made.read_bytes())
+        return _free_outputs(quantized.read_bytes())
 
 
 def _free_outputs(model: bytes) -> bytes:
@@ -127,7 +127,7 @@ def _free_outputs(model: bytes) -> bytes:
 
     proto = onnx.load_from_string(model)
     nodes = proto.graph.node
-    for output in [each.name for each in proto.graph.output]:
+    for output in [output.name for output in proto.graph.output]:
         makers = {name: node for node in nodes for name in node.output}
         last = makers.get(output)
         first = makers.get(last.input[0]) if last is not None and last.op_type == "DequantizeLinear" else None
@@ -141,7 +141,7 @@ def _free_outputs(model: bytes) -> bytes:
         maker = makers[exact]
         maker.output[:] = [output if name == exact else name for name in maker.output]
         for node in (last, first):
-            if not any(name in each.input for each in nodes for name in node.output):
+            if not any(name in user.input for user in nodes for name in node.output):
                 nodes.remove(node)
     content: bytes = proto.SerializeToString()
     return content
@@ -152,7 +152,7 @@ def needs_reduced_range() -> bool:
     if not hasattr(torch.cpu, "get_capabilities"):
         return True  # older versions of torch do not say
     has = torch.cpu.get_capabilities()
-    return has.get("architecture") == "x86_64" and not any(has.get(each) for each in _FACTORS)
+    return has.get("architecture") == "x86_64" and not any(has.get(feature) for feature in _FACTORS)
 
 
 class Agreement(NamedTuple):
@@ -200,9 +200,9 @@ def measure_agreement(
     Agreement(difference=0.4000000059604645, differ=1, n=2)
     """
     pairs = [(quantized(**batch), network(**batch)) for batch in batches]
-    found, reference = (torch.cat(each).float() for each in zip(*pairs, strict=True))
-    differ = int((found.argmax(1) != reference.argmax(1)).sum())
-    return Agreement(logit_difference(found, reference), differ, len(found))
+    logits, reference = (torch.cat(tensors).float() for tensors in zip(*pairs, strict=True))
+    differ = int((logits.argmax(1) != reference.argmax(1)).sum())
+    return Agreement(logit_difference(logits, reference), differ, len(logits))
 
 
 def _list_rows(inputs: Inputs) -> list[list[torch.Tensor]]:
@@ -212,12 +212,14 @@ def _list_rows(inputs: Inputs) -> list[list[torch.Tensor]]:
 
 def _sum_bits(row: list[torch.Tensor]) -> int:
     """A number that is the same for the same row, faster than a digest."""
-    words = (torch.int32 if each.element_size() % 4 == 0 else torch.uint8 for each in row)
-    return sum(int(each.contiguous().view(word).sum(dtype=torch.int64)) for each, word in zip(row, words, strict=True))
+    words = (torch.int32 if tensor.element_size() % 4 == 0 else torch.uint8 for tensor in row)
+    return sum(
+        int(tensor.contiguous().view(word).sum(dtype=torch.int64)) for tensor, word in zip(row, words, strict=True)
+    )
 
 
 def _digest_row(row: list[torch.Tensor]) -> bytes:
-    return hashlib.sha256(b"".join(each.contiguous().numpy().tobytes() for each in row)).digest()
+    return hashlib.sha256(b"".join(tensor.contiguous().numpy().tobytes() for tensor in row)).digest()
 
 
 @dataclass(frozen=True)
@@ -237,8 +239,8 @@ class CalibrationRows:
         """A digest of the images, for a cache key."""
         column = self.rows.column_names[0]
         stored = self.rows.cast_column(column, datasets.Image(decode=False))[column]
-        each = (hashlib.sha256(image["bytes"] or Path(image["path"]).read_bytes()).digest() for image in stored)
-        return hashlib.sha256(b"".join(each)).hexdigest()
+        digests = (hashlib.sha256(image["bytes"] or Path(image["path"]).read_bytes()).digest() for image in stored)
+        return hashlib.sha256(b"".join(digests)).hexdigest()
 
     def open(self, read: Callable[..., Iterator[InputBatch]]) -> CalibrationImages:
         """The images as the network reads them.
@@ -319,16 +321,16 @@ def _open_folder(folder: Path, option: str, data: object) -> datasets.Dataset:
     """
     if not folder.is_dir():
         splits = list(data) if isinstance(data, Mapping) else []
-        known = f" (splits: {', '.join(splits)})" if splits else ""
+        listed = f" (splits: {', '.join(splits)})" if splits else ""
         raise OochubError(
-            f"{option} is neither a split of the data{known} nor a folder.{did_you_mean(str(folder), splits)} Name a "
+            f"{option} is neither a split of the data{listed} nor a folder.{did_you_mean(str(folder), splits)} Name a "
             "split that is not scored, or a folder of images."
         )
     endings = {ending for ending, kind in Pictures.registered_extensions().items() if kind in Pictures.OPEN}
-    found = sorted(str(file) for file in folder.rglob("*") if file.suffix.lower() in endings and file.is_file())
-    if not found:
+    files = sorted(str(file) for file in folder.rglob("*") if file.suffix.lower() in endings and file.is_file())
+    if not files:
         raise OochubError(f"{option}: the folder contains no images.")
-    return datasets.Dataset.from_dict({"image": found}, datasets.Features({"image": datasets.Image()}))
+    return datasets.Dataset.from_dict({"image": files}, datasets.Features({"image": datasets.Image()}))
 
 
 def _find_images(rows: object, column: str, option: str) -> datasets.Dataset:
@@ -341,8 +343,8 @@ def _find_images(rows: object, column: str, option: str) -> datasets.Dataset:
         raise OochubError(f"{option}: rows to calibrate on are drawn by number, and a stream has none. Pass a folder.")
     images = [name for name, feature in rows.features.items() if isinstance(feature, datasets.Image)]
     if column not in images and len(images) != 1:
-        found = f"has {', '.join(images)}" if images else f"has none, only {', '.join(rows.column_names)}"
-        raise OochubError(f"{option} must have one column of images, but it {found}.")
+        columns = f"has {', '.join(images)}" if images else f"has none, only {', '.join(rows.column_names)}"
+        raise OochubError(f"{option} must have one column of images, but it {columns}.")
     own = column if column in images else images[0]
     only = rows.select_columns([own])
     return only if own == column else only.rename_column(own, column)
