@@ -167,10 +167,7 @@ def _unnamed(graph: Graph) -> list[str]:
 
 
 def test_no_circle_of_imports():
-    """Between modules, and between rooms: lazy imports and those for types too.
-
-    Faults planted: the records of reports that import the evaluation that makes them; models that name Predictions.
-    """
+    """Between modules, and between rooms: lazy imports and those for types too."""
     modules = import_graph()
     assert len(modules) > 200
     assert not circles(modules)

@@ -1,7 +1,4 @@
-"""The MetaShift builder: SubpopBench's division, rows by hand, folders that are not whole.
-
-Planted faults seen: another seed, the places of two groups exchanged, rows of all splits but one.
-"""
+"""The MetaShift builder: SubpopBench's division, rows by hand, folders that are not whole."""
 
 import shutil
 

@@ -30,10 +30,7 @@ def _write(path, **columns):
 )  # fmt: skip
 @pytest.mark.parametrize("role", ["label", "context", "group"])
 def test_names_stay_what_was_written(role, names, tmp_path):
-    """By Python's own csv: two names, four rows each. Before, they were one class, or missing values.
-
-    Planted faults seen: a column is read as pandas does; "NA" counted as missing.
-    """
+    """By Python's own csv: two names, four rows each. Before, they were one class, or missing values."""
     given = [names[k % 2] for k in range(8)]
     columns = {"label": list("abababab"), "context": list("xxyyxxyy"), role: given}
     data = oochub.load(_write(tmp_path / "rows.csv", **columns))["train"]

@@ -66,10 +66,7 @@ def test_the_wealth_of_the_worlds_is_that_of_a_check():
 
 
 def test_no_rule_passes_or_fails_too_often():
-    """Nothing at the bound passes or fails in more than 2.5%, but for what chance explains.
-
-    Fault planted: 98% of 50 rows, which Wilson's interval fails in 8%.
-    """
+    """Nothing at the bound passes or fails in more than 2.5%, but for what chance explains."""
     for cell in check_page.read_cells():
         for count in (cell.passed, cell.failed):
             assert not check_page.is_above(count, cell.releases), cell

@@ -444,14 +444,7 @@ FAULTS: list[tuple[Rule, str, str, Any, str, Any]] = [
     (rule_memory, "rows in memory", "react", _kept_rows.KeptRows, "append", _in_memory),
     (rule_memory, "rows kept beside the moments", "mahalanobis", _moments.ClassMoments, "update", _hoarding),
     (rule_saving, "a part not saved", "mahalanobis", Mahalanobis, "fitted", ("mean float64 d",)),
-    (
-        rule_changed_files,
-        "state not checked",
-        "react",
-        detector,
-        "check_state",
-        lambda _, state, *__, **___: state,
-    ),
+    (rule_changed_files, "state not checked", "react", detector, "check_state", lambda _, state, *__, **___: state),
     (rule_changed_files, "digest not checked", "react", tensor_file, "_digest_arrays", lambda *_: "0"),
     (
         rule_finite_scores,

@@ -1,8 +1,4 @@
-"""Accuracy percentile against a loop over groups and numpy's percentile; its interval by simulation.
-
-Planted faults seen: the percentile from above, or of the next group below; another default; an interval of the mean;
-one of clusters at another percentile; an upper percentile of few groups that is said to be sure.
-"""
+"""Accuracy percentile against a loop over groups and numpy's percentile; its interval by simulation."""
 
 import math
 

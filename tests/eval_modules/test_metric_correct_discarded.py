@@ -61,10 +61,7 @@ def test_ties_at_the_threshold_are_said() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("shift", [0.5, 2.5])
 def test_interval_covers(shift: float) -> None:
-    """Correct ~ N(shift, 1), OOD ~ N(0, 1): truth is P(correct <= the OOD median). 500 simulations of 40 + 40 rows.
-
-    Planted faults: Wilson's interval alone covers 0.86 at shift 0.5, the bootstrap alone 0.50 at 2.5.
-    """
+    """Correct ~ N(shift, 1), OOD ~ N(0, 1): truth is P(correct <= the OOD median). 500 simulations of 40 + 40 rows."""
     truth, rng, covered = stats.norm.cdf(-shift), np.random.default_rng(0), 0
     for _ in range(500):
         score = rng.normal(np.repeat([0, shift], 40))

@@ -62,10 +62,7 @@ def test_the_interval_covers():
 
 
 def test_sums_of_clusters_are_those_of_resampled_rows():
-    """Unequal clusters, each resample drawn row by row and scored by scikit-learn, then Student's t by hand.
-
-    Planted fault: one degree of freedom less than there are clusters.
-    """
+    """Unequal clusters, each resample drawn row by row and scored by scikit-learn, then Student's t by hand."""
     rng, cluster = np.random.default_rng(2), np.repeat(np.arange(40), [40, 20, 10, 5, *[3] * 36])
     label, prediction = rng.choice(4, len(cluster)), rng.choice([0, 1, 2, 3, 3, 8, -1], len(cluster))
     found = estimate(f1_macro, {"label": label, "prediction": prediction}, cluster=cluster, resamples=100, seed=6)

@@ -45,8 +45,6 @@ def test_by_hand() -> None:
 
     The first label has its positives first and third, (1 + 2/3) / 2; of the second the unknown row is left out and the
     positive one is second of two; the third has no negative row and does not count.
-
-    Planted faults: nan read as 0; the third label counted as 1.
     """
     label = [[1, 1, 1], [0, nan, 1], [1, 0, nan]]
     score = [[0.9, 0.2, 0.3], [0.5, 0.8, 0.1], [0.1, 0.4, 0.6]]
@@ -78,11 +76,7 @@ def test_undefined_is_nan_with_a_reason() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "clusters"), few_of([(300, 30), (40, None), (300, None), (40, 20), (300, 10)]))
 def test_interval_is_that_of_drawn_rows(n: int, clusters: int | None) -> None:
-    """Against scikit-learn on drawn rows: 2 value - quantiles, Student's t of few rows or clusters; ends in [0, 1].
-
-    Planted faults: quantiles of the resamples themselves; labels resampled apart; a label undefined in a resample
-    counted as 0; the normal law's 1.96 in place of t.
-    """
+    """Against scikit-learn on drawn rows: 2 value - quantiles, Student's t of few rows or clusters; ends in [0, 1]."""
     given, rng = columns(n, 3, 1, share=0.1), np.random.default_rng(0)
     cluster = None if clusters is None else np.arange(n) * clusters // n
     number = estimate(mean_average_precision, given, cluster=cluster, resamples=300)
@@ -108,11 +102,7 @@ def test_interval_is_that_of_drawn_rows(n: int, clusters: int | None) -> None:
 
 @pytest.mark.slow
 def test_interval_covers_the_truth() -> None:
-    """120 sets of 400 rows with ten labels of 5% each. The truth is of 400,000 rows.
-
-    Planted fault: the percentile bootstrap covers fewer than 60% of them, for average precision of few positives is
-    too high, and that of their resamples higher.
-    """
+    """120 sets of 400 rows with ten labels of 5% each. The truth is of 400,000 rows."""
     rng = np.random.default_rng(4)
 
     def draw(n: int) -> dict[str, np.ndarray]:
@@ -126,10 +116,7 @@ def test_interval_covers_the_truth() -> None:
 
 
 def test_influence_is_the_slope_of_a_row_s_weight() -> None:
-    """Of scikit-learn's weighted average precision, where scores tie and labels are unknown.
-
-    Planted faults: the rows above a positive without those of its score; the mean precision left in.
-    """
+    """Of scikit-learn's weighted average precision, where scores tie and labels are unknown."""
     label, score = (column[:, 0] for column in columns(60, 1, 2, digits=0).values())
     known, weights = ~np.isnan(label), 1 + 1e-6 * np.eye(60)
     values = [average_precision_score(label[known], score[known], sample_weight=row[known]) for row in weights]
@@ -160,11 +147,7 @@ def resampled(label: np.ndarray, score: np.ndarray, resamples: int) -> list[floa
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["alike", "rare", "tied"])
 def test_many_rows_have_the_ends_of_the_bootstrap(kind: str) -> None:
-    """Of 10,000 rows; an end moves by up to a tenth of the width, as another seed of 700 resamples moves it.
-
-    Planted faults: labels taken as independent, where they and their scores are alike; no bias, where positives are
-    rare.
-    """
+    """Of 10,000 rows; an end moves by up to a tenth of the width, as another seed of 700 resamples moves it."""
     n, rng = 10_000, np.random.default_rng(3)
     k, share, digits, shared = {"alike": (3, 0.3, 9, 5.0), "rare": (12, 0.015, 9, 0), "tied": (3, 0.3, 0, 0)}[kind]
     latent = rng.normal(size=(n, k)) + shared * rng.normal(size=(n, 1))

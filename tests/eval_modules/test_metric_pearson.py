@@ -29,10 +29,7 @@ def test_equals_scipy(slope: float) -> None:
 
 
 def test_far_from_zero_no_digit_is_lost() -> None:
-    """Against exact fractions, in one update and merged row by row.
-
-    Planted fault: sums of squares and products of the numbers themselves, which leave no correct digit at 1e9.
-    """
+    """Against exact fractions, in one update and merged row by row."""
     rng = np.random.default_rng(1)
     label = 1e9 + rng.normal(size=60)
     prediction = -1e9 + (label - 1e9) + rng.normal(size=60)
@@ -77,10 +74,7 @@ def test_a_state_without_rows_merges() -> None:
 
 @pytest.mark.slow
 def test_interval_covers_the_truth() -> None:
-    """300 sets of 100 rows of a normal pair whose correlation is truly 0.8.
-
-    Planted fault: rows of the two sides resampled apart, around 0.
-    """
+    """300 sets of 100 rows of a normal pair whose correlation is truly 0.8."""
     rng, covered = np.random.default_rng(2), 0
     for seed in range(300):
         label, noise = rng.normal(size=(2, 100))
@@ -99,10 +93,7 @@ def _rows(n: int, seed: int, kind: str) -> dict[str, np.ndarray]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["normal", "skewed", "close"])
 def test_many_rows_have_the_ends_of_the_bootstrap_and_cover(kind: str) -> None:
-    """Of 10,000 rows against resampled ones, scored by numpy; of 200 samples 91% to 99% hold that of 2 million rows.
-
-    Planted fault: the standard error of normal rows, 1 - r^2, for rows of any distribution.
-    """
+    """Of 10,000 rows against resampled ones, scored by numpy; of 200 samples 91% to 99% hold that of 2 million rows."""
     columns, rng = _rows(10_000, 0, kind), np.random.default_rng(1)
     interval, rows = estimate(pearson, columns), np.stack(list(columns.values()))
     drawn = [np.corrcoef(rows[:, rng.integers(10_000, size=10_000)])[0, 1] for _ in range(1000)]

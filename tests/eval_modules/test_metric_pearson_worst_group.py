@@ -1,9 +1,4 @@
-"""The worst group's correlation against scipy's, group by group; its interval by simulation and by its groups' own.
-
-Planted faults seen: the best group, or the one nearest to 0; a group without a correlation left out, or taken as 0;
-rows of other groups; merged states that replace what was counted; an interval of each group at the level of one; the
-clusters of other rows; the largest upper end; a gap in the numbers taken for a group.
-"""
+"""The worst group's correlation against scipy's, group by group; its interval by simulation and by its groups' own."""
 
 import math
 

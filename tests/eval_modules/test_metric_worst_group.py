@@ -1,8 +1,4 @@
-"""Worst group against a loop over groups.
-
-Planted faults seen: the groups of WILDS' code asked for without its form, or left out; an empty one without an error
-rate, or not the first; the smallest error; a loss over all rows.
-"""
+"""Worst group against a loop over groups."""
 
 import numpy as np
 import pytest
@@ -30,10 +26,7 @@ KINDS = ["int", "many int", "small int", "negative int", "negative small int", "
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_equals_the_loop(kind: str) -> None:
-    """More rows than one chunk.
-
-    Planted faults: the count of the last chunk alone; 2 x 136 numbers held in one byte; -5 of one byte taken for 251.
-    """
+    """More rows than one chunk."""
     rng = np.random.default_rng(0)
     label, prediction, group = rng.integers(0, 3, (3, 70_000))
     group = np.where(rng.random(70_000) < 0.01, 7, group)

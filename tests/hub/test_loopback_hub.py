@@ -1,9 +1,6 @@
 """The loopback Hub: every client call of the tests is the real one, and it refuses as the Hub does.
 
-Each refusal stands beside what is not refused. Faults planted in the Hub's helpers, one at a time, each caught here:
-writing without a token, with one that only reads and by another user let through; a private repository shown to all;
-an upload kept whatever its digest or its size; a commit on any parent, or of a blob that is not there; a pull
-request's commit on main.
+Each refusal stands beside what is not refused.
 """
 
 from collections.abc import Callable
@@ -11,10 +8,7 @@ from pathlib import Path
 
 import pytest
 from huggingface_hub import CommitOperationAdd, HfApi, hf_hub_download
-from huggingface_hub.errors import (
-    HfHubHTTPError,
-    RepositoryNotFoundError,
-)
+from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 from loopback_hub import LoopbackHub
 
 _BINARY = bytes(range(256)) * 40

@@ -103,10 +103,7 @@ def two_steps(picture: Image.Image, shortest: int, crop: int, resample: int) -> 
 @pytest.mark.parametrize("resample", [0, 1, 2, 3])
 @pytest.mark.parametrize(("resize", "crop"), [(59, 48), (256, 224), (272, 239)])
 def test_fused_resize_equals_resize_then_crop(resample: int, resize: int, crop: int) -> None:
-    """Reference: Pillow's resize, then its crop, on wide, tall and square images, shrunk and enlarged.
-
-    Planted: a fused resize of tall images too differs by up to 10 levels; a crop placed without rounding by 40.
-    """
+    """Reference: Pillow's resize, then its crop, on wide, tall and square images, shrunk and enlarged."""
     for seed, shape in enumerate([(500, 375), (375, 500), (333, 251), (301, 1200), (64, 48), (320, 473), (420, 420)]):
         picture = photograph(*shape, seed=seed)
         preprocessing = Preprocessing(resize=resize, crop=(crop, crop), resample=resample)

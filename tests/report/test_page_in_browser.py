@@ -133,10 +133,7 @@ Object.fromEntries(["tbody tr", ".strip", "details"].map(each =>
 
 @pytest.mark.slow
 def test_found_contexts_fit_a_screen(browser, tmp_path):
-    """Seven contexts, images of five, checks of each: 800 pixels high until a reader unfolds all; paper has all.
-
-    Planted faults: `.more` on no strip; the fold's rule for paper as well; a fold that a click does not open.
-    """
+    """Seven contexts, images of five, checks of each: 800 pixels high until a reader unfolds all; paper has all."""
     check = ContextCheck(wrong_with=1, checked_with=20, wrong_without=0, checked_without=20)
     report = seven_contexts(checks={"grass": check, "sand": check})
     path = tmp_path / "report.html"

@@ -1,8 +1,6 @@
 """The same row and seed elsewhere: what docs/results.md and the README say of docs/results/repeats.parquet.
 
-The numbers are read off the page and computed here again, by loops over the rows. Planted faults seen: the range of the
-seeds under that of the places; another place's number in a column; "again" counted where the numbers differ; JTT's
-steps of ERM; the README with a number that no run gave.
+The numbers are read off the page and computed here again, by loops over the rows.
 """
 
 import json

@@ -200,10 +200,7 @@ def test_a_grid_is_every_combination_in_order(recipe_of):
 
 
 def test_draws_are_seeded_and_follow_their_distribution():
-    """Kolmogorov-Smirnov against scipy; the draws of a name depend on nothing but the seed, the method and the name.
-
-    Planted fault seen: one stream for all names of a method.
-    """
+    """Kolmogorov-Smirnov against scipy; the draws of a name depend on nothing but the seed, the method and the name."""
     random = {
         "learning_rate": {"loguniform": [1e-5, 1e-3]},
         "warmup_ratio": {"uniform": [0.2, 0.8]},

@@ -66,10 +66,7 @@ def validation(folder: Path) -> Dataset:
 
 @pytest.mark.parametrize(("objective", "accumulate"), [("erm", 1), ("group_dro", 1), ("erm", 2)])
 def test_equals_a_bare_loop(tmp_path: Path, train: Dataset, objective: str, accumulate: int) -> None:
-    """A loop over the images in the sampler's order, in plain torch: equal weights, bit for bit.
-
-    Planted: environments shifted by one row, or a step too many at the end of an epoch, give other weights.
-    """
+    """A loop over the images in the sampler's order, in plain torch: equal weights, bit for bit."""
     trainer = trainer_of(tmp_path / "run", train, objective=objective, gradient_accumulation_steps=accumulate)
     result = trainer.train()
 
@@ -171,11 +168,7 @@ def test_a_finished_run_is_returned_at_once(tmp_path: Path, train: Dataset, monk
 def test_goes_on_within_an_epoch_bit_for_bit(
     tmp_path: Path, train: Dataset, validation: Dataset, monkeypatch: pytest.MonkeyPatch, stop: int, continues_at: int
 ) -> None:
-    """Four batches an epoch, a checkpoint every second step; dropout, augmentation, weights of GroupDRO, a schedule.
-
-    Planted: a seed that counts the steps since the start of the process, or epochs counted by Accelerate since then,
-    give other weights.
-    """
+    """Four batches an epoch, a checkpoint every second step; dropout, augmentation, weights of GroupDRO, a schedule."""
     settings = {
         "model": None,
         "objective": "group_dro",

@@ -58,8 +58,7 @@ def made(out: Path, train: Dataset, validation: Any = None, *, objective: str = 
 def test_equals_a_bare_loop(tmp_path: Path, normalize: bool, workers: int) -> None:
     """Numpy normalizes by the training rows' mean and deviation; workers read the same.
 
-    In a process of its own, which forks for workers. Planted faults seen: one deviation for all bands; normalize=False
-    without effect.
+    In a process of its own, which forks for workers.
     """
     if not workers:
         _compare_to_bare_loop(tmp_path, normalize, workers)

@@ -122,10 +122,7 @@ def zeros_and_ones(rows: int, seed: int, feature: Any = None) -> Dataset:
 
 @pytest.mark.parametrize("feature", [List(Value("float32")), List(Value("float64"), length=3)])
 def test_unknown_labels_are_left_out_of_the_loss(tmp_path: Path, feature: Any) -> None:
-    """The first step of SGD is that of torch's binary cross entropy weighted by 1 / (known labels of the row).
-
-    Planted faults seen: unknown counted as 0; the mean over all three labels of every row.
-    """
+    """The first step of SGD is that of torch's binary cross entropy weighted by 1 / (known labels of the row)."""
     train = zeros_and_ones(16, 1, feature)
     assert find_task(train).names == ["0", "1", "2"]
     model, processor = with_group_norm(outputs=3)
