@@ -178,8 +178,3 @@ def test_the_workflow_gives_the_action_what_it_takes():
 def test_actionlint_finds_nothing(folder):
     done = subprocess.run(["actionlint", str(folder / WORKFLOW)], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
-
-
-def test_json_of_the_cells_is_plain():
-    for line in check_page.CELLS.read_text("utf-8").splitlines():
-        assert json.loads(line).keys() == set(check_page.Cell._fields)

@@ -1,7 +1,5 @@
 """The page in a real browser with a dead resolver: it renders, says nothing on the console and asks for nothing."""
 
-import json
-
 import numpy as np
 import pytest
 import reports
@@ -150,21 +148,6 @@ def test_found_contexts_fit_a_screen(browser, tmp_path):
     path.write_text(render_page(found_report()), encoding="utf-8")
     browser.show(path, width=1280, scheme="light")
     assert browser.evaluate(_SEEN) == {"tbody tr": 2, ".strip": 2, "details": 0}
-
-
-@pytest.mark.slow
-def test_the_browser_would_tell(browser, tmp_path):
-    """The net above has no holes: a style attribute, an outside image and a script are all reported."""
-    browser.events.clear()
-    html = render_page(reports.nooch_report())
-    planted = (
-        '<p style="color:red">x</p><img src="https://evil.example/x.png" alt=""><script>console.log(1)</script></body>'
-    )
-    path = tmp_path / "planted.html"
-    path.write_text(html.replace("</body>", planted), encoding="utf-8")
-    browser.show(path, width=1280)
-    text = json.dumps(browser.said())
-    assert text.count("Content Security Policy") >= 3
 
 
 @pytest.mark.slow
