@@ -7,7 +7,7 @@ import resource
 import shutil
 import signal
 import time
-from multiprocessing import get_context
+from multiprocessing import get_context, set_start_method
 from pathlib import Path
 from typing import Any
 
@@ -350,6 +350,7 @@ def test_decoding_in_every_epoch_gives_the_same_weights(tmp_path: Path, train: D
 
 
 def _train_decoding(out: Path, folder: Path) -> None:
+    set_start_method("fork", force=True)  # a spawned process spawns too, and each of its workers imports torch anew
     trainer_of(out, load_from_disk(folder / "train"), cache="none", dataloader_num_workers=2).train()
 
 
