@@ -76,6 +76,7 @@ def test_every_fence_runs_or_says_why_not(guide):
 
 _LONG = {
     *("oochub.auditing", "oochub.repairing", "oochub.models.runtimes.exported_network", "oochub.evaluation.tasks"),
+    *("oochub.sweep.sweep_recipe", "oochub.figures.context_gaps"),
     *("oochub.context_finding.context_columns", "oochub.trainers.rows.context_environments"),
     *(
         f"oochub.builders.toy_worlds.toy_{name}"

@@ -57,7 +57,9 @@ def all_runs(recipe, **options) -> list[Run]:
     return [run for stage in plan_stages(recipe, **options) for run in stage]
 
 
-@pytest.mark.parametrize("name", list_recipes())
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "domainbed" else ()) for name in list_recipes()]
+)
 def test_recipes_of_the_hub_can_be_read_and_listed(name):
     """Every key, objective, hyperparameter and argument of every recipe and variant, checked as a user's own."""
     recipe = read_recipe(name)

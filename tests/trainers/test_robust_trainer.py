@@ -164,7 +164,10 @@ def test_a_finished_run_is_returned_at_once(tmp_path: Path, train: Dataset, monk
     )
 
 
-@pytest.mark.parametrize(("stop", "continues_at"), [(3, 2), (5, 4), (6, 6), (7, 6), (1, 0)])
+@pytest.mark.parametrize(
+    ("stop", "continues_at"),
+    [(3, 2), (6, 6), (1, 0), *(pytest.param(*place, marks=pytest.mark.slow) for place in ((5, 4), (7, 6)))],
+)
 def test_goes_on_within_an_epoch_bit_for_bit(
     tmp_path: Path, train: Dataset, validation: Dataset, monkeypatch: pytest.MonkeyPatch, stop: int, continues_at: int
 ) -> None:
