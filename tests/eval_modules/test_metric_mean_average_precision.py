@@ -100,21 +100,6 @@ def test_interval_is_that_of_drawn_rows(n: int, clusters: int | None) -> None:
     assert number.method.startswith(method)
 
 
-@pytest.mark.slow
-def test_interval_covers_the_truth() -> None:
-    """120 sets of 400 rows with ten labels of 5% each. The truth is of 400,000 rows."""
-    rng = np.random.default_rng(4)
-
-    def draw(n: int) -> dict[str, np.ndarray]:
-        label = (rng.random((n, 10)) < 0.05).astype(float)
-        return {"label": label, "score": rng.normal(1.5 * label) + 0.5 * rng.normal(size=(n, 1))}
-
-    truth = mean_average_precision(**draw(400_000))
-    numbers = [estimate(mean_average_precision, draw(400), resamples=200, seed=seed) for seed in range(120)]
-    covered = np.mean([number.low <= truth <= number.high for number in numbers])
-    assert covered >= 0.85, covered
-
-
 def test_influence_is_the_slope_of_a_row_s_weight() -> None:
     """Of scikit-learn's weighted average precision, where scores tie and labels are unknown."""
     label, score = (column[:, 0] for column in columns(60, 1, 2, digits=0).values())

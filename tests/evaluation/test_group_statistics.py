@@ -218,22 +218,6 @@ def test_the_interval_of_the_worst_covers(accuracies: list[float], frame: Evalua
     assert covered >= 0.93, covered
 
 
-@pytest.mark.slow
-def test_the_interval_of_a_percentile_covers(frame: EvaluationRows) -> None:
-    """Sixty users of 40 rows, 200 times: between 0.85 and 1 hold the 10th percentile of users measured like that.
-
-    Of users whose true accuracies have the distribution beta(8, 2), half a million of them measured by 40 rows have a
-    10th percentile of 0.60. Planted faults: rows resampled in place of users; the 90th percentile.
-    """
-    rng, side = np.random.default_rng(7), PercentileOfGroups(split="test", percentile=10)
-    truth = np.percentile(rng.binomial(40, rng.beta(8, 2, 500_000)) / 40, 10)
-    assert truth == pytest.approx(0.6)
-    numbers = [of_accuracies(rng.random((60, 40)) < rng.beta(8, 2, (60, 1)), side, frame) for _ in range(200)]
-    assert all(number.reason is None for number in numbers)
-    covered = np.mean([number.low <= truth <= number.high for number in numbers])
-    assert 0.85 <= covered < 1, covered
-
-
 def test_what_is_said_of_the_worst_group_is_of_its_rows():
     """Number, n, confidence and mistakes of a group with 5 of 20 right beside one with 27 of 30, counted by hand."""
     right = np.array([True] * 27 + [False] * 3 + [True] * 5 + [False] * 15)

@@ -487,23 +487,6 @@ def test_worst_loss_covers(count: int) -> None:
     assert coverage(interval, 1.0) >= lowest(0.95)
 
 
-@pytest.mark.slow
-def test_worst_group_with_clusters_covers() -> None:
-    """4 groups of 20 clusters of 10 rows, rates of the clusters beta(9, 1): groups are all 0.9."""
-
-    def rows(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        cluster = np.repeat(np.arange(80), 10)
-        correct = (rng.random(800) < rng.beta(1.8, 0.2, 80)[cluster]) * 1.0
-        return correct, cluster % 4, cluster
-
-    def clustered(rng: np.random.Generator) -> Estimate:
-        correct, group, cluster = rows(rng)
-        return worst_group_interval(correct, group, worst="smallest", cluster=cluster)
-
-    assert coverage(clustered, 0.9) >= lowest(0.93)
-    assert coverage(lambda rng: worst_group_interval(*rows(rng)[:2], worst="smallest"), 0.9) < 0.8
-
-
 def test_worst_group_estimates_agree_with_the_metric() -> None:
     rng = np.random.default_rng(0)
     columns = {
