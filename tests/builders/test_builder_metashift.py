@@ -49,12 +49,6 @@ def test_rows_are_divided_as_by_subpopbench(small):
         assert part["environment"] == part["group"]
 
 
-def test_the_sides_are_the_usual_and_the_other_places():
-    declared = oochub.get("benchmark", "metashift")
-    assert declared.in_context.where["group"] == ("cat/indoor", "dog/outdoor")
-    assert declared.out_of_context.where["group"] == ("cat/outdoor", "dog/indoor")
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
