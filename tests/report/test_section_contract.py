@@ -137,7 +137,7 @@ def silent(report, seen=None):
 
 
 def test_each_form_shows_each_section_or_names_it():
-    """Fault planted, see below: a form that drops a section."""
+    """A form that drops a section is seen: that was planted."""
     seen, having = Counter(), set()
     for name, make in MAKERS.items():
         report = make()
