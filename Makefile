@@ -52,7 +52,7 @@ demo: $(READY)  ## the main job on toy worlds, then a public model on photograph
 	else echo "A public model on photographs: pip install 'oochub[photos]', then make demo again."; fi
 
 test: $(READY) $(AXE)  ## the everyday tests, a process a core; TESTS=tests/builders those of a folder
-	$(BIN)/python -m pytest -m "not slow and not campaign" -n logical --dist loadfile $(TESTS)
+	$(BIN)/python -m pytest -m "not slow and not campaign" -n logical --dist loadfile --no-loadscope-reorder $(TESTS)
 
 slow: $(READY) $(AXE)  ## the tests that take minutes
 	$(BIN)/python -m pytest -m "slow and not campaign" -n logical --dist loadfile --no-loadscope-reorder $(TESTS)

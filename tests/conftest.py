@@ -95,32 +95,22 @@ def _marks_of_cases(own: list[pytest.Mark]) -> set[str]:
     return found if all(isinstance(each, list | tuple) for each in lists) else {"slow", "campaign"}
 
 
-_LONGEST = (
-    "test_papers_commands.py",
-    "test_readme.py",
-    "test_repair_on_real_pictures.py",
-    "test_builders_contract.py",
-    "test_accessible_pages.py",
-    "test_docs_site.py",
-    "test_start_pages.py",
-    "test_trained_chat_model.py",
-    "test_sweep.py",
-    "test_contexts_by_engines.py",
-    "test_fine_tune.py",
-    "test_planted_worlds.py",
-    "test_trainer_processes.py",
-    "test_two_writers.py",
-    "test_kills.py",
-    "test_hard_is_harder.py",
-    "test_nooch_official.py",
-)
-"""Files whose slow tests take longest. They begin first, so that the processes end at about the same time."""
+_LONGEST = """
+    test_readme test_papers_commands test_repair_on_real_pictures test_trained_chat_model test_contexts_by_engines
+    test_builders_contract test_sweep test_fine_tune test_what_next test_detector_contract test_planted_worlds
+    test_ranks test_docs_site test_exported_network test_object_areas test_trainer_processes test_kills
+    test_few_labels_session test_start_pages test_domainbed_recipe test_detect test_accessible_pages
+    test_swapped_set test_quantization test_model_soup test_two_writers test_repairing test_parts
+    test_contract_of_clusters test_robust_trainer test_own_parts test_layout test_builder_imagenet_ood
+    test_plain_words test_trainer_arrays test_toy_worlds test_nooch_official test_hard_is_harder
+""".split()
+"""Files whose tests take longest. They begin first, so that the processes end at about the same time."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the longest files first; `make slow` hands them out in this order."""
+    """Puts the longest files first; `make test` and `make slow` hand them out in this order."""
     places = {name: place for place, name in enumerate(_LONGEST)}
-    items.sort(key=lambda item: places.get(item.path.name, len(places)))
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
 
 
 KILLED = 70

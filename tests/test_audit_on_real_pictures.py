@@ -64,10 +64,7 @@ def test_ten_pictures_out_of_context_are_too_few_to_say(
     real_classifier: Path,
     tmp_path: Path,
 ) -> None:
-    """Is there a car, on a street or not; the accuracies by hand: a car where ImageNet's cars sum to half.
-
-    Planted faults seen: the contexts of the two classes exchanged by `usual=`; a class less in the label map's car.
-    """
+    """Is there a car, on a street or not; the accuracies by hand: a car where ImageNet's cars sum to half."""
     shutil.copytree(real_data / "coco" / "permissive_subset" / "images", tmp_path / "pictures")
     rows = ["file_name,thing,place"]
     for file, names in objects.items():
@@ -105,10 +102,7 @@ def test_a_probe_on_38_pictures_is_no_evidence(
     real_classifier: Path,
     tmp_path: Path,
 ) -> None:
-    """Is there a person, indoors or not: every second image trains, by scikit-learn too, at the C that was chosen.
-
-    Planted fault seen: the bias of the probe left out.
-    """
+    """Is there a person, indoors or not: every second image trains, by scikit-learn too, at the C that was chosen."""
     is_person = np.array(["person" in names for names in objects.values()])
     is_indoors = np.array([bool(names & INDOORS) for names in objects.values()])
     trains = np.arange(len(objects)) % 2 == 0

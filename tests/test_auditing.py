@@ -35,10 +35,7 @@ def test_a_model_that_looks_at_the_background_relies_on_it(pictures):
 
 @pytest.mark.slow
 def test_contexts_are_found_where_the_data_say_none(pictures, tmp_path):
-    """The same by hand, with the background found by its hue: right as usual, wrong against, and nothing to test.
-
-    Fault planted: predictions that keep images of mistakes alone.
-    """
+    """The same by hand, with the background found by its hue: right as usual, wrong against, and nothing to test."""
     found = {"context": None, "contexts": "properties", "out": tmp_path / "audit"}
     report = audit(Onlooker("background"), pictures, **found)
     red = next(each for each in report.contexts.contexts if each.name == "red")

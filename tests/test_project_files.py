@@ -69,10 +69,7 @@ def test_make_alone_lists_every_target() -> None:
 
 
 def test_entries_of_the_changelog_are_short_and_stand_below_a_topic() -> None:
-    """At most 25 words each; the newest version is that of pyproject.toml and CITATION.cff.
-
-    Faults planted: an entry of 26 words; one above the first topic; another version.
-    """
+    """At most 25 words each; the newest version is that of pyproject.toml and CITATION.cff."""
     text = (ROOT / "CHANGELOG.md").read_text("utf-8")
     version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     assert re.findall(r"^## (\S+)", text, flags=re.M)[0] == version

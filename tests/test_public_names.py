@@ -55,10 +55,7 @@ def _import_everything() -> int:
 
 @pytest.mark.parametrize("name", sorted(CALLS))
 def test_a_function_is_called_twice(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An import of a submodule never replaces a function: the second call raises what the first did.
-
-    Fault planted: `src/oochub/task.py` made the second call say "'module' object is not callable".
-    """
+    """An import of a submodule never replaces a function: the second call raises what the first did."""
     monkeypatch.chdir(tmp_path)
     errors = []
     for _ in range(2):
@@ -88,11 +85,7 @@ def test_no_submodule_has_the_name_of_a_function() -> None:
 
 
 def test_dir_shows_what_there_is() -> None:
-    """Only public names, those that `from oochub import *` gives, and what a module says of itself.
-
-    Faults planted: no `__dir__`, as before, showed no `train`; a name of `__all__` that no module has; `Any` and
-    `import_module`, which the module imports for its own use.
-    """
+    """Only public names, those that `from oochub import *` gives, and what a module says of itself."""
     assert {*oochub.__all__, "__version__", "__doc__"} <= set(dir(oochub))
     for name in dir(oochub):
         getattr(oochub, name)

@@ -38,19 +38,12 @@ _MARKS = {name: () for name in _EVERYDAY} | {name: pytest.mark.slow for name in 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [pytest.param(name, marks=_MARKS.get(name, pytest.mark.campaign)) for name in ORDERS])
 def test_the_order_of_imports_does_not_matter(order: str, tmp_path: Path) -> None:
-    """Each order ends with `datasets` knowing the benchmarks, from an empty folder, which is not scanned.
-
-    Faults planted: no finder failed seven orders; nothing done at once, "datasets first" and "its function first"; a
-    finder that removes itself when asked, "a look-up is not an import" and "datasets fails at first".
-    """
+    """Each order ends with `datasets` knowing the benchmarks, from an empty folder, which is not scanned."""
     assert _answer(f"import sys\n{ORDERS[order]}\n{CONFIGS}", tmp_path) == "True"
 
 
 def test_datasets_is_itself(tmp_path: Path) -> None:
-    """`datasets` keeps its own loader, other builders, and the scan of a folder that they need.
-
-    Fault planted: an overridden `get_module` that never asks its base found no rows of the CSV file.
-    """
+    """`datasets` keeps its own loader, other builders, and the scan of a folder that they need."""
     (tmp_path / "rows.csv").write_text("a\n1\n2\n")
     code = (
         "import oochub, datasets\nassert datasets.__spec__.loader.get_source('datasets')\n"
@@ -78,10 +71,7 @@ def test_a_benchmark_does_not_take_a_name_of_datasets(tmp_path: Path) -> None:
     ],
 )
 def test_without_the_private_names_of_datasets_load_works(missing: str, tmp_path: Path, spawrious: Path) -> None:
-    """A newer `datasets` may have renamed them: a warning says so, and `oochub.load` needs none.
-
-    Faults planted: no `except` in `_register_now`; a builder that is asked of `datasets.load_dataset_builder`.
-    """
+    """A newer `datasets` may have renamed them: a warning says so, and `oochub.load` needs none."""
     code = f"""
 import datasets, datasets.load, datasets.packaged_modules, warnings
 del datasets.{missing}
@@ -112,11 +102,7 @@ def test_the_missing_import_is_seen_in_the_docs(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_bare_name_still_means_the_folder(tmp_path: Path) -> None:
-    """As before the import, for rows, configs and single files; one warning for each says how to get the benchmark.
-
-    Faults planted: without the functions of `datasets.inspect`, the configs were the benchmark's; `path` not replaced,
-    no config was named.
-    """
+    """As before the import, for rows, configs and single files; one warning for each says how to get the benchmark."""
     _csv(tmp_path / "spawrious")
     asked = (
         "from datasets import get_dataset_config_names, load_dataset, load_dataset_builder\n"
@@ -144,11 +130,7 @@ def test_the_bare_name_still_means_the_folder(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_benchmark_wins_where_it_is_meant(tmp_path: Path, spawrious: Path) -> None:
-    """By `data_dir`, a config, $OOCHUB_DATA, or `oochub.load`, whatever folder of its name stands there.
-
-    Faults planted: each of the conditions taken out let the folder win in its case; `oochub.load` that passes no config
-    read ./signs.
-    """
+    """By `data_dir`, a config, $OOCHUB_DATA, or `oochub.load`, whatever folder of its name stands there."""
     _csv(tmp_path / "spawrious")
     _csv(tmp_path / "signs")
     (tmp_path / "nooch").mkdir()

@@ -212,8 +212,8 @@ def test_what_may_be_removed_elsewhere_is_there() -> None:
     """Planted fault seen: a reason for a call that there is not."""
     called = {
         (module, ast.unparse(node.func))
-        for module, tree in trees().items()
-        for node in ast.walk(tree)
+        for module in {module for module, _ in _REMOVED}
+        for node in ast.walk(trees()[module])
         if isinstance(node, ast.Call)
     }
     assert not _REMOVED.keys() - called
@@ -264,11 +264,7 @@ def test_it_holds_in_every_file(rule: str) -> None:
 
 @pytest.mark.parametrize("fault", ["weights", "code"])
 def test_a_model_runs_no_code(fault: str, tmp_path: Path) -> None:
-    """A pickle that opens a file when it is loaded, and a class of the folder's own that does when it is imported.
-
-    Planted faults seen: without the refusal of pickles, transformers spoke of a missing model.safetensors; with
-    trust_remote_code=True, and transformers that unpickles, the file was there.
-    """
+    """A pickle that opens a file when it is loaded, and a class of the folder's own that does when it is imported."""
     network, processor = with_group_norm()
     network.save_pretrained(tmp_path / "model")
     processor.save_pretrained(tmp_path / "model")
@@ -299,8 +295,7 @@ class _Runs:
 def test_a_job_on_local_files_asks_no_server_and_keeps_no_secret(coco: Path, tmp_path: Path) -> None:
     """From the raw folder to the page, on line as far as the program knows: no address is looked up or connected to.
 
-    Nothing that it writes holds a token of the environment or the name of a folder of this machine. Planted faults
-    seen: the load counter of `datasets`, which asked s3.amazonaws.com; the environment in the record of the run.
+    Nothing that it writes holds a token of the environment or the name of a folder of this machine.
     """
     token = "hf_" + "secret" * 5
     online = {key: value for key, value in os.environ.items() if not key.endswith("_OFFLINE")}
@@ -335,10 +330,7 @@ def _files(path: Path) -> list[Path]:
 def test_no_name_steers_the_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Escape sequences in names of groups and classes, in the markup of rich too, and in what an error repeats.
-
-    Planted fault seen: the text of an error printed as it is.
-    """
+    """Escape sequences in names of groups and classes, in the markup of rich too, and in what an error repeats."""
     hostile = "\x1b[2J[/red]\u202e\x07"
     rng = np.random.default_rng(0)
     logits, label, group = rng.normal(size=(60, 2)), rng.integers(0, 2, 60), rng.choice(["day", hostile], 60)

@@ -13,11 +13,7 @@ CLASSES = [(kind, name) for kind in ("detector", "objective") for name in oochub
 
 @pytest.mark.parametrize(("kind", "name"), CLASSES)
 def test_the_arguments_of_a_class_are_those_that_it_takes(kind: str, name: str) -> None:
-    """Names, defaults and docstrings as `inspect` has them of the imported class, those of a base included.
-
-    Faults planted: a base that is not followed showed none of `undersample`; only the first line of a signature, none
-    of `jtt`.
-    """
+    """Names, defaults and docstrings as `inspect` has them of the imported class, those of a base included."""
     thing = oochub.get(kind, name)
     head, _, text = describe(kind, name).partition("\n\n")
     namespace: dict[str, Any] = {}

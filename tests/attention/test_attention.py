@@ -113,10 +113,7 @@ def test_the_share_on_the_object_is_a_mean_of_pictures():
 
 @pytest.mark.slow
 def test_the_masks_of_the_toy_are_where_the_dog_is(world):
-    """The same world without dogs differs there and nowhere else.
-
-    Planted faults, each seen: the mask of the next image, a mask of the background.
-    """
+    """The same world without dogs differs there and nowhere else."""
     folder, _ = world
     empty = toy_spawrious(folder / "empty", size=1, dogs=False)
     for file in sorted(empty.rglob("*.png"))[::5]:

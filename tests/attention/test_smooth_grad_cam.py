@@ -99,11 +99,7 @@ def _resized(small: np.ndarray[Any, Any], side: int) -> torch.Tensor:
 
 
 def test_the_map_is_that_of_the_equations():
-    """Derivatives by autograd and sums by loops.
-
-    Planted faults, each seen: D_1 in the numerator, sum_ab g^3 A in the denominator, the activations of the last noisy
-    copy, no relu of D_1.
-    """
+    """Derivatives by autograd and sums by loops."""
     network, pictures = _seeded(_Places).double(), _pixels(4, 8).double()
     saliency = SmoothGradCam(network, {"pixel_values": pictures}, samples=3, noise=0.4, seed=5)
     noise = 0.4 * torch.randn(3, 3, 8, 8, generator=torch.Generator().manual_seed(5))
@@ -116,10 +112,7 @@ def test_the_map_is_that_of_the_equations():
 
 
 def test_the_variant_is_torchcams():
-    """The sums of torchcam 0.5.0, which itself gave the numbers of this variant within 2e-7 on eight images.
-
-    Planted faults, each seen: the mean of the gradients, the activations of the clean image.
-    """
+    """The sums of torchcam 0.5.0, which itself gave the numbers of this variant within 2e-7 on eight images."""
     network, pictures = _seeded(_Places), _pixels(4, 8)
     saliency = SmoothGradCam(network, {"pixel_values": pictures}, variant="torchcam", noise=1.0, seed=3)
     noise = torch.randn(4, 3, 8, 8, generator=torch.Generator().manual_seed(3))

@@ -30,11 +30,7 @@ def _opened(model_type, folder):
 
 @pytest.mark.parametrize("model_type", _KNOWN)
 def test_the_layer_is_the_last_that_all_passes(model_type, tmp_path):
-    """The name is that of the layer in transformers.
-
-    Planted faults, each seen: the last layer of the same number of tokens, whose class token alone is read; a branch
-    beside the residual; what pooling leaves, (b, c, 1), taken for tokens.
-    """
+    """The name is that of the layer in transformers."""
     network, probe = _opened(model_type, tmp_path)
     found = find_spatial_layer(network, probe)
     names = {layer: name for name, layer in network.named_modules()}

@@ -98,10 +98,7 @@ def _read_numbers(browser, asked, looked):
     ],
 )
 def test_numbers_are_those_of_python(browser, tmp_path, n, cluster, times):
-    """Value, ends, n and reason of each number, the other rows and the difference.
-
-    Planted faults seen: z for t; no clusters.
-    """
+    """Value, ends, n and reason of each number, the other rows and the difference."""
     rng = np.random.default_rng(n + (cluster or 0))
     predictions = browsed_predictions(n, cluster=cluster, images=False)
     browser.show(At(write_browsed(tmp_path, predictions)), width=1280)

@@ -196,8 +196,7 @@ def test_keys_move_among_the_cards_and_open_one(browser, folder):
 
 @pytest.mark.skipif(not AXE.exists(), reason=f"no axe-core at {AXE}: `make test` fetches it, from PyPI")
 @pytest.mark.parametrize(
-    "view",
-    [(1280, "light"), (420, "dark"), *(pytest.param(view, marks=pytest.mark.slow) for view in _MORE_VIEWS)],
+    "view", [(1280, "light"), (420, "dark"), *(pytest.param(view, marks=pytest.mark.slow) for view in _MORE_VIEWS)]
 )
 def test_everybody_can_read_the_page(browser, folder, view):
     """No fault by axe-core, no faint text, nothing beside the screen, nothing on the console, no request but files."""

@@ -87,10 +87,7 @@ def _of_points(n, points, *, far=0):
 
 @pytest.mark.parametrize(("n", "points", "far"), [(40, 1, 0), (40, 2, 0), (200, 9, 0), (200, 60, 1), (200, 60, 8)])
 def test_rows_of_few_points_have_a_map(n, points, far):
-    """t-SNE would end the process where all are one point: skipped, said, and the map is that of PCA.
-
-    Planted faults seen: t-SNE of two points and more; skipped in silence.
-    """
+    """t-SNE would end the process where all are one point: skipped, said, and the map is that of PCA."""
     rows = _of_points(n, points, far=far)
     made, plain = (make_row_map(rows, way) for way in ("tsne", "pca"))
     different = len(np.unique(rows.features, axis=0))
@@ -116,10 +113,7 @@ def test_t_sne_of_rows_of_which_many_are_alike(n, points, far):
 
 
 def test_the_planted_places_are_found_and_named():
-    """Two of nine places are bad: the two largest clusters are they, by their names, rows and rates.
-
-    Planted fault seen: the interval of one name, whatever else was looked at.
-    """
+    """Two of nine places are bad: the two largest clusters are they, by their names, rows and rates."""
     rows = mapped_predictions(1500)
     evaluated, found, order = _clusters(rows)
     planted = bad_places(rows)

@@ -1,9 +1,6 @@
 """The BREEDS builder: partitions of a tree worked by hand, rows of the toy, files of the hierarchy that do not fit.
 
 The whole choice was compared with the authors' `breeds_helpers.py` on their own files: all 4 tasks by 3 partitions.
-
-Planted faults seen: levels counted from 1, source and target exchanged, random numbers anew for each superclass,
-branches in reverse order.
 """
 
 import json

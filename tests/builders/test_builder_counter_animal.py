@@ -1,7 +1,4 @@
-"""The CounterAnimal builder: rows by hand, the numbers of ImageNet's classes, folders that are not whole.
-
-Planted faults seen: the two parts exchanged, classes numbered by their place, no look for two folders of a class.
-"""
+"""The CounterAnimal builder: rows by hand, the numbers of ImageNet's classes, folders that are not whole."""
 
 import shutil
 

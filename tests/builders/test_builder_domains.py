@@ -1,8 +1,4 @@
-"""The domains builder: DomainBed's division by its seed, leave-one-domain-out, folders that are not whole.
-
-Planted faults seen: the seed without the domain's number, the tested domain's 20% as its test rows, domains in
-reverse order, no look for copies.
-"""
+"""The domains builder: DomainBed's division by its seed, leave-one-domain-out, folders that are not whole."""
 
 import hashlib
 import shutil

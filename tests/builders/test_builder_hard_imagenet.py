@@ -1,7 +1,4 @@
-"""The Hard ImageNet builder: a row for each mask with an image, published counts, masks and images that do not fit.
-
-Planted faults seen: the image's folder by the mask's number, masks without an image kept, the classes not counted.
-"""
+"""The Hard ImageNet builder: a row for each mask with an image, published counts, masks and images that do not fit."""
 
 import shutil
 
@@ -68,15 +65,9 @@ def test_masks_without_their_image_are_said(small):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (
-            lambda val: (val / "paths_by_rank.pkl").touch(),
-            r"paths_by_rank.pkl: a mask is named <wnid>_",
-        ),
+        (lambda val: (val / "paths_by_rank.pkl").touch(), r"paths_by_rank.pkl: a mask is named <wnid>_"),
         (lambda val: (val / "n99999999_1.JPEG").touch(), "n99999999_1.JPEG: a mask is named"),
-        (
-            lambda val: shutil.copy(min(val.iterdir()), min(val.iterdir()).with_suffix(".png")),
-            "image must be unique",
-        ),
+        (lambda val: shutil.copy(min(val.iterdir()), min(val.iterdir()).with_suffix(".png")), "image must be unique"),
         (lambda val: shutil.rmtree(val), "it lacks val/"),
         (lambda val: shutil.rmtree(val.parent / "imagenet"), "it lacks imagenet/val/"),
     ],

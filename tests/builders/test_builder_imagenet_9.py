@@ -1,8 +1,4 @@
-"""The ImageNet-9 builder: variants and classes by folder, pairs by foreground, BG-Gap by hand, folders not whole.
-
-Planted faults seen: the original images as the side in context, folders numbered in another order, a variant left out,
-the background's name for the foreground's.
-"""
+"""The ImageNet-9 builder: variants and classes by folder, pairs by foreground, BG-Gap by hand, folders not whole."""
 
 import shutil
 from collections import Counter

@@ -1,7 +1,4 @@
-"""The ImageNet-Hard builder: rows by hand, files that are not whole, groups of rows, from Parquet files to a page.
-
-Planted faults seen: the last class as the label, a second group read as the first, no look for labels of none.
-"""
+"""The ImageNet-Hard builder: rows by hand, files that are not whole, groups of rows, from Parquet files to a page."""
 
 import io
 

@@ -130,10 +130,7 @@ def _predictions(rows=3000, seed=0):
 
 
 def test_factors_are_tested_and_have_the_error_ratio_of_the_package():
-    """Gaps by a loop over classes, Holm by hand, ratios by the package's formula over a table of pandas.
-
-    Planted faults seen: the ratio over the other rows; p-values without Holm's factors; classes pooled.
-    """
+    """Gaps by a loop over classes, Holm by hand, ratios by the package's formula over a table of pandas."""
     predictions, label, factor, right = _predictions()
     report = oochub.evaluate(predictions, metrics=["accuracy"])
     found = {each.name: each for each in report.contexts.contexts}

@@ -91,10 +91,7 @@ def test_planted_areas_give_the_challenge_worked_by_hand(tmp_path):
 
 
 def test_environments_are_by_the_context_of_highest_alpha(tmp_path):
-    """Of road (0.38 more than the car) and tree (0.18 more) it is road; contexts= names another first.
-
-    Planted faults seen: the last context in place of the first, `context_area[:, -1]`, and any of them.
-    """
+    """Of road (0.38 more than the car) and tree (0.18 more) it is road; contexts= names another first."""
     train, test = _ids("train"), _ids("test")
     images = {i: {"car": 0.02, "road": 0.4, "tree": 0.2} for i in train[:5]}
     images |= {test[0]: {"car": 0.05, "road": 0.3}, test[1]: {"car": 0.05, "tree": 0.3}, test[2]: {"tree": 0.3}}
@@ -201,11 +198,7 @@ def _empty_image(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("break_it", "words"),
-    [
-        (_cut_in_half, "is not complete JSON"),
-        (_unlink_image, "1 of the 18 files that"),
-        (_empty_image, "is empty"),
-    ],
+    [(_cut_in_half, "is not complete JSON"), (_unlink_image, "1 of the 18 files that"), (_empty_image, "is empty")],
 )
 def test_broken_files_are_said_and_leave_nothing(tmp_path, break_it, words):
     folder = _planted(tmp_path / "raw")

@@ -29,10 +29,7 @@ def _table(file):
 
 
 def test_rows_are_those_of_the_files(raw):
-    """Reference: pandas, a loop over molecules, each bond there and back as `read_csv_graph_raw` of ogb repeats it.
-
-    Planted faults seen: the bonds of the next molecule; bonds one way; labels of another row.
-    """
+    """Reference: pandas, a loop over molecules, each bond there and back as `read_csv_graph_raw` of ogb repeats it."""
     folder = raw("wilds/ogb_molpcba")
     atoms, bonds, kinds = (_table(folder / f"raw/{name}.csv.gz") for name in ("node-feat", "edge", "edge-feat"))
     nodes, edges = (_table(folder / f"raw/num-{what}-list.csv.gz")[0] for what in ("node", "edge"))
@@ -95,11 +92,7 @@ _WRONG = {
         lambda text: text[: text[:-1].rindex("\n") + 1],
         "lines, but there should be 2,646",
     ),
-    "a bond short": (
-        "raw/edge",
-        lambda text: text[: text[:-1].rindex("\n") + 1],
-        "lines, but there should be 2,646",
-    ),
+    "a bond short": ("raw/edge", lambda text: text[: text[:-1].rindex("\n") + 1], "lines, but there should be 2,646"),
     "an unknown atom": ("raw/node-feat", _third("119,0,4,5,2,0,2,0,1"), "line 3: number 1 must be in 0..118, got 119"),
     "another atom's bond": ("raw/edge", _third("0,99"), "line 3: a bond of molecule 0 must join two of its atoms 0.."),
     "no number": ("raw/edge-feat", _third("0,x,0"), "Row #3: CSV conversion error to uint8: invalid value 'x'"),

@@ -10,25 +10,17 @@ import oochub
 
 _WRONG = [
     ("nooch/ce_car", {"alpha": "x"}, "option of nooch alpha must be a finite number, got 'x'"),
-    ("nooch/ce_car", {"alpha": "0.05"}, "alpha must be a finite number, got '0.05'"),
-    ("nooch/ce_car", {"alpha": [0.1]}, r"alpha must be a finite number, got \[0.1\]"),
     ("nooch/ce_car", {"beta": True}, "beta must be a finite number, got True"),
     ("nooch/ce_car", {"contexts": 5}, "contexts must be text or a list, each text, got 5"),
-    ("nooch/ce_car", {"contexts": [["road"]]}, "contexts must be text or a list, each text"),
     ("nooch/ce_car", {"contexts": {"road"}}, "contexts must be text or a list, each text"),  # the first matters
     ("nooch/ce_car", {"official_ids": 5}, "official_ids must be text or none, got 5"),
-    ("nooch/gist_car", {"encoder": 5}, "encoder must be text or none, got 5"),
     ("nooch/gist_car", {"tau": (1, 2, 3)}, "tau must be a finite number or a list of 2, each a finite number, or none"),
-    ("nooch/all", {"splits": ["a"]}, "splits must be text or none"),
     ("nooch/ce_car", {"alpah": 0.1}, "No option of nooch named 'alpah'. Did you mean 'alpha'?"),
     ("spawrious/o2o_hard", {"variant": 5}, "option of spawrious variant must be text, got 5"),
     ("spawrious/composed", {"composition": 5}, "composition must be text or none, got 5"),
-    ("spawrious/composed", {"composition": {}}, "composition must be text or none, got {}"),
     ("imagenet_ood/imagenet_ood", {"file_list": 5}, "file_list must be text or none, got 5"),
-    ("imagenet_ood/imagenet_1k", {"held_out": "x"}, "held_out must be a finite number, got 'x'"),
     ("waterbirds/default", {"strict": "no"}, "strict must be true or false, got 'no'"),
     ("waterbirds/default", {"foo": 1}, "No option of waterbirds named 'foo'. Allowed: follow_links, strict"),
-    ("celebA/default", {"strict": 1}, "strict must be true or false, got 1"),
     ("wilds/iwildcam", {"strikt": True}, "No option of wilds named 'strikt'. Did you mean 'strict'?"),
 ]
 

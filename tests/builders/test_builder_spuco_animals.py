@@ -1,8 +1,4 @@
-"""The SpuCoAnimals builder: groups by folder, the two sides, the release's sizes, folders that are not whole.
-
-Planted faults seen: the usual background of two classes exchanged, the splits val and test exchanged, sizes of the
-usual and the other background exchanged.
-"""
+"""The SpuCoAnimals builder: groups by folder, the two sides, the release's sizes, folders that are not whole."""
 
 import shutil
 from collections import Counter
@@ -70,10 +66,7 @@ def test_the_sides_are_the_usual_and_the_other_backgrounds(small):
     [
         (lambda root: shutil.rmtree(root / "spuco_dogs/val"), r"spuco_dogs lacks val/"),
         (lambda root: shutil.rmtree(root / "spuco_dogs/val/big_dogs"), "has no image in big_dogs/indoor/"),
-        (
-            lambda root: (root / "spuco_birds/test/owls").mkdir(),
-            "owls/: class must be landbirds or waterbirds",
-        ),
+        (lambda root: (root / "spuco_birds/test/owls").mkdir(), "owls/: class must be landbirds or waterbirds"),
         (
             lambda root: (root / "spuco_birds/test/landbirds/waters").mkdir(),
             r"waters/: background must be land or water, got 'waters'[.] Did you mean 'water'",

@@ -288,10 +288,7 @@ def test_boxes_beyond_the_edge_are_counted(raw, tmp_path):
 
 @pytest.mark.parametrize("is_drawn", [True, False])
 def test_a_drawn_data_set_is_called_so_from_the_folder_above_it(tmp_path, is_drawn):
-    """`data_dir` may hold several data sets; only the one that is built counts.
-
-    Planted faults seen: the record looked for in `data_dir` alone; in every folder below it.
-    """
+    """`data_dir` may hold several data sets; only the one that is built counts."""
     from oochub.builders.toy_worlds.toy_wilds_iwildcam import toy_wilds_iwildcam
 
     folder = toy_wilds_iwildcam(tmp_path / "iwildcam_v2.0")

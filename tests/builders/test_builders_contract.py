@@ -240,10 +240,7 @@ def _slow_configs():
 
 @pytest.mark.parametrize("tried", list(_slow_configs()))
 def test_same_rows_again_with_two_processes_and_streamed(tried, folder, tmp_path):
-    """Rows, columns and image bytes equal in a second build, with num_proc=2, and streamed.
-
-    Planted faults seen: a row drawn at random; a config whose split is drawn without a seed; columns in any order.
-    """
+    """Rows, columns and image bytes equal in a second build, with num_proc=2, and streamed."""
     if tried[1].startswith("poverty_mixed-to-test"):  # of the 46 places of the small world it may leave none for id_val
         folder = oochub.get("benchmark", "wilds").of(tried[1]).render_toy_world(tmp_path / "wilds", size=4)
     first = load_dataset(*tried, data_dir=folder, cache_dir=str(tmp_path / "1"))
@@ -404,10 +401,7 @@ def test_parquet_repository_loads_without_oochub(tried, data, repository, withou
 
 @few
 def test_a_built_repository_says_what_it_is(tried, data, repository, tmp_path):
-    """Wherever it lies and whatever reads it: the features, build.json, the metadata of the Parquet files; no row.
-
-    Planted faults seen: the feature without its id; a mark that stays after `drop_build_column`.
-    """
+    """Wherever it lies and whatever reads it: the features, build.json, the metadata of the Parquet files; no row."""
     built = shutil.copytree(repository(*tried), tmp_path / "renamed", copy_function=os.link)
     record = BuildRecord.of(next(iter(data.values())).info)
     plain = load_dataset(str(built), tried[1])

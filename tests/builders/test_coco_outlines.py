@@ -125,10 +125,7 @@ def test_three_forms_of_one_mask(tmp_path):
     runs = [len(list(group)) for _, group in groupby(flat.tolist())]
     counts = runs if not flat[0] else [0, *runs]
     compressed = coco_mask.encode(np.asfortranarray(mask.astype(np.uint8)))
-    forms = {
-        1: {"counts": counts, "size": [20, 30]},
-        2: {"counts": compressed["counts"].decode(), "size": [20, 30]},
-    }
+    forms = {1: {"counts": counts, "size": [20, 30]}, 2: {"counts": compressed["counts"].decode(), "size": [20, 30]}}
     rows = [
         {"image_id": number, "category_id": 1, "id": number, "iscrowd": 1, "segmentation": form}
         for number, form in forms.items()

@@ -1,7 +1,4 @@
-"""The rule of the hardest rows: a loop, an ensemble's predictions joined with rows by hand, and both typed.
-
-Planted faults seen: the mean of the losses, a strict inequality, losses in the order of the predictions.
-"""
+"""The rule of the hardest rows: a loop, an ensemble's predictions joined with rows by hand, and both typed."""
 
 import json
 import math

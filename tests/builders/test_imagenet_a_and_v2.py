@@ -1,7 +1,4 @@
-"""ImageNet-A and ImageNetV2 as configs of imagenet_ood: labels by folder, what is present, what is not whole.
-
-Planted faults seen: classes of V2 in the order of their folders' names, ids of V2 without the class.
-"""
+"""ImageNet-A and ImageNetV2 as configs of imagenet_ood: labels by folder, what is present, what is not whole."""
 
 import shutil
 

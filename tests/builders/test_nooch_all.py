@@ -131,10 +131,7 @@ def test_gist_has_as_many_hard_examples_as_co_occurrence(every):
 
 @pytest.mark.slow
 def test_the_thresholds_stand_in_record_card_and_report(coco, encoder, tmp_path):
-    """By tau the same rows are hard as by count (Section 3.2.2); record, card and report say each threshold.
-
-    Planted faults seen: the tau of the training split; the least hard similarity in place of the first easy one.
-    """
+    """By tau the same rows are hard as by count (Section 3.2.2); record, card and report say each threshold."""
     folder = build_parquet("nooch/gist_car", tmp_path / "built", data_dir=str(coco), options={"encoder": encoder})
     built = oochub.load(folder)
     facts = BuildRecord.of(built["test"].info).facts

@@ -97,10 +97,7 @@ SPLITS = {
     "a pipe": (os.mkfifo, "it is a pipe"),
     "a link to nothing": (lambda file: file.symlink_to("nowhere"), "there is no such file"),
     "a bomb": (_bomb, "it promises 1,258,291,200 bytes"),
-    "no image of a split": (
-        lambda file: _split(file, valid=[77]),
-        "None of the 6 images is in the split validation",
-    ),
+    "no image of a split": (lambda file: _split(file, valid=[77]), "None of the 6 images is in the split validation"),
 }
 
 

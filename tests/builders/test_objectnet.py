@@ -1,7 +1,6 @@
 """ObjectNet as a config of imagenet_ood: its mapping, several right classes, what is not whole, from folder to page.
 
 The rules are those of `objectnet_eval.py` and `objectnet_pytorch_dataloader.py` of objectnet-template-pytorch 50cc886.
-Planted faults seen: the last class of a mapping as the label, classes that ImageNet-1K lacks kept, the border kept.
 """
 
 import json

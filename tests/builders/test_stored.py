@@ -85,10 +85,7 @@ BROKEN = {
         r"after 'n02725872_0\.JPEG', .* byte 1024",
     ),
     "a damaged header in the middle": (_damaged(_shard(), _header(61), b"x"), "member number 61, at byte 62464"),
-    "a header of zeros": (
-        _damaged(_shard(), _header(5), bytes(BLOCK)),
-        "is corrupted: after 'n02725872_4",
-    ),
+    "a header of zeros": (_damaged(_shard(), _header(5), bytes(BLOCK)), "is corrupted: after 'n02725872_4"),
     "a damaged first header": (_damaged(_shard(), 0, b"\xff" * 9), "not a complete plain tar"),
     "cut within an image": (_shard()[: _header(5) + BLOCK + 9], "not a complete plain tar archive"),
     "cut within a header": (_shard()[: _header(5) + 99], "is (corrupted|truncated)"),
@@ -217,10 +214,7 @@ def test_a_compressed_archive_of_every_benchmark(tmp_path, config):
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
 def test_links_and_devices_are_refused_or_said(tmp_path, kind):
-    """Of Spawrious refused wherever they are in the archive; of ImageNet passed over, and refused with strict=True.
-
-    Planted fault seen: links in folders that are not looked into.
-    """
+    """Of Spawrious refused wherever they are in the archive; of ImageNet passed over, and refused with strict=True."""
     for name in ("spawrious224/0/snow/corgi/snow_corgi_5.png", "spawrious224/readme", "other/null"):
         with pytest.raises(OochubError, match=f"holds '{name}', a (link|device or pipe), which is not followed"):
             _load(tmp_path, "all", _whole("all", (_member(kind, name), b"")))

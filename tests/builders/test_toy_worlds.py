@@ -189,10 +189,7 @@ def test_stuff_regions_never_meet(coco: Path) -> None:
 
 
 def test_contexts_of_the_twelve_tasks_follow_from_the_nooch_rule(coco: Path) -> None:
-    """By alpha .05 and beta .1 the contexts are those of NOOCH, and each split has hard cars of both kinds.
-
-    Planted fault: cows at home in the sky.
-    """
+    """By alpha .05 and beta .1 the contexts are those of NOOCH, and each split has hard cars of both kinds."""
     ids, areas, present = _areas(coco)
     split = _split(ids)
     names = {number: name for name, number in coco_categories.IDS.items()}
@@ -211,10 +208,7 @@ def test_contexts_of_the_twelve_tasks_follow_from_the_nooch_rule(coco: Path) -> 
 
 
 def test_control_world_has_no_link_between_object_and_context() -> None:
-    """P(context | object) = P(context | none) within 4 standard errors; the biased world is far outside.
-
-    Planted fault: the control world drawn with correlation .5.
-    """
+    """P(context | object) = P(context | none) within 4 standard errors; the biased world is far outside."""
     for correlation in (None, 0.88):
         drawn = [_scenes.make_scene(np.random.default_rng([1, i]), correlation=correlation) for i in range(2500)]
         for task, contexts in PUBLISHED.items():
@@ -255,10 +249,7 @@ def test_erasing_the_objects_changes_their_pixels_only(coco: Path, tmp_path: Pat
 
 @pytest.mark.slow
 def test_polygons_lie_on_the_painted_pixels(tmp_path: Path) -> None:
-    """Clear changes fall within a pixel of the polygons, and most of their inside changes.
-
-    Planted faults: polygons moved by two pixels; polygons drawn from the inner parts only.
-    """
+    """Clear changes fall within a pixel of the polygons, and most of their inside changes."""
     with_objects = toy_coco(tmp_path / "with", size=160)
     without = toy_coco(tmp_path / "without", size=160, objects=False)
     wanted = {coco_categories.IDS[name] for name in _scenes.OBJECTS}
@@ -384,10 +375,7 @@ def _dogless(root: Path, **choices: Any) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.slow
 @pytest.mark.parametrize("correlation", [True, False])
 def test_spawrious_background_shows_the_location_only_if_asked(correlation: bool, tmp_path: Path) -> None:
-    """Leave-one-out nearest neighbors on background texture: location known, or at chance of 1/6.
-
-    Planted fault: `correlation` ignored.
-    """
+    """Leave-one-out nearest neighbors on background texture: location known, or at chance of 1/6."""
     pictures, location = _dogless(tmp_path / "world", correlation=correlation)
     gray = pictures - pictures.mean(axis=(1, 2), keepdims=True)
     detail = np.concatenate(

@@ -122,10 +122,7 @@ def _fmow_splits(table, year, config):
 @pytest.mark.slow
 @pytest.mark.parametrize("config", ["fmow", "fmow_mixed-to-test", "fmow_time_after_2008", "fmow_time_after_2017"])
 def test_fmow_is_its_table(config, raw):
-    """Planted faults seen: images by the number among rows that are not sequestered; 2016 in validation; a seed.
-
-    Of the other years: a year more of validation; the official test whatever the config.
-    """
+    """Of the other years: a year more of validation; the official test whatever the config."""
     folder = raw("wilds/fmow")
     table = pd.read_csv(folder / "rgb_metadata.csv")
     year = table["timestamp"].str[:4].astype(int)

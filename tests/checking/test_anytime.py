@@ -77,10 +77,7 @@ def test_a_gap_is_that_of_both_sides(model: Path) -> None:
 
 
 def test_clusters_count_once_each(tmp_path: Path) -> None:
-    """Of 3 to 7 rows; the gap of clusters on both sides has half of the error a side.
-
-    Planted fault seen: rows in place of clusters.
-    """
+    """Of 3 to 7 rows; the gap of clusters on both sides has half of the error a side."""
     cluster = np.repeat(np.arange(80), np.tile([3, 4, 5, 6, 7], 16))[:N]
     folder = save(tmp_path, cluster=cluster)
     means = np.array([right()[cluster == number].mean() for number in range(80)])

@@ -41,10 +41,7 @@ def one_rule(**rule: object) -> dict[str, object]:
 
 
 def test_an_auc_of_few_clusters_is_undecided_and_says_how_many_would_do() -> None:
-    """12 clusters: the interval lies above the bound, and covers too little to pass; 40 clusters pass.
-
-    Planted fault: the caveat shown beside a pass.
-    """
+    """12 clusters: the interval lies above the bound, and covers too little to pass; 40 clusters pass."""
     rng, states = np.random.default_rng(0), {}
     for clusters in (12, 40):
         label = np.arange(960) % 2
@@ -113,10 +110,7 @@ def test_what_undecided_counts_as():
 @pytest.mark.parametrize("n", [20, 50, 200])
 @pytest.mark.parametrize("p", [0.5, 0.8, 0.98])
 def test_a_share_at_the_bound_passes_and_fails_in_at_most_2_5_percent(n, p):
-    """Every number of right answers with its probability: no simulation, no luck.
-
-    Fault planted: Wilson's interval of the report, by which 98% of 50 rows fails in 7.8%.
-    """
+    """Every number of right answers with its probability: no simulation, no luck."""
     states = {}
     for right in range(n + 1):
         share = wilson(right, n)
@@ -224,10 +218,7 @@ WRONG = {
     "worst group of a group": ({"metric": "worst_group", "group": "car/*", "at_least": 0.1}, "one number of a report"),
     "not evaluated": ({"metric": "f1_macro", "at_most": 0.1}, "evaluate again with --metric f1_macro"),
     "worse without a baseline": ({"metric": "nll", "at_most_worse": 0.02}, "baseline="),
-    "worse below 0": (
-        {"metric": "nll", "at_most_worse": -0.02},
-        "at_most_worse must be a finite number, 0 or larger",
-    ),
+    "worse below 0": ({"metric": "nll", "at_most_worse": -0.02}, "at_most_worse must be a finite number, 0 or larger"),
     "empty name": ({"metric": "", "at_least": 0.1}, "must be text that is not empty"),
 }
 
@@ -248,10 +239,7 @@ def test_rules_of_another_type_are_refused(rules):
 
 
 def test_many_rules_are_told_apart_at_once():
-    """20,000 rules: each is looked up once among those before it, not compared with all of them (2e8 comparisons).
-
-    Fault planted: `rule in found[:number]`, which takes a minute.
-    """
+    """20,000 rules: each is looked up once among those before it, not compared with all of them (2e8 comparisons)."""
     rules = [{"metric": "accuracy", "at_least": k / 20_001} for k in range(1, 20_001)]
     assert len(read_rules({"rule": rules}).rules) == 20_000
     with pytest.raises(OochubError, match="Rule 20001 of the rules stands there twice"):
@@ -269,14 +257,8 @@ def test_many_rules_are_told_apart_at_once():
         ("rule = [1]\n", "rule[0] must be a table"),
         ("[rule]\nmetric = 'nll'\n", "rule must be a list, each a table"),
         ("[[rules]]\nmetric = 'nll'\n", "Did you mean 'rule'"),
-        (
-            "correction = 'bonferroni'\n[[rule]]\nmetric = 'nll'\nat_most = 1\n",
-            "correction must be one of none, holm",
-        ),
-        (
-            "correction = ['holm']\n[[rule]]\nmetric = 'nll'\nat_most = 1\n",
-            "correction must be one of none, holm",
-        ),
+        ("correction = 'bonferroni'\n[[rule]]\nmetric = 'nll'\nat_most = 1\n", "correction must be one of none, holm"),
+        ("correction = ['holm']\n[[rule]]\nmetric = 'nll'\nat_most = 1\n", "correction must be one of none, holm"),
         (2 * "[[rule]]\nmetric = 'nll'\nat_most = 1\n", "stands there twice"),
         ("a = " + "[" * 5000, "is not TOML"),
     ],
@@ -308,8 +290,6 @@ def test_holm_by_hand():
 
     Alone each fails at 5%. Together the smallest is held to 0.05 / 3 and fails; the next to 0.05 / 2 and fails; the
     last to 0.05 and fails. With two more rules that pass the first is held to 0.01, and none fails.
-
-    Fault planted: a family of the fails alone.
     """
     z = stats.norm.isf(0.025)
     report = reports.read(reports.nooch_report())
@@ -362,10 +342,7 @@ def _discordant(old: Path, new: Path) -> tuple[int, int, int]:
 
 
 def test_a_paired_change_by_hand(models):
-    """The wider of Bonett and Price 2012 and of two exact shares, from the rows that one model alone answers right.
-
-    Faults planted: new and old exchanged; the unpaired difference; for errors, what is fixed taken for broken.
-    """
+    """The wider of Bonett and Price 2012 and of two exact shares, from the rows that one model alone answers right."""
     old, new = models
     rules = one_rule(metric="accuracy", at_most_worse=0.02)
     (outcome,) = oochub.check(new, rules, baseline=old).outcomes
@@ -420,10 +397,7 @@ def test_every_kind_of_change_is_that_of_compare(models):
 @pytest.mark.parametrize("n", [200, 1000])
 @pytest.mark.parametrize(("lost", "won"), [(0.025, 0.005), (0.02, 0.0001), (0.06, 0.04), (0.05, 0.03), (0.12, 0.10)])
 def test_a_paired_share_at_the_bound_passes_and_fails_in_at_most_2_5_percent(n, lost, won):
-    """Every pair of counts with its probability; 2.5 is rounded to one decimal.
-
-    Fault planted: the adjusted Wald interval alone, which passes in 4.0% of 1,000 rows.
-    """
+    """Every pair of counts with its probability; 2.5 is rounded to one decimal."""
     most = int(n * lost + 9 * math.sqrt(n * lost) + 9)
     broken, fixed = (each.ravel() for each in np.meshgrid(np.arange(most), np.arange(most)))
     chance = stats.binom.pmf(broken, n, lost) * stats.binom.pmf(fixed, np.maximum(n - broken, 0), won / (1 - lost))
@@ -466,10 +440,7 @@ def test_groups_are_paired_too(tmp_path):
 
 
 def test_what_is_not_paired_says_so(models, tmp_path):
-    """Without the predictions, in memory; with others in their place it is an error.
-
-    Faults planted: no look at the digest; a reason that is dropped.
-    """
+    """Without the predictions, in memory; with others in their place it is an error."""
     old, new = models
     rules = one_rule(metric="accuracy", at_most_worse=0.2)
     reports_alone = []
@@ -506,10 +477,7 @@ def _write_others(folder: Path, **changes: object) -> Path:
 @pytest.mark.parametrize("what", ["classes", "rows", "labels"])
 @pytest.mark.parametrize("found", ["predictions", "reports"])
 def test_a_baseline_of_other_rows_is_refused(models, what, found):
-    """Whether the predictions are found or the two reports alone say it.
-
-    Faults planted: the refusal as the reason of what is not paired; no look at what the reports say.
-    """
+    """Whether the predictions are found or the two reports alone say it."""
     old = oochub.Predictions.load(models[0] / "predictions.parquet")
     ids = [f"new-{each}" for each in old.column("example_id")]
     changes = {
@@ -531,10 +499,7 @@ def test_a_baseline_of_other_rows_is_refused(models, what, found):
 
 
 def test_numbers_that_the_answers_do_not_give_are_refused(models, tmp_path):
-    """A report of the baseline's weights and answers with a number of its own; one whose predictions give another.
-
-    Faults planted: the digest is believed; no look at the change.
-    """
+    """A report of the baseline's weights and answers with a number of its own; one whose predictions give another."""
     old = Report.load(models[0] / "report.json")
     rules = one_rule(metric="accuracy", at_most_worse=0.01)
     old = replace(old, model=replace(old.model, revision="abc"))
@@ -562,10 +527,7 @@ def test_predictions_by_their_recorded_name(models, tmp_path):
 
 
 def test_a_report_on_some_of_the_rows_is_not_paired(models, tmp_path):
-    """The predictions beside it hold rows that the report leaves out; as many other rows are refused.
-
-    Fault planted: no look at the examples.
-    """
+    """The predictions beside it hold rows that the report leaves out; as many other rows are refused."""
     old, new = models
     content = json.loads((new / "report.json").read_text())
     content["slices"][0]["examples"] = "0" * 16
@@ -581,10 +543,7 @@ def test_a_report_on_some_of_the_rows_is_not_paired(models, tmp_path):
 
 
 def test_a_model_is_never_worse_than_itself():
-    """The same weights and the same answers change nothing, whatever the interval of the number.
-
-    Fault planted: the answers alone, of models without a revision.
-    """
+    """The same weights and the same answers change nothing, whatever the interval of the number."""
     report = report_of(0.7, 0.2, 0.9)
     rules = {"rule": [{"metric": metric, "at_most_worse": 0.001} for metric in ("accuracy", "nll", "gap")]}
     same = replace(report, model=replace(report.model, revision="abc"))

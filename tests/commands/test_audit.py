@@ -58,10 +58,7 @@ def test_what_is_wrong_ends_with_2_and_says_what_to_do(run, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("change", ["nothing", "model", "data", "option", "code"])
 def test_a_second_audit_runs_no_model_unless_something_changed(run, tmp_path, monkeypatch, change):
-    """Weights, an image, an option of the prediction, and our own code, each alone; the report stays to the byte.
-
-    Planted faults seen: each of the four left out of the key.
-    """
+    """Weights, an image, an option of the prediction, and our own code, each alone; the report stays to the byte."""
     folder = planted_folder(tmp_path / "squares", train=4, test=4)
     torch.manual_seed(0)
     config = ResNetConfig(embedding_size=8, hidden_sizes=[8], depths=[1], id2label={0: "dark", 1: "light"})

@@ -1,7 +1,6 @@
 """Contract tests over every command of the catalog: what its file says, what its help says, what it refuses."""
 
 import sys
-from types import SimpleNamespace
 
 import pytest
 
@@ -41,20 +40,3 @@ def test_a_command_keeps_its_contract(name, monkeypatch, capsys):
 def test_every_command_is_covered():
     """Planted fault: a command that the command line leaves out."""
     assert set(COMMANDS) == set(oochub.names("command")) and len(COMMANDS) > 10
-
-
-@pytest.mark.parametrize(
-    ("line", "help_", "option", "message"),
-    [
-        ("Rows of a file.", "Prints the rows of a file.", {}, "its file begins with"),
-        ("The command `oochub rows`.", "Rows", {}, "needs one sentence"),
-        ("The command `oochub rows`.", "Prints the rows of a file.", {"help": None}, "needs help="),
-        ("The command `oochub rows`.", "Prints the rows of a file.", {"opts": ["--set"]}, "for hyperparameters alone"),
-    ],
-)
-def test_a_broken_rule_is_said(line, help_, option, message):
-    """Planted faults, one a rule."""
-    parameter = SimpleNamespace(**{"opts": ["--most"], "help": "How many.", "hidden": False, **option})
-    command = SimpleNamespace(help=help_, params=[parameter])
-    with pytest.raises(AssertionError, match=message):
-        check_command("rows", line, command)

@@ -110,10 +110,7 @@ def test_show_benchmark_says_where_each_file_is(run, name):
 
 
 def test_show_benchmark_has_every_data_set_of_a_collection(run):
-    """Each config of WILDS, and of each data set its input, output and headline, not those of the first for all.
-
-    Planted faults seen: configs cut at twelve; the facts of the first data set for each.
-    """
+    """Each config of WILDS, and of each data set its input, output and headline, not those of the first for all."""
     _, output, _ = run("show", "benchmark", "wilds")
     parts = output.split("\n== ")[1:]
     declared = oochub.get("benchmark", "wilds")

@@ -68,7 +68,6 @@ def test_best_is_a_word_if_bold_cannot_be_seen(run, files, tmp_path):
     """Of 300 rows out of context DRO is right more often by far, so that one cell of the row is the best.
 
     In a pipe it says so, in a terminal and in files it is bold.
-    Planted faults seen: the word in a terminal too; in the cell of the other method.
     """
     code, out, err = run(files / "reports", "--markdown", tmp_path / "all.md")
     (head,) = [line for line in out.splitlines() if line.startswith("Task")]

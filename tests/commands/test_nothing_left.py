@@ -95,10 +95,7 @@ def test_a_program_that_is_over_leaves_nothing(name, inputs, tmp_path):
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize(
-    "number",
-    [signal.SIGKILL, signal.SIGTERM, signal.SIGINT],
-)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_sweep_that_is_stopped_leaves_nothing(number, inputs, tmp_path):
     """In its trainings. Fault seen: two leaked semaphores, those of the workers' bars of progress."""
     words = ["-m", "oochub.cli", *COMMANDS["sweep"](inputs, tmp_path), "--jobs", "2"]

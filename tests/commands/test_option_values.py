@@ -26,11 +26,7 @@ PAIRS = [
     for parameter in command.params
     if parameter.multiple and "key=value" in (parameter.help or "")
 ]
-SUFFIXES = {
-    "evaluate": ".json",
-    "saliency": ".png",
-    "nooch suite": ".csv",
-}  # of what a command writes
+SUFFIXES = {"evaluate": ".json", "saliency": ".png", "nooch suite": ".csv"}  # of what a command writes
 
 
 def required(name: str, but: str = "") -> list[str]:

@@ -151,10 +151,7 @@ def passed(typed):
 
 
 def test_every_path_is_an_output_or_read():
-    """A new option of a path says which it is, and a folder which paths it wants; the demo's are those of others.
-
-    Planted faults seen: an output that is not listed; `names` of a kind left out.
-    """
+    """A new option of a path says which it is, and a folder which paths it wants; the demo's are those of others."""
     unnamed = {name for (name, _), kind in KINDS.items() if kind.is_folder and not kind.names}
     assert unnamed == {"demo"}
     assert path_options() | {("report", "--plot")} == set(KINDS) | READ and not set(KINDS) & READ
@@ -219,10 +216,7 @@ def _sample(pattern: str) -> str:
 
 @pytest.mark.parametrize(("name", "option"), [pair for pair, kind in KINDS.items() if kind.names and kind.is_folder])
 def test_what_stands_where_a_folder_needs_a_place_is_named_first(refused, passed, tmp_path, name, option):
-    """A file of somebody else, an edited one of ours, and a link, at a path that the command wants.
-
-    Planted faults seen: `owns` that says yes, links not looked at.
-    """
+    """A file of somebody else, an edited one of ours, and a link, at a path that the command wants."""
     kind = KINDS[name, option]
     for number, pattern in enumerate(kind.names[:4]):
         folder = tmp_path / str(number)

@@ -46,10 +46,7 @@ def control(tmp_path_factory: pytest.TempPathFactory) -> Example:
 
 @pytest.mark.slow
 def test_the_last_line_says_better(run: Run, planted: Example, tmp_path: Path) -> None:
-    """The paths, then the verdict, whose numbers are those of repair.json; a second run gives the same as JSON.
-
-    Planted faults, each seen: the first division alone, the ends exchanged, another number of divisions.
-    """
+    """The paths, then the verdict, whose numbers are those of repair.json; a second run gives the same as JSON."""
     words = (planted.model, planted.pictures, *COLUMNS, "--out", tmp_path / "out")
     code, out, err = run(*words)
     assert code == 0, err
@@ -95,8 +92,6 @@ def test_a_module_is_repaired_as_its_folder_is(run: Run, planted: Example, tmp_p
 
     What is printed last but one is the file that opens it, by the same door; it needs no option of the model. So it is
     for an ONNX file of the network.
-
-    Planted faults, each seen: the old layer kept, of a module and of a file; another module in the user's file.
     """
     from transformers import AutoModelForImageClassification
 

@@ -43,10 +43,7 @@ def _content(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.slow
 def test_processes_share_the_configurations_of_one_repository(built, tmp_path):
-    """Byte for byte that of one process, whoever ends first; a process too many writes nothing.
-
-    Planted faults seen: each process builds them all; notes, and records, of the card in the order of building.
-    """
+    """Byte for byte that of one process, whoever ends first; a process too many writes nothing."""
     assert built(tmp_path / "one")[0] == [f"spawrious/{config}" for config in _CONFIGS]
     built_by = [built(tmp_path / "shared", rank=rank, processes=4)[0] for rank in (3, 1, 2, 0)]
     assert built_by == [[], ["spawrious/m2m_easy"], ["spawrious/o2o_easy"], ["spawrious/o2o_hard"]]

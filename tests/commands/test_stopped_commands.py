@@ -171,11 +171,7 @@ def short_folder():
     ],
 )
 def test_processes_end_with_the_one_that_started_them(command, code, spawrious, tmp_path, short_folder):
-    """Stopped while they build rows or decode images, they leave no process, message or folder.
-
-    Planted faults: forked processes with the handlers of their parent (it hangs, a worker prints a traceback), or none
-    that looks for its parent; a socket in TMPDIR/pymp-*; a scratch folder that nobody sweeps.
-    """
+    """Stopped while they build rows or decode images, they leave no process, message or folder."""
     scratch, out = short_folder, tmp_path / "out"
     place, more = _PLACES[command]
     words = [command, "spawrious/o2o_hard", "--data-dir", str(spawrious), "--out", str(out / "made")]

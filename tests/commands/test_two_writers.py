@@ -83,10 +83,7 @@ _HELD = {
 }
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.slow) for name in _HELD],
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) for name in _HELD])
 def test_a_held_output_is_said(name, inputs, tmp_path, scratch):
     """Planted fault: each of these commands without the lock; the files of two could be mixed in one folder."""
     with lock_target(tmp_path / _HELD[name]):

@@ -1,7 +1,4 @@
-"""Effective robustness across two test sets: against scipy's regression of logits of the baseline's accuracies.
-
-Planted faults seen: a line through all models; probits in place of logits; the sets exchanged.
-"""
+"""Effective robustness across two test sets: against scipy's regression of logits of the baseline's accuracies."""
 
 from dataclasses import replace
 

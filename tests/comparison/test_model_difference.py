@@ -41,10 +41,7 @@ def test_a_group_that_is_drawn_twice_counts_as_two(benchmark, config):
 
 @pytest.mark.parametrize("sessions", [1, 40])
 def test_detections_are_of_whole_sessions_and_each_image_is_worked_out_once(sessions, monkeypatch):
-    """Against session means drawn by hand; of a single session its images are drawn.
-
-    Planted faults seen: images drawn whatever the sessions; each resample worked out anew.
-    """
+    """Against session means drawn by hand; of a single session its images are drawn."""
     rng = np.random.default_rng(0)
     group = np.repeat(np.arange(sessions), rng.integers(3, 12, sessions) if sessions > 1 else 60)
     boxes = [[[0, 0, 1, 1], [5, 5, 6, 6]]] * len(group)

@@ -1,8 +1,4 @@
-"""What people's folders hold beside good images: of each the contexts, or an error that says what to do.
-
-Planted faults seen: labels that are null taken as numbers; a split of no rows that is said to have broken images; an
-error that does not name the file; contexts of the rows after a broken one shifted by it.
-"""
+"""What people's folders hold beside good images: of each the contexts, or an error that says what to do."""
 
 import sys
 

@@ -1,8 +1,4 @@
-"""Words that go with a class, by hand and by the lift of each.
-
-Planted faults seen: words of all rows; words that go with no class; one caption is enough where two are asked for; the
-weakest first; names of classes among the words; words that nearly all rows have; plurals of chosen rows alone.
-"""
+"""Words that go with a class, by hand and by the lift of each."""
 
 import numpy as np
 import pytest

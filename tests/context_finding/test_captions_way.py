@@ -1,8 +1,4 @@
-"""Captions against transformers itself, their gist against NOOCH's builder and a loop over MiniLM's own answers.
-
-Planted faults seen: numbers of the run, not of the image; the gist of all rows; tau of all rows, or of positives and
-negatives; no hard negatives; other classes' rows in a class's challenge; rows shifted by one without a caption.
-"""
+"""Captions against transformers itself, their gist against NOOCH's builder and a loop over MiniLM's own answers."""
 
 import hashlib
 import json

@@ -1,9 +1,4 @@
-"""Clusters of planted features, and of the features of a real network.
-
-Planted faults seen: class means of all rows; no class means; centers of all rows; clusters by number, not by size; the
-mean of each class taken out of every model's features; directions of the rows tested; the middle of the image
-kept; measures of one region for the other.
-"""
+"""Clusters of planted features, and of the features of a real network."""
 
 import io
 

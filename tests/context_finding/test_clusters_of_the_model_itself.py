@@ -1,9 +1,6 @@
 """Clusters that the model under audit makes itself, of the quickstart's images.
 
 On the rim their gap has the sign of the true one; of whole images no direction is claimed.
-
-Planted fault seen: the mean of each class taken out on the rim too, as before: a cluster of the rare rows of one class
-was then usual for it, and the model "better where the context is not the usual one".
 """
 
 import re

@@ -1,8 +1,4 @@
-"""Contexts added to data: which rows are chosen on, what is kept in the cache, what a repository says of them.
-
-Planted faults seen: halves that differ from run to run; rows of train and of test chosen on alike; a cache that knows
-images by their number; a broken image that ends the run in spite of skip_broken; lists shifted by the broken row.
-"""
+"""Contexts added to data: which rows are chosen on, what is kept in the cache, what a repository says of them."""
 
 import datasets
 import numpy as np
@@ -125,10 +121,7 @@ def test_other_settings_measure_anew():
 
 
 def test_no_column_of_the_data_is_lost():
-    """A column of the name that a way uses stays, the way's own is called after it; both at once are refused.
-
-    Planted faults seen: the way's column in its place; the data's under the new name.
-    """
+    """A column of the name that a way uses stays, the way's own is called after it; both at once are refused."""
     data = pictures(0, 9, 250).add_column("gray", ["mine", "of", "old"])
     found = oochub.contexts(data, by=Bright())["train"]
     prefix = Bright.words()

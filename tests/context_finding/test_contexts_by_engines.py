@@ -1,9 +1,7 @@
 """Contexts that several processes find are those of one: shares of torchrun, blocks of Ray, what kills leave.
 
 Everyday ranks are threads that meet at a barrier, and a block for an actor is pickled; the slow ones start the
-processes. Planted faults seen: ranks that measure the same blocks; turns that begin anew with each split; a rank that
-measures what another should have; one that writes beside the first; a block without its last row; an engine that is
-looked at after the data.
+processes.
 """
 
 import io

@@ -1,9 +1,4 @@
-"""Contract of the ways to find contexts: every file of the folder, with a tiny model where it needs one.
-
-Planted faults seen: thirds of all rows (properties); class means and components of all rows (clusters); contexts by the
-areas of all rows (segments); a measure that is divided by the largest of its batch; two contexts of one name; settings
-without the model's name (zero_shot).
-"""
+"""Contract of the ways to find contexts: every file of the folder, with a tiny model where it needs one."""
 
 import json
 

@@ -1,7 +1,4 @@
-"""A model over images: the same answers in a block of many passes and outside, and all as it was after it.
-
-Planted faults seen: batch norms folded for good; a pass of all images; the middle of an image that is all rim.
-"""
+"""A model over images: the same answers in a block of many passes and outside, and all as it was after it."""
 
 import numpy as np
 import pytest

@@ -1,8 +1,7 @@
 """Worlds that are none of the project's toys: shapes on textures whose brightness goes with the class, at .5 to .99.
 
 A model that goes by the texture is shown to, one that goes by the shape is not, one that fails in the dark is said to,
-and no gap that is shown has the wrong sign. Planted faults seen: the sign of the roles turned round; a gap shown
-without the test of effects by role (then nothing but darkness is "relied" upon).
+and no gap that is shown has the wrong sign.
 """
 
 from collections import Counter

@@ -1,9 +1,4 @@
-"""Images are measured in parts and batches that large files make shorter; two runs may share the cache.
-
-Planted faults seen: a limit that the first image of a part does not count for; an image alone that is left out; a
-part whose name in the cache holds the limit; parts that are not kept; no lock on the folder; one fingerprint for all;
-batches one after the other; a way that is opened for each part, or for none.
-"""
+"""Images are measured in parts and batches that large files make shorter; two runs may share the cache."""
 
 import io
 import os

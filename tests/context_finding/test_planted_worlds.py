@@ -1,7 +1,6 @@
-"""Planted contexts are found where their column is hidden, and errors without any show none: toy Spawrious, toy COCO.
+"""The model of the planted worlds is a linear probe on colors, which relies on the background.
 
-The model of the planted worlds is a linear probe on colors, which relies on the background. Rows are the test and the
-validation split, contexts are chosen on train.
+Rows are the test and the validation split, contexts are chosen on train.
 """
 
 from functools import cache
@@ -91,8 +90,7 @@ def _cases(few: list[tuple[str, str]], *others: tuple[str, str]) -> list[Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("way", "kind"),
-    _cases([("clusters", "spawrious"), ("properties", "spawrious")], _OF_PICTURES),
+    ("way", "kind"), _cases([("clusters", "spawrious"), ("properties", "spawrious")], _OF_PICTURES)
 )
 def test_planted_contexts_are_found(way, kind, settings, tmp_path):
     """A true context that is shown by its own column is shown by the way's nearest, in the same direction.
@@ -127,8 +125,7 @@ def test_planted_contexts_are_found(way, kind, settings, tmp_path):
 def test_errors_without_a_context_show_none(way, kind, settings, tmp_path):
     """Errors drawn at random within each class: nothing is shown in 18 of 20 draws at least.
 
-    Chance alone shows something in 5% of draws, so more than two of 20 in 8% of all seeds; these are fixed. Planted
-    fault seen: p-values that are not corrected.
+    Chance alone shows something in 5% of draws, so more than two of 20 in 8% of all seeds; these are fixed.
     """
     for seed in range(1, 9):  # the first world where a context goes with a class by chance, so that it is tested
         control = world(tmp_path / f"{kind}_{seed}", kind, seed=seed, planted=False)

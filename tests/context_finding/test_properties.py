@@ -1,9 +1,4 @@
-"""Properties of images by hand-made images, and of JPEG and EXIF as Pillow writes them.
-
-Planted faults seen: hue of BGR; quality of the chrominance table; contrast as the range; a border of one side alone;
-thresholds of all rows; a camera of few images; a rim of the height alone; neighbors across the middle; colors summed in
-float32; a quantile that is the value above its place.
-"""
+"""Properties of images by hand-made images, and of JPEG and EXIF as Pillow writes them."""
 
 import colorsys
 import io

@@ -1,8 +1,4 @@
-"""Names by zero-shot against transformers' own logits and pipeline; what is refused; images of every kind.
-
-Planted faults seen: the least similar name; a threshold at cosines that are not scaled; neutral texts among the names;
-the first name alone; measures that depend on the names.
-"""
+"""Names by zero-shot against transformers' own logits and pipeline; what is refused; images of every kind."""
 
 import datasets
 import numpy as np

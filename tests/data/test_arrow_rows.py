@@ -24,10 +24,7 @@ def _dataset(names):
 
 @pytest.mark.parametrize("form", ["splits", "shards", "arrow", "saved", "saved splits", "lists", "card"])
 def test_class_names_in_another_order_are_refused(form, tmp_path):
-    """Cat and dog are swapped in the second file; before, its labels were read with the names of the first.
-
-    Planted fault seen: names of the first file alone.
-    """
+    """Cat and dog are swapped in the second file; before, its labels were read with the names of the first."""
     one, other = _dataset(["cat", "dog"]), _dataset(["dog", "cat"])
     if form == "lists":
         inner = [

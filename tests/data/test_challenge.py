@@ -457,10 +457,7 @@ def test_the_same_command_replaces_its_own_repository_and_nothing_else(run, tmp_
 
 
 def test_a_damaged_repository_is_no_source(run, birds, tmp_path):
-    """A bit of its Parquet flipped: plain `datasets` may read other rows, a challenge set of it is refused.
-
-    Fault planted: files that are not sealed, or not checked.
-    """
+    """A bit of its Parquet flipped: plain `datasets` may read other rows, a challenge set of it is refused."""
     made = tmp_path / "made"
     assert run(birds, "--criterion", "mismatch", "--context", "background", "--out", made)[0] == 0
     file = next(made.glob("data/*.parquet"))

@@ -28,12 +28,9 @@ def _write(path, **columns):
     ],
     ids="/".join,
 )  # fmt: skip
-@pytest.mark.parametrize("role", ["label", "context", "group"])
+@pytest.mark.parametrize("role", ["label", "context", pytest.param("group", marks=pytest.mark.slow)])
 def test_names_stay_what_was_written(role, names, tmp_path):
-    """By Python's own csv: two names, four rows each. Before, they were one class, or missing values.
-
-    Planted faults seen: a column is read as pandas does; "NA" counted as missing.
-    """
+    """By Python's own csv: two names, four rows each. Before, they were one class, or missing values."""
     given = [names[k % 2] for k in range(8)]
     columns = {"label": list("abababab"), "context": list("xxyyxxyy"), role: given}
     data = oochub.load(_write(tmp_path / "rows.csv", **columns))["train"]

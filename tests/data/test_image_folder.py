@@ -220,11 +220,7 @@ def test_a_plain_folder_has_the_rows_of_imagefolder(name, tmp_path):
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_any_other_folder_is_left_to_datasets(name, tmp_path):
-    """Rows or error are then those of `datasets`, whose words the error has.
-
-    Planted faults seen: suffixes in any case, a kind of file that is no more frequent than another, missing names,
-    several metadata files.
-    """
+    """Rows or error are then those of `datasets`, whose words the error has."""
     folder = _write(tmp_path / "pictures", OTHERS[name])
     assert _find(folder) is None
     reference = _load(folder)
@@ -265,10 +261,7 @@ def test_links_are_followed_as_imagefolder_does(tmp_path):
 
 @pytest.mark.parametrize("name", SPLITS)
 def test_the_folders_at_the_top_decide_the_split(name, tmp_path):
-    """By a count by hand. Before, words anywhere in a path did, and images stood in two splits, or in none.
-
-    Planted faults seen: words in any case only in small letters; words of folders below the top; no note.
-    """
+    """By a count by hand. Before, words anywhere in a path did, and images stood in two splits, or in none."""
     files, expected, note = SPLITS[name]
     folder = _write(tmp_path / "pets", dict.fromkeys(files, _PNG))
     with warnings.catch_warnings(record=True) as said:

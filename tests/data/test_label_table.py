@@ -120,10 +120,7 @@ def test_faults_are_said_before_the_model_is_asked(world, tmp_path, change, word
 
 @pytest.mark.slow
 def test_an_audit_of_few_labels(world, tmp_path):
-    """Numbers of the labeled images alone are those of an audit of these; the others add to them.
-
-    Fault planted: other models' rows in the order of their file.
-    """
+    """Numbers of the labeled images alone are those of an audit of these; the others add to them."""
     folder, _, table = world
     given = {"image_processor": PROCESSOR, "usual": USUAL}
     report = oochub.audit(Doubtful("object"), folder, labels=table, out=tmp_path / "audit", **given)
@@ -179,10 +176,7 @@ def test_labels_that_were_not_chosen_at_random_are_said(world, tmp_path):
 
 @pytest.mark.slow
 def test_pairs_that_no_label_has():
-    """20 classes in 10 contexts, 100 labels, so that most pairs are unseen: 200 worlds, on average the truth.
-
-    Fault planted: an image with a label tells the side of its own pair, as none without a label does.
-    """
+    """20 classes in 10 contexts, 100 labels, so that most pairs are unseen: 200 worlds, on average the truth."""
     rng, found = np.random.default_rng(0), []
     for _ in range(200):
         context, label = rng.integers(0, 10, 2_000), rng.integers(0, 20, 2_000)

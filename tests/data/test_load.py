@@ -301,11 +301,7 @@ def broken(folder, rows, **features):
     ("rows", "columns", "words"),
     [
         ({"spec": ["a"]}, {"label": "speck"}, "No column named 'speck'. Did you mean 'spec'"),
-        (
-            {"y": ["a", None, None]},
-            {"label": "y"},
-            "'y' has no value in 2 of 3 rows, first row 1 of split train",
-        ),
+        ({"y": ["a", None, None]}, {"label": "y"}, "'y' has no value in 2 of 3 rows, first row 1 of split train"),
         ({"y": ["a", " "]}, {"label": "y"}, "'y' has no value in 1 of 2 rows, first row 1"),
         ({"y": [1, None]}, {"label": "y"}, "'y' has no value in 1 of 2 rows"),
         ({"y": [1.0, float("nan")]}, {"label": "y"}, "'y' has no value in 1 of 2 rows"),

@@ -119,10 +119,7 @@ def test_a_cache_does_not_answer_for_a_shard_that_changed(built, damage):
 
 @pytest.mark.slow
 def test_another_folder_of_the_same_name_has_its_own_rows(built, tmp_path):
-    """A copy with the same card and names of files, and other rows: refused, and with digests that fit them its own.
-
-    Planted fault: a key of the cache without the digests.
-    """
+    """A copy with the same card and names of files, and other rows: refused, and with digests that fit them its own."""
     assert _species(oochub.load(built)) == _SPECIES
     other = tmp_path / "copies" / built.name
     shutil.copytree(built, other)

@@ -42,10 +42,7 @@ def _by_hand():
 
 
 def test_by_hand():
-    """Ranks before 4/4, 2.5/4 (a tie counts half) and 2/4; after 1.5/4, 3/4 and 0.
-
-    Planted faults seen: images that change their answer counted; ties counted as not below.
-    """
+    """Ranks before 4/4, 2.5/4 (a tie counts half) and 2/4; after 1.5/4, 3/4 and 0."""
     report = oochub.evaluate(_by_hand(), detectors=["max_logit"], probes=["zoom"], metrics=["accuracy"])
     (row,) = to_json(report)["probes"]
     assert (row["probe"], row["factor"], row["detector"]) == ("zoom", 1.2, "max_logit")
@@ -72,10 +69,7 @@ def probed():
 
 @pytest.mark.slow
 def test_equals_a_loop_over_pictures_and_its_interval_that_of_delong(probed):
-    """The mean change is a difference of two AUROCs on the same rows, whose variance DeLong gives another way.
-
-    Planted fault seen: only the images in distribution resampled.
-    """
+    """The mean change is a difference of two AUROCs on the same rows, whose variance DeLong gives another way."""
     (inside, ood), rows, detectors = probed
     zoomed = {k: np.stack(inside.column(f"zoom_{k}")) for k in ("logits", "features")}
     kept = (inside.prediction == inside.label) & (zoomed["logits"].argmax(1) == inside.label)

@@ -81,10 +81,3 @@ def test_a_run_goes_on_where_it_was_ended(tmp_path, monkeypatch):
         numbers.run_collect(numbers.CHOSEN[:2], tmp_path / "runs", tmp_path / "numbers")
     assert asked == list(numbers.CHOSEN[:2])
     assert numbers.read_collected(tmp_path / "numbers", numbers.CHOSEN) == dict.fromkeys(numbers.CHOSEN[:2], both)
-
-
-def test_the_page_keeps_what_stands_around_its_table():
-    text = f"before\n{script.BEGIN}\nold\n{script.END}\nafter\n"
-    made = script.collect_page(text, "new\n")
-    assert made.startswith("before\n") and made.endswith(f"{script.END}\nafter\n") and "old" not in made
-    assert script.collect_page(made, "new\n") == made

@@ -15,10 +15,7 @@ _FIRST = "id_classes,hypernyms,hyponyms,organism"
 
 @pytest.mark.slow
 def test_what_the_filters_leave_stands_on_the_page():
-    """Pairs are counted here by a loop over WordNet's parents, apart from the filters.
-
-    Planted fault seen: 1,784 on the page.
-    """
+    """Pairs are counted here by a loop over WordNet's parents, apart from the filters."""
     page = _PAGE.read_text("utf-8")
     kept = class_audit(order=_FIRST).query("kept")
     assert f"leave {len(kept):,} classes" in page

@@ -183,10 +183,7 @@ def pages(site: Path) -> dict[Path, _Page]:
 @needs_mkdocs
 @pytest.mark.slow
 def test_each_public_name_has_its_docstring_on_its_page(site: Path, pages: dict[Path, _Page]) -> None:
-    """The first sentence of what Python finds under the name stands there, and its examples are code.
-
-    Planted faults: pages without the texts of docstrings; examples without fences; records in place of their options.
-    """
+    """The first sentence of what Python finds under the name stands there, and its examples are code."""
     for page in api_pages():
         built = pages[site / page.path.replace(".md", ".html")]
         thing = importlib.import_module(page.identifier) if page.whole_file else _found(page.identifier)
@@ -218,10 +215,7 @@ def _bare(text: str) -> str:
 @needs_mkdocs
 @pytest.mark.slow
 def test_guides_have_the_parts_that_github_shows(site: Path) -> None:
-    """The site's Markdown is not CommonMark: it would lose a list without an empty line before it.
-
-    Planted faults: a list of cache.md right below its paragraph, and one within another, two spaces in.
-    """
+    """The site's Markdown is not CommonMark: it would lose a list without an empty line before it."""
     renderer = MarkdownIt("commonmark").enable("table")
     guides = {file: f"{file.stem}.html" for file in (ROOT / "docs").glob("*.md")}
     guides |= {ROOT / source: target for source, target in TOP.items()}
@@ -263,10 +257,7 @@ def test_no_link_is_dead(site: Path, pages: dict[Path, _Page]) -> None:
     "every", [pytest.param(False, marks=pytest.mark.slow), pytest.param(True, marks=pytest.mark.campaign)]
 )
 def test_each_page_is_silent_and_fits(browser: Browser, site: Path, every: bool) -> None:
-    """The guides and a page of each folder, in a campaign all.
-
-    Planted faults: the theme's web fonts; the worker from a server, as the plug-in has it.
-    """
+    """The guides and a page of each folder, in a campaign all."""
     widths = (1280, 420)
     pages = sorted(site.rglob("*.html"))
     first = {page.parent: page for page in reversed(pages)}.values()

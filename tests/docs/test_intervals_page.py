@@ -91,13 +91,6 @@ def test_a_cell_is_low_where_a_binomial_test_says_so():
     assert interval_worlds.holds(Estimate(0.5, low=0.4, high=0.6, n=3, method=""), 0.7) is False
 
 
-def test_an_interval_that_forgets_its_clusters_is_seen(monkeypatch):
-    """Planted fault: every number told that its rows are independent."""
-    monkeypatch.setattr(interval_worlds, "_shared", lambda sampling: {"seed": sampling.seed})
-    count = intervals_page.counted(Cell("tokens", 1000, 10), 150)["token_accuracy"]
-    assert count.plain == 150 and not count.is_fine
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", few_of(SOME, few=10), ids=str)
 def test_some_cells_cover(cell):

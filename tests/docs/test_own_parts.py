@@ -47,10 +47,7 @@ def near_miss(label, probability):
 
 
 def test_a_function_is_a_metric(tmp_path: Path) -> None:
-    """Its number may be of any size; no page says a direction.
-
-    Planted faults seen: a least value of 0; no `--metric` in the command.
-    """
+    """Its number may be of any size; no page says a direction."""
     rng = np.random.default_rng(0)
     logits, label = 3 * rng.normal(size=(60, 3)), rng.integers(3, size=60)
     made = oochub.Predictions.from_arrays(logits=logits, label=label, challenge=["easy", "hard"] * 30)
@@ -135,10 +132,7 @@ def test_contexts_and_answers_are_found_from_the_shell(folder: Path, raw) -> Non
 
 @pytest.mark.slow
 def test_an_object_is_an_objective(folder: Path, raw) -> None:
-    """Its class has a name and a digest in the recipe, and no hyperparameters beside its own.
-
-    Planted fault seen: no digest.
-    """
+    """Its class has a name and a digest in the recipe, and no hyperparameters beside its own."""
     data = {"data_dir": str(raw("spawrious")), "arguments": {"num_train_epochs": 1}}
     (folder / "std_risk.py").rename(folder / "losses_of_mine.py")
     code = f"""

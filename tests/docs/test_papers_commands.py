@@ -1,9 +1,6 @@
 """Every command of docs/papers.md runs, row by row, on toys: capitals are filled in, and what takes long is cut.
 
 An option that stands alone, as in "the same with `--detector ash_b`", is put into the command that it belongs to.
-
-Fault seen before it was mended: `--only` that asked for the raw folders of a whole recipe. Planted in the page, each
-seen: a slice `out_of_contxt`, a label `bulldogg`, a breed `corgy`.
 """
 
 import csv
@@ -144,7 +141,7 @@ def _objective(name: str, task: str, raw: str) -> Callable[[Inputs, Path], list[
 
 def _gist(model: str, task: str = "nooch/gist_car") -> Callable[[Inputs, Path], list[str]]:
     return lambda inputs, path: [
-        *(*_predict(model, task, "large/nooch")(inputs, path), "--option", f"encoder={inputs('encoder')}"),
+        *(*_predict(model, task, "large/nooch")(inputs, path), "--option", f"encoder={inputs('encoder')}")
     ]
 
 

@@ -123,10 +123,3 @@ def test_a_run_goes_on_where_it_was_ended(tmp_path, monkeypatch):
     assert asked == [(WORLDS[0], False), (WORLDS[1], False), (WORLDS[0], True)]
     assert numbers.read(tmp_path / "numbers", WORLDS) == dict.fromkeys(WORLDS[:2], result())
     assert numbers.read(tmp_path / "numbers", WORLDS, deep=True) == {WORLDS[0]: result()}
-
-
-def test_the_page_keeps_what_stands_around_its_tables():
-    text = f"before\n{script.BEGIN}\nold\n{script.END}\nafter\n"
-    made = script.page(text, "new\n")
-    assert made.startswith("before\n") and made.endswith(f"{script.END}\nafter\n") and "old" not in made
-    assert script.page(made, "new\n") == made

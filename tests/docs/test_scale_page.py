@@ -22,10 +22,7 @@ def test_the_page_is_what_the_script_writes(content):
 
 
 def test_every_slope_counts(content):
-    """Slopes of real sizes, and one for each detector of ImageNet-OOD: a short run must not be committed.
-
-    Fault planted: the slopes of `--short`.
-    """
+    """Slopes of real sizes, and one for each detector of ImageNet-OOD: a short run must not be committed."""
     from oochub.studies.imagenet_ood.plan import TABLES
 
     found = numbers.slopes(content)

@@ -49,11 +49,7 @@ def _expected(columns: dict[str, Any], *, score: np.ndarray, prediction: np.ndar
 )
 @pytest.mark.parametrize("theirs", [False, True])
 def test_together_as_alone(names: tuple[str, ...], theirs: bool) -> None:
-    """`compute`, `add_batch` and `add` give what each metric gives alone, by own names or `predictions`.
-
-    Planted faults seen: a name of another metric is refused; `predictions` of fractions are classes to worst_group;
-    a class at p >= 0.5; `add` that drops the two names of `combine`.
-    """
+    """`compute`, `add_batch` and `add` give what each metric gives alone, by own names or `predictions`."""
     columns = _columns()
     prediction, score = columns["prediction"], columns["score"]
     if theirs:

@@ -19,16 +19,9 @@ from safetensors.numpy import load_file, save_file
 from sklearn.metrics import roc_auc_score
 
 import oochub
-from oochub import catalog, detector
+from oochub import catalog
 from oochub.detector import Detector
 from oochub.errors import OochubError
-from oochub.eval_modules.detectors import _kept_rows, _moments, knn, vim
-from oochub.eval_modules.detectors.ash_b import AshB
-from oochub.eval_modules.detectors.energy import Energy
-from oochub.eval_modules.detectors.mahalanobis import Mahalanobis
-from oochub.eval_modules.detectors.msp import Msp
-from oochub.eval_modules.detectors.vim import _RowSample as RowSample
-from oochub.storage import tensor_file
 from oochub.storage.ownership import MANIFEST
 
 NAMES = oochub.names("detector")
@@ -378,108 +371,3 @@ def test_all_detectors_are_covered(capsys: pytest.CaptureFixture[str]) -> None:
         assert "skip" not in catalog.summary("detector", name)
     with capsys.disabled():
         print(f"\ncontract of detectors: {len(RULES)} rules x {len(NAMES)} detectors")  # noqa: T201
-
-
-def _lower_is_inside(self: Detector, rows: Arrays) -> np.ndarray:
-    return -rows["logits"].max(axis=1)
-
-
-def _against_the_batch(self: Detector, rows: Arrays) -> np.ndarray:
-    return rows["logits"].max(axis=1) - rows["logits"].mean()
-
-
-def _clears_its_input(self: Detector, **rows: np.ndarray) -> np.ndarray:
-    found = Detector.score(self, **rows)
-    rows["features"][:] = 0
-    return found
-
-
-def _in_their_own_type(self: Detector, **rows: np.ndarray) -> np.ndarray:
-    return self._score({name: rows[name].copy() for name in self.score_needs})
-
-
-def _fits_once(self: Detector, **rows: np.ndarray) -> Detector:
-    return self if self.is_fitted else Detector.fit(self, **rows)
-
-
-def _not_copied(self: _kept_rows.KeptRows, rows: Arrays, *, lasting: bool) -> None:
-    self.append(rows["features"], lasting=True)
-
-
-def _without_moving(self: _moments.ClassMoments, other: _moments.ClassMoments) -> None:
-    if not self.origin.size:
-        self._start(other.origin)
-    self.gram += other.gram
-    self.classes.merge(other.classes)
-
-
-def _in_memory(self: _kept_rows.KeptRows, rows: np.ndarray, *, lasting: bool) -> None:
-    self._parts.append(rows.copy())
-
-
-def _hoarding(self: _moments.ClassMoments, rows: Arrays, *, lasting: bool) -> None:
-    self.__dict__.setdefault("hoard", []).append(rows["features"].copy())
-    _UPDATE(self, rows, lasting=lasting)
-
-
-def _unchecked(needed: Any, given: Arrays, *, by: str) -> Arrays:
-    return {name: np.asarray(given[name]) for name in needed}
-
-
-def _nothing(self: Any, other: Any) -> None:
-    pass
-
-
-_UPDATE = _moments.ClassMoments.update
-FAULTS: list[tuple[Rule, str, str, Any, str, Any]] = [
-    (rule_form, "no docstring", "msp", Msp, "__doc__", "Energy."),
-    (rule_direction, "lower is more in-distribution", "energy", Energy, "_score", _lower_is_inside),
-    (rule_alone, "less the batch's mean", "energy", Energy, "_score", _against_the_batch),
-    (rule_inputs_stay, "changes its input", "ash_b", AshB, "score", _clears_its_input),
-    (rule_inputs_stay, "keeps the caller's array", "knn", _kept_rows.BankFeatures, "update", _not_copied),
-    (rule_streaming, "points not moved", "mahalanobis", _moments.ClassMoments, "merge", _without_moving),
-    (rule_streaming, "a worker forgotten", "vim", vim._Gathered, "merge", _nothing),
-    (rule_streaming, "samples not merged", "vim", RowSample, "merge", _nothing),
-    (rule_streaming, "rows of one worker", "open_max", _kept_rows.KeptRows, "extend", _nothing),
-    (rule_memory, "rows in memory", "react", _kept_rows.KeptRows, "append", _in_memory),
-    (rule_memory, "rows kept beside the moments", "mahalanobis", _moments.ClassMoments, "update", _hoarding),
-    (rule_saving, "a part not saved", "mahalanobis", Mahalanobis, "fitted", ("mean float64 d",)),
-    (
-        rule_changed_files,
-        "state not checked",
-        "react",
-        detector,
-        "check_state",
-        lambda _, state, *__, **___: state,
-    ),
-    (rule_changed_files, "digest not checked", "react", tensor_file, "_digest_arrays", lambda *_: "0"),
-    (
-        rule_finite_scores,
-        "scores not looked at",
-        "energy",
-        detector.np,
-        "isfinite",
-        lambda x: np.ones(np.shape(x), bool),
-    ),
-    (rule_precision, "arithmetic in the type of the input", "energy", Energy, "score", _in_their_own_type),
-    (rule_needs, "needs more than it says", "energy", Energy, "score_needs", ("features",)),
-    (rule_refusals, "no checks", "energy", detector, "_check_arrays", _unchecked),
-    (rule_fit_anew, "a second fit does nothing", "knn", knn.Knn, "fit", _fits_once),
-]
-
-
-@pytest.mark.parametrize(
-    ("rule", "fault", "name", "where", "attribute", "planted"),
-    FAULTS,
-    ids=[f"{one[0].__name__}-{one[1]}" for one in FAULTS],
-)
-def test_rules_catch_planted_faults(
-    rule: Rule, fault: str, name: str, where: Any, attribute: str, planted: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(where, attribute, planted)
-    with pytest.raises((AssertionError, AttributeError, KeyError, ValueError, ArithmeticError, pytest.fail.Exception)):
-        rule(oochub.get("detector", name))
-
-
-def test_every_rule_has_a_planted_fault() -> None:
-    assert {rule for rule, *_ in FAULTS} == set(RULES)

@@ -9,10 +9,7 @@ from oochub.eval_modules.detectors.fdbd import Fdbd
 
 
 def test_equals_distances_to_boundaries() -> None:
-    """The distance is that to the nearest point where both logits agree, from least squares.
-
-    Planted faults seen: divided by C; divided by the length of the features.
-    """
+    """The distance is that to the nearest point where both logits agree, from least squares."""
     rows = detector_rows()
     weight, bias, mean = rows.train["weight"], rows.train["bias"], rows.train["features"].mean(axis=0)
     expected = []

@@ -90,10 +90,7 @@ def low_dimensional(n: int, seed: int) -> np.ndarray:
 
 
 def test_the_graph_measures_exactly_what_it_finds() -> None:
-    """A graph that looks far finds all; found rows have the distances of exact search, so a score is never nearer.
-
-    Planted faults: the index' own distances in float32; half the squared distance.
-    """
+    """A graph that looks far finds all; found rows have the distances of exact search, so a score is never nearer."""
     pytest.importorskip("faiss", reason="faiss-cpu is not installed")
     train, test = low_dimensional(3000, 1), low_dimensional(200, 2)
     for dtype in (np.float16, np.float64):
@@ -197,10 +194,7 @@ def is_on_disk(array: np.ndarray) -> bool:
 def test_a_bank_on_disk_gives_the_bits_of_one_in_memory(
     dtype: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """FitState at once, in batches of any size, merged, saved and opened; small ones stay in memory.
-
-    Planted faults: the file read from its start for a part behind it; a map one row short; the last batch forgotten.
-    """
+    """FitState at once, in batches of any size, merged, saved and opened; small ones stay in memory."""
     rng = np.random.default_rng(6)
     train, test = rng.normal(size=(1000, 8)).astype(dtype), rng.normal(size=(50, 8)).astype(dtype)
     small = Knn(k=20).fit(features=train)

@@ -60,10 +60,7 @@ def test_a_large_mean_costs_no_digits() -> None:
 
 @pytest.mark.parametrize("smallest", [1e-2, 1e-4, 3e-6, 1e-9])
 def test_the_whitener_is_a_root_of_the_pseudo_inverse(smallest: float) -> None:
-    """Eigenvalues in numpy give the same: by Cholesky's factor and, of small directions, without it.
-
-    Planted faults: the factor's transpose; a factor whatever the smallest eigenvalue; Cholesky of the lower triangle.
-    """
+    """Eigenvalues in numpy give the same: by Cholesky's factor and, of small directions, without it."""
     (train, label), basis = made(800), np.linalg.qr(np.random.default_rng(5).normal(size=(12, 12)))[0]
     train = train @ basis * np.where(np.arange(12) == 3, smallest, 1) @ basis.T
     detector = Mahalanobis().fit(features=train, label=label)

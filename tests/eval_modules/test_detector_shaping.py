@@ -29,11 +29,7 @@ SHAPED: dict[type[Detector], Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 @pytest.mark.parametrize("percentile", [0, 30, 65, 90])
 @pytest.mark.parametrize("kind", SHAPED)
 def test_equals_the_definition(kind: type[Detector], percentile: float) -> None:
-    """The largest activations come first, of equal ones that with the smaller number.
-
-    Planted faults seen: the largest dropped; one more kept; ASH-B's sum after pruning; no exponential; the inverse
-    ratio; activations dropped by SCALE, or all of them kept by ASH-S.
-    """
+    """The largest activations come first, of equal ones that with the smaller number."""
     detector = kind(percentile=percentile).fit(weight=WEIGHT, bias=BIAS)
     for features in (ROWS.test["features"], *([TIED.astype(np.float16), TIED] if kind is AshB else [])):
         before, expected = features.copy(), []

@@ -74,10 +74,7 @@ def test_small_directions() -> None:
 
 
 def test_alpha_of_a_sample_is_the_same_in_any_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """More rows than alpha is taken over: batches, workers and one call choose the same rows, evenly.
-
-    Planted faults: the first rows; rows drawn at random by each worker.
-    """
+    """More rows than alpha is taken over: batches, workers and one call choose the same rows, evenly."""
     monkeypatch.setattr(vim, "_SAMPLED", 300)
     monkeypatch.setattr(vim, "_SAMPLED_VALUES", 1)
     head = {"weight": WEIGHT, "bias": BIAS}

@@ -1,8 +1,4 @@
-"""Accuracy percentile against a loop over groups and numpy's percentile; its interval by simulation.
-
-Planted faults seen: the percentile from above, or of the next group below; another default; an interval of the mean;
-one of clusters at another percentile; an upper percentile of few groups that is said to be sure.
-"""
+"""Accuracy percentile against a loop over groups and numpy's percentile; its interval by simulation."""
 
 import math
 
@@ -70,25 +66,6 @@ def test_states_of_batches_are_one():
     second.update(label=label[7:], prediction=prediction[7:], group=group[7:])
     first.merge(second)
     assert first.compute() == accuracy_percentile(label, prediction, group, 30)
-
-
-@pytest.mark.slow
-def test_the_interval_is_of_groups_and_covers():
-    """300 worlds of 100 groups of 40 rows, each with an accuracy of its own; the truth is that of 20,000 groups."""
-    rng = np.random.default_rng(0)
-
-    def drawn(groups):
-        right = rng.binomial(40, rng.beta(14, 6, groups))
-        group = np.repeat(np.arange(groups), 40)
-        prediction = (np.tile(np.arange(40), groups) < np.repeat(right, 40)).astype(int)
-        return {"label": np.ones_like(group), "prediction": prediction, "group": group}
-
-    truth = accuracy_percentile(**drawn(20_000))
-    each = [estimate(accuracy_percentile, drawn(100), resamples=200) for _ in range(300)]
-    assert 0.88 <= np.mean([number.low <= truth <= number.high for number in each]) <= 0.99
-    assert all(number.n == 4_000 and number.reason is None for number in each)
-    few = estimate(accuracy_percentile, drawn(20))
-    assert few.reason == "only 20 groups: the lower end is the smallest possible value" and few.low == 0
 
 
 def test_the_interval_of_groups_is_that_of_order_statistics():

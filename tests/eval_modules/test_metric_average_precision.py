@@ -49,10 +49,7 @@ def test_equal_scores_have_the_share_of_positives() -> None:
 @pytest.mark.parametrize("form", ["step", "trapezoid"])
 @pytest.mark.parametrize("positive", ["id", "ood"])
 def test_resamples_are_those_of_rows(form: str, positive: str) -> None:
-    """The interval, made without sorting again, is the percentile bootstrap of scikit-learn's value on drawn rows.
-
-    Planted fault: empty scores below the first drawn one counted as precision 0 in the trapezoid.
-    """
+    """The interval, made without sorting again, is the percentile bootstrap of scikit-learn's value on drawn rows."""
     arrays, rng = columns(40, 1), np.random.default_rng(0)
     options = {"form": form, "positive": positive}
     interval = estimate(average_precision, arrays, resamples=300, options=options)

@@ -1,9 +1,4 @@
-"""AP, AP50, AP75 and AR of boxes against pycocotools, on drawn worlds with crowds, sizes and ties and on real COCO.
-
-Planted faults seen: a true box taken twice; crowds that count as objects; the area of the union in place of the box
-for a crowd; ties in the order of rows; 11 recalls; precision without its envelope; classes without a true box that
-count 0; boxes of another size that count; more than 100 boxes of an image; rows drawn in place of clusters.
-"""
+"""AP, AP50, AP75 and AR of boxes against pycocotools, on drawn worlds with crowds, sizes and ties and on real COCO."""
 
 import json
 import sys
@@ -150,10 +145,7 @@ def test_images_without_a_true_box_have_no_number():
 
 @pytest.mark.parametrize("metric", [_PRECISION, _AT_IOU, _RECALL])
 def test_rows_in_which_no_box_is_and_none_was_drawn_have_no_number(metric):
-    """A slice of empty images and a detector that draws nothing there; a class that is never drawn counts 0.
-
-    Fault planted: counts of no class multiplied by images.
-    """
+    """A slice of empty images and a detector that draws nothing there; a class that is never drawn counts 0."""
     columns = {"boxes": [[]] * 3, "scores": [[]] * 3, "true_boxes": [[]] * 3}
     found = estimate(metric, columns)
     for each in found.values() if isinstance(found, dict) else [found]:

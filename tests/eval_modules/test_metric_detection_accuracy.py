@@ -1,9 +1,4 @@
-"""Detection accuracy against plain loops in the words of WILDS' code, on boxes with ties and images without any.
-
-Planted faults seen: an overlap of widths alone; `>=` at the threshold and `>` at the overlap; an image without boxes
-that counts 0; a true box found twice that counts twice; images averaged in place of sessions; batches and merged
-states that replace what was counted; an interval of images; boxes without an area that divide by 0.
-"""
+"""Detection accuracy against plain loops in the words of WILDS' code, on boxes with ties and images without any."""
 
 import math
 import warnings
@@ -13,9 +8,7 @@ import pytest
 from metric_subjects import subject
 
 from oochub.errors import OochubError
-from oochub.eval_modules.metrics.detection_accuracy.detection_accuracy import (
-    detection_accuracy,
-)
+from oochub.eval_modules.metrics.detection_accuracy.detection_accuracy import detection_accuracy
 from oochub.stats.estimation import estimate
 
 

@@ -93,11 +93,7 @@ def test_positive_needs_two_classes() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("bins", "lowest", "excess"), [(15, 0.5, 0.3), (200, 0.5, 0.3), (15, 0.94, 1.0)])
 def test_the_limit_law_is_that_of_the_bootstrap(bins: int, lowest: float, excess: float) -> None:
-    """Of 10,000 rows, the reach of the interval against residuals resampled here, bin by bin, with numpy.
-
-    Faults planted: a covariance without its outer product (always wrong and sure, it is 20 times too wide); one not
-    divided by n.
-    """
+    """Of 10,000 rows, the reach of the interval against residuals resampled here, bin by bin, with numpy."""
     rng, n = np.random.default_rng(0), 10_000
     confidence = lowest + (1 - lowest) * rng.random(n)
     label = (rng.random(n) < confidence - excess) * 1
@@ -140,8 +136,7 @@ def _answers(cluster: np.ndarray, seed: int, surplus: float) -> tuple[np.ndarray
 def test_sums_of_clusters_have_the_law_of_resampled_rows() -> None:
     """Unequal clusters, each resample drawn row by row here with the same seed: the same reach, to rounding.
 
-    And with another seed quantiles within the error of so many draws. Planted faults: sums divided by the rows of all
-    clusters in place of those drawn; clusters drawn by their sizes.
+    And with another seed quantiles within the error of so many draws.
     """
     cluster = _falling(60, 1500)
     confidence, label = _answers(cluster, 0, 0.1)

@@ -1,7 +1,4 @@
-"""False alarms by hand: images without a true box that have a box above the threshold, with Wilson's interval.
-
-Planted faults seen: images with a true box that count; `>=` at the threshold; an interval of all images.
-"""
+"""False alarms by hand: images without a true box that have a box above the threshold, with Wilson's interval."""
 
 import math
 

@@ -45,8 +45,6 @@ def test_by_hand() -> None:
 
     The first label has its positives first and third, (1 + 2/3) / 2; of the second the unknown row is left out and the
     positive one is second of two; the third has no negative row and does not count.
-
-    Planted faults: nan read as 0; the third label counted as 1.
     """
     label = [[1, 1, 1], [0, nan, 1], [1, 0, nan]]
     score = [[0.9, 0.2, 0.3], [0.5, 0.8, 0.1], [0.1, 0.4, 0.6]]
@@ -78,11 +76,7 @@ def test_undefined_is_nan_with_a_reason() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "clusters"), few_of([(300, 30), (40, None), (300, None), (40, 20), (300, 10)]))
 def test_interval_is_that_of_drawn_rows(n: int, clusters: int | None) -> None:
-    """Against scikit-learn on drawn rows: 2 value - quantiles, Student's t of few rows or clusters; ends in [0, 1].
-
-    Planted faults: quantiles of the resamples themselves; labels resampled apart; a label undefined in a resample
-    counted as 0; the normal law's 1.96 in place of t.
-    """
+    """Against scikit-learn on drawn rows: 2 value - quantiles, Student's t of few rows or clusters; ends in [0, 1]."""
     given, rng = columns(n, 3, 1, share=0.1), np.random.default_rng(0)
     cluster = None if clusters is None else np.arange(n) * clusters // n
     number = estimate(mean_average_precision, given, cluster=cluster, resamples=300)
@@ -106,30 +100,8 @@ def test_interval_is_that_of_drawn_rows(n: int, clusters: int | None) -> None:
     assert number.method.startswith(method)
 
 
-@pytest.mark.slow
-def test_interval_covers_the_truth() -> None:
-    """120 sets of 400 rows with ten labels of 5% each. The truth is of 400,000 rows.
-
-    Planted fault: the percentile bootstrap covers fewer than 60% of them, for average precision of few positives is
-    too high, and that of their resamples higher.
-    """
-    rng = np.random.default_rng(4)
-
-    def draw(n: int) -> dict[str, np.ndarray]:
-        label = (rng.random((n, 10)) < 0.05).astype(float)
-        return {"label": label, "score": rng.normal(1.5 * label) + 0.5 * rng.normal(size=(n, 1))}
-
-    truth = mean_average_precision(**draw(400_000))
-    numbers = [estimate(mean_average_precision, draw(400), resamples=200, seed=seed) for seed in range(120)]
-    covered = np.mean([number.low <= truth <= number.high for number in numbers])
-    assert covered >= 0.85, covered
-
-
 def test_influence_is_the_slope_of_a_row_s_weight() -> None:
-    """Of scikit-learn's weighted average precision, where scores tie and labels are unknown.
-
-    Planted faults: the rows above a positive without those of its score; the mean precision left in.
-    """
+    """Of scikit-learn's weighted average precision, where scores tie and labels are unknown."""
     label, score = (column[:, 0] for column in columns(60, 1, 2, digits=0).values())
     known, weights = ~np.isnan(label), 1 + 1e-6 * np.eye(60)
     values = [average_precision_score(label[known], score[known], sample_weight=row[known]) for row in weights]
@@ -160,11 +132,7 @@ def resampled(label: np.ndarray, score: np.ndarray, resamples: int) -> list[floa
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["alike", "rare", "tied"])
 def test_many_rows_have_the_ends_of_the_bootstrap(kind: str) -> None:
-    """Of 10,000 rows; an end moves by up to a tenth of the width, as another seed of 700 resamples moves it.
-
-    Planted faults: labels taken as independent, where they and their scores are alike; no bias, where positives are
-    rare.
-    """
+    """Of 10,000 rows; an end moves by up to a tenth of the width, as another seed of 700 resamples moves it."""
     n, rng = 10_000, np.random.default_rng(3)
     k, share, digits, shared = {"alike": (3, 0.3, 9, 5.0), "rare": (12, 0.015, 9, 0), "tied": (3, 0.3, 0, 0)}[kind]
     latent = rng.normal(size=(n, k)) + shared * rng.normal(size=(n, 1))
@@ -198,9 +166,7 @@ def test_a_perfect_order_leaves_room_for_a_row_that_nobody_saw(n: int) -> None:
         ([[1, 0.5]], [[1, 2]], r"label must be 1, 0 or nan \(unknown\), got 0.5 at row 0, label 1 \(1 such labels\)"),
         ([[1, -1], [2, 0]], np.zeros((2, 2)), r"got -1 at row 0, label 1 \(2 such labels\)"),
         ([["a"]], [[1.0]], "label must hold 1, 0 or nan"),
-        ([[1, 0]], [[nan, 1]], "score contains NaN in 1 of 1 rows"),
         ([[1, 0]], [[1.0]], r"label and score must have one shape \(n, k\), got \(1, 2\) and \(1, 1\)"),
-        (np.zeros((0, 3)), np.zeros((0, 3)), "label has no rows"),
         (np.zeros((3, 0)), np.zeros((3, 0)), r"got \(3, 0\)"),
     ],
 )

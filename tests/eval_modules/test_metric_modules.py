@@ -24,11 +24,7 @@ from oochub.metric import MetricShell, read_paragraph
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_evaluate_loads_the_folder(name: str, kind: str) -> None:
-    """evaluate.load gives the function's numbers, in one call and in batches, and keeps no rows of an error.
-
-    Faults planted: `compute` without its `finally` left two rows behind; a shell whose state was that of the
-    error rate gave another number.
-    """
+    """evaluate.load gives the function's numbers, in one call and in batches, and keeps no rows of an error."""
     metric, shell = subject(name, kind), evaluate.load(str(FOLDER / name))
     assert isinstance(shell, evaluate.Metric) and shell.name == name
     assert shell.info.citation == shell.citation == read_paragraph(shell.description, "Source") != ""
@@ -50,10 +46,7 @@ def test_evaluate_loads_the_folder(name: str, kind: str) -> None:
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_the_types_that_evaluate_shows_hold_the_arrays(name: str, kind: str) -> None:
-    """One of the alternatives in `features` stores each array and gives it back.
-
-    Faults planted: int64 for the label of every kind, which is no type of -39.5; a list for no array.
-    """
+    """One of the alternatives in `features` stores each array and gives it back."""
     columns = {array: _listed(column) for array, column in subject(name, kind).columns(50, 0).items()}
     features = evaluate.load(str(FOLDER / name)).info.features
     kept = []
@@ -77,10 +70,7 @@ def _listed(values):
 
 @pytest.mark.slow
 def test_one_place_alone_imports_evaluate() -> None:
-    """`evaluate` is being left by its makers: the shells of the metrics need it, and nothing else.
-
-    Fault planted: an import of it in the command `evaluate`.
-    """
+    """`evaluate` is being left by its makers: the shells of the metrics need it, and nothing else."""
     names = {module: {name.partition(".")[0] for name in imported_names(tree)} for module, tree in trees().items()}
     places = [module for module, imported in names.items() if "evaluate" in imported]
     assert places == ["oochub.metric"]
@@ -91,11 +81,7 @@ def test_one_place_alone_imports_evaluate() -> None:
     "before", ["", "import types\nsys.modules['evaluate'] = types.ModuleType('evaluate')\n"], ids=["plain", "script"]
 )
 def test_a_metric_is_imported_without_evaluate(before: str) -> None:
-    """Function, facts and state need numpy and scipy alone, also where a script of the user's is named `evaluate`.
-
-    Faults planted: `import evaluate` at the head of ece.py; `import pandas` at that of oochub/stats/array_checks.py; a
-    base taken from `evaluate` instead of `evaluate.module`, which that script does not have.
-    """
+    """Function, facts and state need numpy and scipy alone, also where a script of the user's is named `evaluate`."""
     code = (
         f"import sys\nfrom importlib import import_module\n{before}"
         "heavy = ('datasets', 'torch', 'transformers', 'pandas', 'pyarrow', 'sklearn', 'evaluate.module')\n"
@@ -110,10 +96,7 @@ def test_a_metric_is_imported_without_evaluate(before: str) -> None:
 
 @pytest.mark.slow
 def test_evaluate_loads_what_was_imported_before_it() -> None:
-    """`evaluate.load` and `evaluate.combine` work where the metrics' functions came first; the class alone says how.
-
-    Fault planted: a base that is looked up when `oochub.metric` is imported, not with each class.
-    """
+    """`evaluate.load` and `evaluate.combine` work where the metrics' functions came first; the class alone says how."""
     code = (
         "import oochub\nfrom oochub.eval_modules.metrics.error_rate.error_rate import ErrorRate\n"
         "try:\n    ErrorRate()\nexcept oochub.OochubError as error:\n    print(error)\n"
@@ -151,11 +134,7 @@ def test_names_of_evaluate_in_combine(name: str, kind: str) -> None:
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_a_metric_s_own_name_wins(name: str, kind: str) -> None:
-    """Beside `score` and its like, `predictions` are another metric's; so are `references` beside `is_ood`.
-
-    Planted faults seen: `predictions` alone in `add_batch` of combine; the last of two names wins; a
-    label that `references` deny is taken.
-    """
+    """Beside `score` and its like, `predictions` are another metric's; so are `references` beside `is_ood`."""
     metric, shell = subject(name, kind), evaluate.load(str(FOLDER / name))
     columns = metric.columns(40, 3)
     truth = next(each for each in ("label", "is_ood", "true_boxes") if each in columns)
@@ -208,10 +187,7 @@ def test_readme_of_a_file_that_lacks_parts_says_which(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("name", NAMES)
 def test_readme_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every python block of a metric's README runs in one namespace and prints what it says.
-
-    Faults planted: a wrong digit in a printed result; a README without its title line.
-    """
+    """Every python block of a metric's README runs in one namespace and prints what it says."""
     text = (FOLDER / name / "README.md").read_text("utf-8")
     assert re.match(r"---\n(.*\n)*?title: \S.*\n", text), f"{name}/README.md needs front matter with a title"
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)

@@ -41,10 +41,7 @@ def test_equals_scikit_learn() -> None:
 
 @pytest.mark.parametrize("levels", [1, 8, 1e9])
 def test_identities(levels: float) -> None:
-    """New = a C1 + (1 - a) C2 and failure = (nI C3 + nO C1) / (nI + nO), with ties and without, to 1e-12.
-
-    Planted fault: incorrect rows left out of the ID rows of auroc_new_class.
-    """
+    """New = a C1 + (1 - a) C2 and failure = (nI C3 + nO C1) / (nI + nO), with ties and without, to 1e-12."""
     for n in (30, 1000, 40_000):
         arrays = columns(n, n, levels)
         inside = ~arrays["is_ood"]

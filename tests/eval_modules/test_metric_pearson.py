@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr, t
 
-from oochub.errors import OochubError
 from oochub.eval_modules.metrics.pearson.pearson import _PearsonState, pearson
 from oochub.stats.estimation import estimate
 
@@ -29,10 +28,7 @@ def test_equals_scipy(slope: float) -> None:
 
 
 def test_far_from_zero_no_digit_is_lost() -> None:
-    """Against exact fractions, in one update and merged row by row.
-
-    Planted fault: sums of squares and products of the numbers themselves, which leave no correct digit at 1e9.
-    """
+    """Against exact fractions, in one update and merged row by row."""
     rng = np.random.default_rng(1)
     label = 1e9 + rng.normal(size=60)
     prediction = -1e9 + (label - 1e9) + rng.normal(size=60)
@@ -75,20 +71,6 @@ def test_a_state_without_rows_merges() -> None:
     assert state.compute() == before == pytest.approx(pearsonr([1, 2, 4], [0, 5, 1]).statistic)
 
 
-@pytest.mark.slow
-def test_interval_covers_the_truth() -> None:
-    """300 sets of 100 rows of a normal pair whose correlation is truly 0.8.
-
-    Planted fault: rows of the two sides resampled apart, around 0.
-    """
-    rng, covered = np.random.default_rng(2), 0
-    for seed in range(300):
-        label, noise = rng.normal(size=(2, 100))
-        number = estimate(pearson, {"label": label, "prediction": 0.8 * label + 0.6 * noise}, resamples=200, seed=seed)
-        covered += number.low <= 0.8 <= number.high
-    assert 0.89 <= covered / 300 <= 0.99
-
-
 def _rows(n: int, seed: int, kind: str) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(seed)
     label = rng.exponential(size=n) if kind == "skewed" else rng.normal(size=n)
@@ -99,10 +81,7 @@ def _rows(n: int, seed: int, kind: str) -> dict[str, np.ndarray]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["normal", "skewed", "close"])
 def test_many_rows_have_the_ends_of_the_bootstrap_and_cover(kind: str) -> None:
-    """Of 10,000 rows against resampled ones, scored by numpy; of 200 samples 91% to 99% hold that of 2 million rows.
-
-    Planted fault: the standard error of normal rows, 1 - r^2, for rows of any distribution.
-    """
+    """Of 10,000 rows against resampled ones, scored by numpy; of 200 samples 91% to 99% hold that of 2 million rows."""
     columns, rng = _rows(10_000, 0, kind), np.random.default_rng(1)
     interval, rows = estimate(pearson, columns), np.stack(list(columns.values()))
     drawn = [np.corrcoef(rows[:, rng.integers(10_000, size=10_000)])[0, 1] for _ in range(1000)]
@@ -147,10 +126,3 @@ def test_few_rows_that_decide_are_said() -> None:
     assert plain.reason is None and "few values make most of the spread" in far.reason
     alone = estimate(pearson, {"label": np.append(label, 40), "prediction": np.append(np.zeros(400), 40)})
     assert np.isnan(alone.low) and alone.reason.startswith("without one row or cluster")
-
-
-def test_messages() -> None:
-    with pytest.raises(OochubError, match="label contains NaN in 1 of 2 rows"):
-        pearson(label=[1, np.nan], prediction=[1, 2])
-    with pytest.raises(OochubError, match="prediction must hold finite numbers, got inf at row 0"):
-        pearson(label=[1, 2], prediction=[np.inf, 2])

@@ -1,9 +1,4 @@
-"""Token accuracy against a plain loop over tokens, and against WILDS' own sum on the same random tokens.
-
-Planted faults seen: masked tokens and token 0 that count or do not; every kind counted; kinds by their place in the
-list that is asked for; right tokens that nobody asks for; files that weigh the same; merged states that replace what
-was counted; the mark of masked tokens read as a class; an interval of rows where clusters are given.
-"""
+"""Token accuracy against a plain loop over tokens, and against WILDS' own sum on the same random tokens."""
 
 import math
 

@@ -1,8 +1,4 @@
-"""Worst group against a loop over groups.
-
-Planted faults seen: the groups of WILDS' code asked for without its form, or left out; an empty one without an error
-rate, or not the first; the smallest error; a loss over all rows.
-"""
+"""Worst group against a loop over groups."""
 
 import numpy as np
 import pytest
@@ -30,10 +26,7 @@ KINDS = ["int", "many int", "small int", "negative int", "negative small int", "
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_equals_the_loop(kind: str) -> None:
-    """More rows than one chunk.
-
-    Planted faults: the count of the last chunk alone; 2 x 136 numbers held in one byte; -5 of one byte taken for 251.
-    """
+    """More rows than one chunk."""
     rng = np.random.default_rng(0)
     label, prediction, group = rng.integers(0, 3, (3, 70_000))
     group = np.where(rng.random(70_000) < 0.01, 7, group)
@@ -105,11 +98,8 @@ def test_ties_name_the_larger_group_then_the_first() -> None:
         ({"group": np.array([0.0, np.nan])}, "group contains NaN in 1 of 2 rows"),
         ({"group": [[0], [1]]}, "group must hold hashable names"),
         ({"group": np.zeros((2, 2), int)}, r"group must have shape \(n,\)"),
-        ({"group": [0]}, "same number of rows"),
-        ({"group": []}, "group has no rows"),
         ({"label": [0, -1]}, "label must be 0 or larger, got -1 at row 1"),
         ({"prediction": [0, -2]}, "prediction must be a class number, or -1 for none of the classes, got -2 at row 1"),
-        ({"probability": [0.5]}, "same number of rows"),
     ],
 )
 def test_messages(changed: dict[str, object], message: str) -> None:

@@ -1,8 +1,4 @@
-"""Findings about contexts, against plain loops over rows.
-
-Planted faults seen: rows that were chosen on among those tested; a row without the context as usual for every class;
-signs of the tested rows; a null list as no contexts; a class that has rows of one kind alone counted in.
-"""
+"""Findings about contexts, against plain loops over rows."""
 
 from dataclasses import replace
 from importlib import import_module
@@ -75,10 +71,7 @@ def test_what_matters_is_shown_and_nothing_else():
 
 
 def test_one_of_many_is_shown_only_where_it_is_corrected():
-    """Ten copies of a context whose p-value alone lies below 0.05: by Holm each is ten times that, and not shown.
-
-    Planted fault seen: shown by the p-value alone.
-    """
+    """Ten copies of a context whose p-value alone lies below 0.05: by Holm each is ten times that, and not shown."""
     copies = tuple(f"copy {k}" for k in range(10))
     facts = {"names": copies, "words": copies, "class_counts": dict.fromkeys(copies, COUNTS["grass"])}
     seen = set()
@@ -95,10 +88,7 @@ def test_one_of_many_is_shown_only_where_it_is_corrected():
 
 
 def test_rows_of_a_cluster_are_not_counted_as_independent(monkeypatch):
-    """Each row five times, as one cluster: p-values are near those of the rows once, intervals as wide.
-
-    Planted faults: the cluster dropped from the gap, from the effect by role, from the accuracies of a class.
-    """
+    """Each row five times, as one cluster: p-values are near those of the rows once, intervals as wide."""
     made = rows(400, effect=0.2)
     copies = np.repeat(np.arange(400), 5)
     once, alone, found = _once_and_copied(made, copies, monkeypatch)
@@ -130,10 +120,7 @@ def _once_and_copied(made, copies, monkeypatch):
 
 
 def test_effects_by_role_are_of_clusters(monkeypatch):
-    """Grass is harder for all, which copies as rows make surer, and as clusters do not.
-
-    Planted fault: the cluster dropped from the effect by role.
-    """
+    """Grass is harder for all, which copies as rows make surer, and as clusters do not."""
     made, number = rows(400, effect=0.0), np.arange(400)
     grass = np.array([0 in (own or []) for own in made["contexts"]])
     errs = np.where(grass, number % 2 == 0, number % 6 == 0)
@@ -144,10 +131,7 @@ def test_effects_by_role_are_of_clusters(monkeypatch):
 
 
 def test_pictures_that_are_harder_for_every_class_are_no_reliance():
-    """Grass makes cows, for whom it is usual, and camels, for whom it is unusual, harder alike: it is named so.
-
-    Planted faults: a gap shown without the test of the effect by role; harder by the effect on one of the two.
-    """
+    """Grass makes cows, for whom it is usual, and camels, for whom it is unusual, harder alike: it is named so."""
     rng = np.random.default_rng(0)
     made = rows(3000, effect=0.0)
     grass = np.array([0 in (own or []) for own in made["contexts"]])
@@ -193,10 +177,7 @@ def test_what_people_said_stands_beside_the_finding():
 
 
 def test_wrong_labels_give_the_gap_bounds():
-    """With one label in ten wrong of either kind the gap is 0.8 of the true one.
-
-    Planted faults: rows as usual all taken to lack the context; rates of having and of lacking swapped.
-    """
+    """With one label in ten wrong of either kind the gap is 0.8 of the true one."""
     many = 10**7
     both = ContextCheck(wrong_with=many // 10, checked_with=many, wrong_without=many // 10, checked_without=many)
     one = ContextCheck(wrong_with=many // 5, checked_with=many, wrong_without=0, checked_without=many)

@@ -121,10 +121,7 @@ def test_what_is_matched_and_found_takes_clusters(monkeypatch):
 
 
 def test_detection_takes_clusters(monkeypatch):
-    """Every metric of a pair of sets, the differences of detectors, the zoom probe.
-
-    Fault seen: none of them knew of clusters. Planted faults: clusters dropped in each of the three.
-    """
+    """Every metric of a pair of sets, the differences of detectors, the zoom probe."""
     by_user(monkeypatch)
     inside, outside = (_scored(config) for config in ("inside", "outside"))
     single, clustered = (

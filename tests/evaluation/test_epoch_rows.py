@@ -34,10 +34,7 @@ _SHORT = {"num_train_epochs": 2}
 
 @pytest.mark.slow
 def test_train_and_evaluate_agree_on_the_rows(trained):
-    """The numbers of the kept epoch are of one half, those of the report of the other; scikit-learn gives both.
-
-    Planted faults seen: all rows chose; the halves changed places in evaluate; the record was not read.
-    """
+    """The numbers of the kept epoch are of one half, those of the report of the other; scikit-learn gives both."""
     folder, predictions = trained
     inside, ids = predictions.split == "validation", predictions.column("example_id")
     chose = inside & _chooses(ids)
@@ -100,10 +97,7 @@ def test_a_pair_is_of_rows_that_chose_for_neither(trained):
 
 
 def test_a_sweep_selects_on_the_rows_that_chose(trained):
-    """Of split validation its numbers are of one half, of the side in context of the other; ids of others stay.
-
-    Planted fault seen: both of the held-out half.
-    """
+    """Of split validation its numbers are of one half, of the side in context of the other; ids of others stay."""
     _, predictions = trained
     inside = predictions.split == "validation"
     chose = inside & _chooses(predictions.column("example_id"))

@@ -68,11 +68,7 @@ def made_up(rows=600, classes=CLASSES):
 
 
 def test_share_and_matrices_are_those_of_a_loop():
-    """reference: loops over the rows, Wilson's interval of their count.
-
-    Planted faults seen: of two equal contexts of a class only the first; the true class counted among those that the
-    context is of; errors in a context that is nobody's in the denominator; shares of all answers, not of the others.
-    """
+    """reference: loops over the rows, Wilson's interval of their count."""
     label, context, answer = made_up()
     report = oochub.evaluate(predicted(label, context, answer, facts={"group_counts": COUNTS}), resamples=100)
     errors, loop = report.errors, by_loop(label, context, answer, OWN, CLASSES)
@@ -109,10 +105,7 @@ def test_one_answer_alone_is_what_the_answers_explain():
 
 @pytest.mark.parametrize(
     ("names", "answer", "reason"),
-    [
-        (CLASSES[:2], [1, 0, 1, 0], "of two classes an error has one place to go"),
-        (CLASSES, [0, 1, 0, 1], "no errors"),
-    ],
+    [(CLASSES[:2], [1, 0, 1, 0], "of two classes an error has one place to go"), (CLASSES, [0, 1, 0, 1], "no errors")],
 )
 def test_what_no_error_can_tell_is_undefined(names, answer, reason):
     """Planted fault seen: a share of 0 where there is no error."""

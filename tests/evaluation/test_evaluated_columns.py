@@ -28,10 +28,7 @@ NAMES = {
 
 @pytest.mark.parametrize("values", NAMES.values(), ids=list(NAMES))
 def test_names_are_those_of_the_column(values):
-    """reference: the list itself, nothing as "None".
-
-    Planted faults: codes in order of appearance under sorted names; rows without a name under the last of the others.
-    """
+    """reference: the list itself, nothing as "None"."""
     listed = [str(value) for value in (values.to_pylist() if isinstance(values, pa.Array) else values)]
     column = EvaluationColumns(_predictions(group=values), {})["group"]
     assert isinstance(column, pd.Categorical) and column.codes.dtype == np.int8

@@ -93,10 +93,7 @@ def test_numbers_against_scikit_learn(predictions, report):
 
 
 def test_the_worst_group_in_both_senses(predictions, report):
-    """The worst of all four groups (Sagawa et al.), and the worse of the two out of context (NOOCH), by a loop.
-
-    Faults planted: the groups of all rows on the side out of context; the largest group for the worst.
-    """
+    """The worst of all four groups (Sagawa et al.), and the worse of the two out of context (NOOCH), by a loop."""
     frame = predictions.to_pandas()
     frame["wrong"] = [(row[1] > row[0]) != label for row, label in zip(frame["logits"], frame["label"], strict=True)]
     test = frame[frame["split"] == "test"]

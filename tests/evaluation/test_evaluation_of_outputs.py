@@ -22,10 +22,7 @@ def same_when_stored(report: oochub.Report, folder: Path, names: tuple[str, ...]
 
 
 def test_numbers_are_evaluated(tmp_path: Path) -> None:
-    """Rows without a label are left out; the worst group is the one with the lowest correlation.
-
-    Planted faults: negative labels left out; the gap of the mean absolute error in place of the correlation.
-    """
+    """Rows without a label are left out; the worst group is the one with the lowest correlation."""
     rng = np.random.default_rng(0)
     label = rng.normal(-2, 1, 240)
     value = (label + np.where(GROUPS == "west", 2, 0.5) * rng.normal(size=240)).astype(np.float32)

@@ -19,11 +19,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_the_digest_of_the_sorted_lines(kind, monkeypatch):
-    """reference: Python's sorted over the lines, as before.
-
-    Planted faults: labels in the order of numbers (2 before 10); a line break left out between two blocks; rows in the
-    order of the file.
-    """
+    """reference: Python's sorted over the lines, as before."""
     monkeypatch.setattr(evaluation_rows, "_LINES_TOGETHER", 16)
     n, rng = 200, np.random.default_rng(0)
     ids = [f"{'aäz海'[k % 4]} {k // 2}" for k in rng.permutation(n)]

@@ -68,11 +68,7 @@ WRITERS = {
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_the_same_logits_give_the_same_report(name, data, predicted, tmp_path):
-    """reference: our own predictions of the same logits.
-
-    Planted faults: answers taken in the order of the file; rows of a split in the order of the file;
-    digests of images in the fingerprint of the data.
-    """
+    """reference: our own predictions of the same logits."""
     WRITERS[name](frame_of(predicted), tmp_path / name)
     (given,) = open_parts([tmp_path / name], benchmark=data)
     assert given.digest == predicted.digest and given.metadata.fingerprint == predicted.metadata.fingerprint
@@ -87,10 +83,7 @@ def test_the_same_logits_give_the_same_report(name, data, predicted, tmp_path):
 
 @pytest.mark.parametrize("form", ["logit_{}", "{}", "probability_{}", "logits"])
 def test_probabilities_under_any_name(form, data, predicted, tmp_path):
-    """`probabilities=True` gives the numbers of the logits; without it there is a note or an error.
-
-    Faults planted: no note; the numbers taken as logits in spite of the option.
-    """
+    """`probabilities=True` gives the numbers of the logits; without it there is a note or an error."""
     softmax = np.exp(predicted.logits.astype(np.float64))
     softmax /= softmax.sum(axis=1, keepdims=True)
     columns = {form.format(name): softmax[:, k] for k, name in enumerate(predicted.class_names)}
@@ -187,10 +180,7 @@ def test_probabilities_of_several_classes(data, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("as_name", [True, False])
 def test_choices_alone_are_scored_without_scores(as_name, coco, data, tmp_path):
-    """reference: scikit-learn, and the same rows with logits. No AUC, NLL or ECE is made up.
-
-    Fault planted: a benchmark that keeps its AUC as the headline.
-    """
+    """reference: scikit-learn, and the same rows with logits. No AUC, NLL or ECE is made up."""
     for source, primary in ((data, "accuracy"), (oochub.load("nooch/ce_car", data_dir=str(coco)), "auc")):
         test = source["test"].select_columns(["example_id", "label"])[:]
         names, label = source["test"].features["label"].names, np.array(test["label"])

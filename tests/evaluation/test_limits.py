@@ -72,10 +72,7 @@ def test_of_thousands_of_groups_the_worst_and_the_best_are_kept(of_many, tmp_pat
 
 
 def test_nothing_is_said_of_groups_that_are_not_listed(of_many):
-    """No drops, which need every group of a class, and no heading of all groups; two models stand on one board.
-
-    Planted faults seen: drops of the listed groups; a key of the listed groups.
-    """
+    """No drops, which need every group of a class, and no heading of all groups; two models stand on one board."""
     report, _ = of_many
     sides = [replace(row, label="all", role="in" if k % 2 else "out") for k, row in enumerate(report.group_rows)]
     two_sided = replace(report, groups=replace(report.groups, rows=tuple(sides)))

@@ -192,10 +192,7 @@ def test_the_ends_are_students_by_hand():
 @pytest.mark.parametrize("metric", ["auc", "accuracy", "nll"])
 @pytest.mark.parametrize("column", ["area", "label"])
 def test_cells_of_many_rows_have_the_ends_of_rows(metric, column, monkeypatch):
-    """reference: the bootstrap of rows. Ends of eight seeds each: their means lie as close as chance allows.
-
-    Planted faults: as many rows drawn as there are cells; the largest losses in one cell.
-    """
+    """reference: the bootstrap of rows. Ends of eight seeds each: their means lie as close as chance allows."""
     inside, outside = sides(2, n=(10_000, 10_000), context=0.4, size=0.3)
     rng = np.random.default_rng(0)
     for side in (inside, outside):  # no two rows alike, and losses with a long tail
@@ -238,10 +235,7 @@ def test_a_stratum_of_one_side_is_left_out_and_said():
 
 
 def test_labels_keep_their_weight_where_a_stratum_is_left_out():
-    """By hand: no small object in context. In: (20 + 20 * .5) / 40; out: (20 + 20 * .2) / 40, .2 of the large ones.
-
-    Planted fault seen: a stratum of one side takes weight from its label, and the gap is -10 points.
-    """
+    """By hand: no small object in context. In: (20 + 20 * .5) / 40; out: (20 + 20 * .2) / 40, .2 of the large ones."""
     label = np.repeat([0, 1], 20)
     inside = {"label": label, "prediction": np.where(np.arange(40) < 30, label, 0), "area": label * 0.9}
     outside = {"label": label, "prediction": np.where(np.arange(40) < 22, label, 0), "area": label * 0.9}
@@ -356,10 +350,7 @@ def mixed_world(n, shares, rights, rng):
 
 
 def test_equal_shares_of_the_classes_leave_no_gap_of_a_mere_mix():
-    """By hand: accuracies of each class in context, weighed by the shares out of context.
-
-    Fault planted: weights within each label, as for other columns, which leave the whole gap.
-    """
+    """By hand: accuracies of each class in context, weighed by the shares out of context."""
     rng, rights = np.random.default_rng(0), [0.97, 0.8, 0.5]
     inside = mixed_world(4000, [0.7, 0.2, 0.1], rights, rng)
     outside = mixed_world(2500, [0.1, 0.3, 0.6], rights, rng)
@@ -390,10 +381,7 @@ def test_a_class_that_stands_on_one_side_alone_is_left_out_and_said():
 def test_the_verdict_is_read_at_equal_shares_of_the_classes():
     """Easy and hard rows of unlike mixes: no reliance on context is claimed. Fault planted: the raw gap."""
     rng, rights = np.random.default_rng(2), [0.97, 0.8, 0.5]
-    parts = [
-        mixed_world(3000, [0.7, 0.2, 0.1], rights, rng),
-        mixed_world(3000, [0.1, 0.3, 0.6], rights, rng),
-    ]
+    parts = [mixed_world(3000, [0.7, 0.2, 0.1], rights, rng), mixed_world(3000, [0.1, 0.3, 0.6], rights, rng)]
     label, prediction = (np.concatenate([part[name] for part in parts]) for name in ("label", "prediction"))
     rows = Predictions.from_arrays(
         logits=3.0 * np.eye(3, dtype=np.float32)[prediction],

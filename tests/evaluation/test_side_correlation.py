@@ -1,7 +1,4 @@
-"""The difference of numbers of the same things: Newcombe's paired interval, Student's paired t, and coverage.
-
-Planted faults seen: the correlation with its sign turned, Newcombe's correction left out, things joined by their order.
-"""
+"""The difference of numbers of the same things: Newcombe's paired interval, Student's paired t, and coverage."""
 
 import math
 

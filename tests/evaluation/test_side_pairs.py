@@ -1,7 +1,4 @@
-"""Sides that show the same things: gaps of one model, of two, matched ones, and what has no partner.
-
-Planted faults seen: sides taken as independent in the gap, in the change of two models, in the matched gap.
-"""
+"""Sides that show the same things: gaps of one model, of two, matched ones, and what has no partner."""
 
 import dataclasses
 

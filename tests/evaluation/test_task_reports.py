@@ -57,10 +57,7 @@ def test_a_bar_counts_the_tasks_of_several(tasks, bar, monkeypatch, tmp_path):
 
 
 def test_rows_of_all_tasks_become_rows_of_one():
-    """By hand: the class is a number, its logit stands beside 0, and what is a number of a name becomes the name.
-
-    Planted fault seen: the label written twice, and nothing else.
-    """
+    """By hand: the class is a number, its logit stands beside 0, and what is a number of a name becomes the name."""
     rows = pa.table({"example_id": ["a", "b"], "labels": [[1], []], "label": [7, 7], "logits": [[1.0, 2.0]] * 2})
     features = Features(
         label=ClassLabel(names=["no_car", "car"]),

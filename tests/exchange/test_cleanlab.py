@@ -1,8 +1,4 @@
-"""cleanlab: its input as NumPy reads it, and its issues beside the rows, by id or in order.
-
-Planted faults seen: rows without a label that are exported; issues of other labels that are taken; issues
-in the order of the predictions in place of that of the page.
-"""
+"""cleanlab: its input as NumPy reads it, and its issues beside the rows, by id or in order."""
 
 from pathlib import Path
 

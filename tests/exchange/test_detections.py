@@ -134,10 +134,7 @@ BRIDGE_EXAMPLES = {"coco_results": _results, "yolo_labels": _labels}
 
 @pytest.mark.parametrize("name", BRIDGE_EXAMPLES)
 def test_there_and_back(name, tmp_path):
-    """What comes back has the boxes, scores and classes of the predictions, and the same report.
-
-    Planted faults seen: the corner in place of the width; a class that is always the first.
-    """
+    """What comes back has the boxes, scores and classes of the predictions, and the same report."""
     given, data = bridge_predictions("boxes"), bridge_boxes_data()
     out = export(given, name, tmp_path / f"out{'.json' if name == 'coco_results' else ''}")
     back = join_answers(read_answers(out), data)

@@ -1,7 +1,4 @@
-"""FiftyOne's folders: read as FiftyOne writes them, written as it reads them, and there and back without a loss.
-
-Planted faults seen: the answer in the place of the truth; no limit of what logits expand to.
-"""
+"""FiftyOne's folders: read as FiftyOne writes them, written as it reads them, and there and back without a loss."""
 
 import json
 from pathlib import Path

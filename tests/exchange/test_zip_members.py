@@ -1,7 +1,4 @@
-"""Members of archives that nobody vouches for: three compressions, and every lie that an archive can tell.
-
-Planted faults seen: no limit of a member; a member that is read past its size; no check of its checksum.
-"""
+"""Members of archives that nobody vouches for: three compressions, and every lie that an archive can tell."""
 
 import io
 import tracemalloc

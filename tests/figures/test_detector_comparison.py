@@ -9,11 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 import oochub
 from oochub.errors import OochubError
-from oochub.figures._detector_comparison import (
-    compare_auroc,
-    gain_from_incorrect,
-    rank_comparison,
-)
+from oochub.figures._detector_comparison import compare_auroc, gain_from_incorrect, rank_comparison
 from oochub.stats.delong import paired_delong
 
 TABLE_4 = {  # C1, C2, C3 in percent; a = 0.7613, nI = 11,935, nO = 31,807

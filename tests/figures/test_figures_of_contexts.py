@@ -1,7 +1,4 @@
-"""The figure of found contexts: what is drawn and printed equals the report's numbers.
-
-Planted faults seen: full marks for all; contexts that go with no class drawn; the rows against in front.
-"""
+"""The figure of found contexts: what is drawn and printed equals the report's numbers."""
 
 from dataclasses import replace
 

@@ -81,10 +81,7 @@ def colors(inset):
 
 
 def test_mistakes_stand_beside_training_pictures_of_the_answer_in_the_same_context():
-    """Worked by hand.
-
-    Planted faults seen: training images of the true class, or of any context; lowest loss first; one for all.
-    """
+    """Worked by hand."""
     ax = drawn()
     # by loss: test1 (corgi, 4), test4 (labrador, 3), test0 (corgi, 2); then the corgi. The corgis of sand take turns.
     pairs = [("test1", "train1"), ("test4", "train2"), ("test0", "train3"), ("test2", "train4")]

@@ -423,10 +423,7 @@ def run(run):
 
 @pytest.mark.slow
 def test_the_command(run, cars, coco, tmp_path):
-    """It ends with the paths that it wrote; the table is the choice with an empty column for the reader.
-
-    Planted faults seen: the table without the plot's options; `than` taken for one of the models.
-    """
+    """It ends with the paths that it wrote; the table is the choice with an empty column for the reader."""
     erm, gdro = predicted(cars), predicted(cars, model="runs/gdro", seed=1)
     erm.save(tmp_path / "erm.parquet")
     gdro.save(tmp_path / "gdro.parquet")

@@ -61,10 +61,7 @@ def _data(kind: str) -> DatasetDict:
     features: dict[str, Any] = {"example_id": Value("string"), "group": Value("string")}
     rows: dict[str, Any] = {"example_id": _IDS, "group": _GROUPS}
     if kind == "boxes":
-        features |= {
-            "boxes": List(List(Value("float32"), length=4)),
-            "categories": List(ClassLabel(names=["head"])),
-        }
+        features |= {"boxes": List(List(Value("float32"), length=4)), "categories": List(ClassLabel(names=["head"]))}
         rows |= {"boxes": _boxes()["boxes"], "categories": [[0] * len(row) for row in _boxes()["boxes"]]}
     else:
         features |= {"tokens": List(Value("int32")), "kinds": List(Value("int8"))}

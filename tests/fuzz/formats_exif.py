@@ -1,7 +1,4 @@
-"""EXIF with something wrong: no image is lost by it, and what it says is an hour, a camera, or nothing.
-
-Faults planted: `SyntaxError` not among what a damaged block raises; an hour of 61 taken; an orientation turned wrongly.
-"""
+"""EXIF with something wrong: no image is lost by it, and what it says is an hour, a camera, or nothing."""
 
 import io
 from pathlib import Path

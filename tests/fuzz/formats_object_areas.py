@@ -1,7 +1,6 @@
 """Masks as PNG files and boxes in a column with one thing wrong: refused, a row left out, or the same pixels.
 
 COCO's annotations go through the cases of test_fuzz_masks.py: `CocoAreas` reads them as outlines do.
-Planted faults seen: a mask's pixels above 127 alone, links followed out of the folder, an infinite box let through.
 """
 
 import io

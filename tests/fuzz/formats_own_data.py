@@ -72,8 +72,5 @@ OWN_PARQUET = Format(
 OWN_CSV = Format(name="own CSV", make=lambda folder: _make_table(folder, "to_csv"), use=_use("own"), names=_THINGS)
 REPOSITORY = Format(name="repository", make=_make_repository, use=_use("made"), names=_THINGS)
 WEBDATASET = Format(
-    name="repository, WebDataset",
-    make=lambda folder: _make_repository(folder, 0.005),
-    use=_use("made"),
-    names=_THINGS,
+    name="repository, WebDataset", make=lambda folder: _make_repository(folder, 0.005), use=_use("made"), names=_THINGS
 )

@@ -22,9 +22,4 @@ def _text(*, head: list[str] = _HEAD, rows: list[str] = _ROWS, end: str = "\n") 
     return end.join([*head, *rows]) + end
 
 
-ROW_FILES = Format(
-    name="row_files",
-    make=lambda folder: (folder / _FILE).write_text(_text()),
-    use=_use,
-    names=(_FILE,),
-)
+ROW_FILES = Format(name="row_files", make=lambda folder: (folder / _FILE).write_text(_text()), use=_use, names=(_FILE,))

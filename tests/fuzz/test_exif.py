@@ -1,7 +1,4 @@
-"""What EXIF says is an hour, a camera, or nothing, and no image is lost by it.
-
-Faults planted: an hour of 61 taken; an orientation turned wrongly.
-"""
+"""What EXIF says is an hour, a camera, or nothing, and no image is lost by it."""
 
 import pytest
 from formats_exif import EXIF, FILE, block

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from formats_wilds import WILDS
 from fuzz_case import Format
+from import_graph import ROOT, files, module_of, trees
 
 import oochub
 
-ROOT = Path(__file__).parents[2]
 _CALLS = {
     *("read_bytes", "read_text", "read_lines", "read_json", "read_picture", "open_picture", "load_tensors"),
     *("tarfile.open", "tomllib.loads", "csv.reader", "pq.read_table", "pd.read_csv", "np.lib.format.read_array"),
@@ -133,16 +133,18 @@ ELSEWHERE = {
 """A file that reads something else, and what that is."""
 
 
+_FOLDERS = ("builders", "eval_modules", "trainers", "figures", "studies", "src")
+
+
 def _readers() -> set[str]:
     found = set()
-    for folder in ("builders", "eval_modules", "trainers", "figures", "studies", "src/oochub"):
-        for file in (ROOT / folder).rglob("*.py"):
-            text = file.read_text("utf-8")
-            if not any(call in text for call in _CALLS):
-                continue
-            called = (node.func for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
-            if _CALLS & {ast.unparse(function) for function in called}:
-                found.add(file.resolve().relative_to(ROOT).as_posix())
+    for file in files():
+        text = file.read_text("utf-8") if file.relative_to(ROOT).parts[0] in _FOLDERS else ""
+        if not any(call in text for call in _CALLS):
+            continue
+        called = (node.func for node in ast.walk(trees()[module_of(file)]) if isinstance(node, ast.Call))
+        if _CALLS & {ast.unparse(function) for function in called}:
+            found.add(file.relative_to(ROOT).as_posix())
     return found
 
 

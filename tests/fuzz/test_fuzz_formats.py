@@ -109,8 +109,7 @@ READERS = (
     _given("tokens", "predictions.parquet", *_TOKENS, "tokens", "kinds"),
     *(Reader(kind=kind, changes=_changes(file)) for file, kind in GIVEN_ANSWERS.items()),
     Reader(
-        kind=PREDICTIONS,
-        changes={**_columns(FILE, *_ROWS), "metadata": metadata_of(FILE, b"oochub"), **_changes(FILE)},
+        kind=PREDICTIONS, changes={**_columns(FILE, *_ROWS), "metadata": metadata_of(FILE, b"oochub"), **_changes(FILE)}
     ),
     Reader(
         kind=PARTS,

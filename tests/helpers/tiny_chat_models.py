@@ -71,12 +71,7 @@ def _text(**changes: Any) -> dict[str, Any]:
     return {**sizes, **heads, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, **changes}
 
 
-_LAYERS: dict[str, Any] = {
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-}
+_LAYERS: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
 _TOWER: dict[str, Any] = {**_LAYERS, "image_size": 32, "patch_size": 8}
 _SQUARE = {"height": 32, "width": 32}
 

@@ -20,13 +20,7 @@ _SLICES = ("slice_start_token", "slice_end_token", "image_id_start_token", "imag
 _MUSE = tuple(
     "<|patch|> <|image_start|> <|image_end|> <|video|> <|vid_frame_separator|> <|vid_start|> <|vid_end|>".split()
 )
-_INKLING = {
-    "swa_num_attention_heads": 4,
-    "swa_num_key_value_heads": 2,
-    "swa_head_dim": 8,
-    "rel_extent": 64,
-    "d_rel": 4,
-}
+_INKLING = {"swa_num_attention_heads": 4, "swa_num_key_value_heads": 2, "swa_head_dim": 8, "rel_extent": 64, "d_rel": 4}
 
 TORCHVISION: dict[str, More] = {
     "cohere2_vision": More(
@@ -42,7 +36,7 @@ TORCHVISION: dict[str, More] = {
                 "mm_embed_dim": 32,
                 "mm_posemb_size": 64,
                 "output_proj_dims": 32,
-            },
+            }
         },
         images={"patch_size": 4, "max_soft_tokens": 70, "pooling_kernel_size": 3},
         named=_AUDIO,
@@ -223,7 +217,7 @@ TORCHVISION: dict[str, More] = {
                     "init_values": 0.1,
                     "ref_feat_shape": [2, 2],
                 },
-            },
+            }
         },
         images={"size": {"height": 28, "width": 28}, "tile_size": 28, "max_num_tiles": 1},
         options={"patch_size": 14, "pooling_ratio": 1},

@@ -138,13 +138,13 @@ def _wilds_report(inputs: Inputs, path: Path) -> Words:
 
 def _train(task: str, raw: str) -> Callable[[Inputs, Path], Words]:
     return lambda inputs, path: [
-        *("train", task, "--data-dir", inputs(raw), "--out", str(path), "--num-train-epochs", "1"),
+        *("train", task, "--data-dir", inputs(raw), "--out", str(path), "--num-train-epochs", "1")
     ]
 
 
 def _predict(model: str, task: str, raw: str, *more: str) -> Callable[[Inputs, Path], Words]:
     return lambda inputs, path: [
-        *("predict", inputs(model), task, "--data-dir", inputs(raw), "--out", str(path), *more),
+        *("predict", inputs(model), task, "--data-dir", inputs(raw), "--out", str(path), *more)
     ]
 
 
@@ -164,7 +164,7 @@ INPUTS: MadeInputs = {
     "own_pictures": _own_pictures,
     "dogs": lambda inputs, path: ["example", str(path), "--size", "60"],
     "found": lambda inputs, path: [
-        *("contexts", _TASK, "--contexts", "properties", *_data(inputs, "spawrious", str(path))),
+        *("contexts", _TASK, "--contexts", "properties", *_data(inputs, "spawrious", str(path)))
     ],
     "pipeline": _tiny("pipeline"),
     "captioner": _tiny("captioner"),
@@ -198,7 +198,7 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
         *("build", "nooch/gist_car", *_data(i, "nooch", f"{o}/nooch"), "--option", f"encoder={i('encoder')}")
     ],
     "build own data": lambda i, o: [
-        *("build", i("own_pictures"), "--label-column", "species", "--context-column", "place", "--out", f"{o}/own"),
+        *("build", i("own_pictures"), "--label-column", "species", "--context-column", "place", "--out", f"{o}/own")
     ],
     "build audit": lambda i, o: ["build", "imagenet_ood/imagenet_ood", "--audit", f"{o}/audit.csv"],
     "loading script nooch": lambda i, o: [
@@ -262,10 +262,10 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
     "sweep": lambda i, o: ["sweep", i("recipe.toml"), *_data(i, "spawrious", f"{o}/sweep"), "--latex", f"{o}/s.tex"],
     "sweep features": lambda i, o: ["sweep", i("recipe.toml"), *_data(i, "spawrious", f"{o}/sweep"), "--features"],
     "spawrious compose": lambda i, o: [
-        *("spawrious", "compose", i("composition.toml"), *_data(i, "spawrious", f"{o}/composed")),
+        *("spawrious", "compose", i("composition.toml"), *_data(i, "spawrious", f"{o}/composed"))
     ],
     "spawrious compose search": lambda i, o: [
-        *("spawrious", "compose", "--search", "3", "--model", "resnet-tiny", *_data(i, "spawrious", f"{o}/found")),
+        *("spawrious", "compose", "--search", "3", "--model", "resnet-tiny", *_data(i, "spawrious", f"{o}/found"))
     ],
     "nooch suite": lambda i, o: [
         "nooch",

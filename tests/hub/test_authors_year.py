@@ -63,11 +63,7 @@ def _answer(skill: float, model: str, *, false_labels: bool = False) -> Predicti
 
 @pytest.mark.slow
 def test_an_authors_year(hub, tmp_path, run, monkeypatch):
-    """Each stage is typed as its author, a sender or an outsider types it; the site is written after each.
-
-    Planted faults seen: one board for both versions; the set of the last commit stands; the truth is not kept in the
-    results; the page of version 1 names the commit of the results.
-    """
+    """Each stage is typed as its author, a sender or an outsider types it; the site is written after each."""
     from huggingface_hub import HfApi
 
     sites = tmp_path / "sites"

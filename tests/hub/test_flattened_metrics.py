@@ -29,10 +29,7 @@ def _loaded(text: str, name: str, folder: Path) -> ModuleType:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "kind"), few_of(CASES[::3] + CASES[1::3] + CASES[2::3], few=len(CASES) // 3))
 def test_every_metric_is_one_file(name: str, kind: str, tmp_path: Path) -> None:
-    """It imports nothing of oochub, and gives the numbers and errors of the function that it was made of.
-
-    Planted fault seen: two functions of one name, of which the later took the place of the other.
-    """
+    """It imports nothing of oochub, and gives the numbers and errors of the function that it was made of."""
     metric = subject(name, kind)
     text = _flatten_module(f"oochub.eval_modules.metrics.{name}.{name}", (name, "FACTS"))
     imported = {each.partition(".")[0] for each in imported_names(ast.parse(text))}
@@ -51,10 +48,7 @@ def test_every_metric_is_one_file(name: str, kind: str, tmp_path: Path) -> None:
 
 
 def test_names_that_clash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By hand: two modules with a `_rate` and a constant of the same name, of which one stands in the other.
-
-    Planted faults seen: a rename that missed the definition; imports of the future after others.
-    """
+    """By hand: two modules with a `_rate` and a constant of the same name, of which one stands in the other."""
     package = tmp_path / "flatted"
     package.mkdir()
     (package / "__init__.py").touch()

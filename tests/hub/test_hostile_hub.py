@@ -268,10 +268,7 @@ def test_the_token_goes_to_no_other_server(hostile, stranger, tmp_path, reader):
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("reader", ["data", pytest.param("model", marks=pytest.mark.slow)])
 def test_an_answer_without_end_is_read_to_a_bound(hostile, tmp_path, monkeypatch, reader, packed):
-    """Facts of 3 MB where 1 MB is the bound, as they are or packed into 3 kB.
-
-    Planted faults seen: no bound; the bound of the packed bytes.
-    """
+    """Facts of 3 MB where 1 MB is the bound, as they are or packed into 3 kB."""
     monkeypatch.setattr(guard, "_LARGEST_ANSWER", 10**6)
     content = b'{"id": "' + b"x" * 3_000_000
 
@@ -344,10 +341,7 @@ def test_the_clients_that_somebody_set_up_stay_in_use_and_are_free_outside(hub, 
     assert _http.get_session() is made[-1]
     headers = {"Authorization": "Bearer hf_of_another"}
     assert made[-1].get(f"{hub.endpoint.replace('127.0.0.1', 'localhost')}/x", headers=headers).status_code == 401
-    with (
-        guard.guard_clients(),
-        pytest.raises(OochubError, match="asks to send the Hub token to http://local"),
-    ):
+    with guard.guard_clients(), pytest.raises(OochubError, match="asks to send the Hub token to http://local"):
         made[-1].get(f"{hub.endpoint.replace('127.0.0.1', 'localhost')}/x", headers=headers)
 
 

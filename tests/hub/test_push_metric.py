@@ -39,10 +39,7 @@ def evaluate(hub):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "kind"), few_of(sorted(CASES, key=lambda case: case[0] != "ece"), few=3))
 def test_evaluate_loads_every_metric_from_its_space(name, kind, hub, evaluate):
-    """It gives the number of our function on random columns, and shows what the file says of itself.
-
-    Planted fault seen: 1 - AUC in the flattened file.
-    """
+    """It gives the number of our function on random columns, and shows what the file says of itself."""
     push_metric(name, f"user/{name}")
     module, metric = evaluate.load(f"user/{name}"), subject(name, kind)
     assert isinstance(module, evaluate.Metric) and module.name == name and module.citation
@@ -69,10 +66,7 @@ def test_it_loads_where_there_is_no_oochub(hub):
 
 
 def test_the_space_shows_its_card(hub):
-    """A static Space: its card's front matter says so, and its page loads nothing.
-
-    Planted fault seen: the folder's own example, which needs oochub, on the card.
-    """
+    """A static Space: its card's front matter says so, and its page loads nothing."""
     assert push_metric("ece", "user/ece").is_change and not push_metric("ece", "user/ece").is_change
     assert set(hub.files("spaces/user/ece")) - {".gitattributes"} == {"README.md", "ece.py", "index.html"}
     readme = hub.content("spaces/user/ece", "README.md").decode()

@@ -64,10 +64,7 @@ def test_filters_give_what_filtering_after_gives(hub, raw, tmp_path):
 
 @pytest.mark.slow
 def test_configs_come_one_after_the_other(hub, raw):
-    """Card and tasks know both, in whichever order; a second push makes no commit.
-
-    Planted faults: the card of the last; the tasks of the last.
-    """
+    """Card and tasks know both, in whichever order; a second push makes no commit."""
     data = {"data_dir": str(raw("spawrious/o2o_hard"))}
     push_repository("spawrious", "user/data", configs=["o2o_hard"], **data)
     push_repository("spawrious", "user/data", configs=["m2m_hard"], **data)

@@ -73,10 +73,7 @@ def test_the_same_report_again_makes_no_commit(hub, model, report):
 
 
 def test_entries_of_others_stay_as_they_are(hub, model, report):
-    """By hand: other tasks, other data, a verified number of ours, two that differ in notes alone, unknown fields.
-
-    Planted faults: entries of one task made one; unknown fields dropped by the client's own reader.
-    """
+    """By hand: other tasks, other data, a verified number of ours, two that differ in notes alone, unknown fields."""
     source = {"url": f"{hub.endpoint}/datasets/user/nooch", "name": "oochub"}
     of_task = {"dataset": {"id": "user/nooch", "task_id": "ce_car_auc"}, "value": 0.1}
     others = [
@@ -243,10 +240,7 @@ def test_a_file_that_is_no_list_of_results_is_not_replaced(hub, model, report, t
 
 
 def test_numbers_of_other_weights_are_refused(hub, model, report):
-    """Its weights are the digest that the report names, or it bears the model's name; else it is of another model.
-
-    Planted fault: the digest compared with the commit.
-    """
+    """Its weights are the digest that the report names, or it bears the model's name; else it is of another model."""
     weights = b"w" * 100
     HfApi().upload_file(path_or_fileobj=weights, path_in_repo="model.safetensors", repo_id=MODEL)
     content = nooch_report()

@@ -68,11 +68,7 @@ def _tags():
 
 
 def test_versions_of_an_author(hub, tmp_path):
-    """Tag, card, license, Croissant, what differs, and a dry run that says the same as the push.
-
-    Planted faults seen: Croissant not pushed; a tag that moves to other rows; the name of the folder; the changes of
-    version 2 left out of the card of version 3.
-    """
+    """Tag, card, license, Croissant, what differs, and a dry run that says the same as the push."""
     folder = _author(tmp_path / "mine", 20)
     rehearsed = oochub.push(_built(folder), "user/dogs", dry_run=True)
     first = oochub.push(_built(folder), "user/dogs")
@@ -193,10 +189,7 @@ def test_chunks_follow_the_content():
 @pytest.mark.slow
 @pytest.mark.parametrize("change", ["label", "image"])
 def test_a_changed_row_sends_little(hub, tmp_path, change):
-    """Of 1,000 rows with images: under 5% of the bytes, by chunks, are in no file of the version before.
-
-    Planted fault seen: the version in each row, as it was (8.6% and 8.7%; without it 1.0% and 1.6%).
-    """
+    """Of 1,000 rows with images: under 5% of the bytes, by chunks, are in no file of the version before."""
     folder = _author(tmp_path / "mine", 1000, side=64)
     oochub.push(_built(folder), "user/dogs")
     before = [hub.content(HERE, path) for path in hub.files(HERE)]
@@ -216,10 +209,7 @@ def test_a_changed_row_sends_little(hub, tmp_path, change):
 
 @pytest.mark.parametrize("damage", ["shard", "missing", "record", "digest"])
 def test_earlier_rows_that_cannot_be_read_stop_no_push(hub, tmp_path, damage):
-    """What stands there was damaged by somebody: the push says so and replaces it.
-
-    Planted fault seen: a fault of the earlier record that is handed on.
-    """
+    """What stands there was damaged by somebody: the push says so and replaces it."""
     folder = _author(tmp_path / "mine", 4)
     oochub.push(_built(folder), "user/dogs")
     (shard,) = (path for path in hub.files(HERE) if path.endswith(".parquet"))

@@ -9,10 +9,7 @@ _OF = {"dataset": "user/nooch", "revision": "a" * 40, "source": "https://hugging
 
 
 def test_the_entries_hold_the_numbers_of_the_report() -> None:
-    """Read back by the Hub's own client and compared with the JSON of the report, by the task ids written by hand.
-
-    Planted fault seen: values rounded to four digits.
-    """
+    """Read back by the Hub's own client and compared with the JSON of the report, by the task ids written by hand."""
     content = nooch_report()
     found = _make_result_entries(read(content), **_OF)
     entries = {entry.task_id: entry for entry in parse_eval_result_entries(eval_result_entries_to_yaml(found.entries))}

@@ -78,10 +78,7 @@ def _rows(data: datasets.DatasetDict) -> int:
 
 
 def test_a_revision_is_read_at_its_commit(hub, model, birds):
-    """Tag, branch, refs/pr/N and commit, by the name and by the keyword, of models and data.
-
-    Planted faults seen: the revision dropped in `fetch_snapshot`; in `open_source`.
-    """
+    """Tag, branch, refs/pr/N and commit, by the name and by the keyword, of models and data."""
     for revision, commit in [*model.items(), (model["v1"], model["v1"])]:
         assert Path(fetch_model_folder(f"user/model@{revision}")).name == commit
         assert ModelSource(f"user/model@{revision}").about("").id == "user/model"
@@ -176,10 +173,7 @@ def test_a_revision_is_read_offline_from_the_cache(hub, model, monkeypatch):
 
 @pytest.mark.slow
 def test_a_pickle_names_the_pull_request_with_safetensors(hub, tmp_path):
-    """Main holds a pickle, refs/pr/1 another pickle, refs/pr/2 safetensors: the message names 2, which opens.
-
-    Planted fault seen: the newest pull request, whatever it holds.
-    """
+    """Main holds a pickle, refs/pr/1 another pickle, refs/pr/2 safetensors: the message names 2, which opens."""
     folder = resnet(tmp_path / "model", classes=4)
     safe = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
@@ -205,10 +199,7 @@ def test_a_pickle_names_the_pull_request_with_safetensors(hub, tmp_path):
 @needs_peft
 @pytest.mark.slow
 def test_an_adapter_of_the_hub_opens_on_its_base_of_the_revision_that_it_names(hub, tmp_path):
-    """Main of the base has other weights since; both commits are recorded, and the adapter's is pinned.
-
-    Planted fault seen: the revision of the base not read.
-    """
+    """Main of the base has other weights since; both commits are recorded, and the adapter's is pinned."""
     folder, model = peft_adapter(tmp_path)
     api = HfApi()
     for name in ("base", "adapter"):

@@ -20,10 +20,7 @@ def _tasks(name: str, configs: list[str]) -> list[dict[str, str]]:
 
 
 def test_the_tasks_of_a_nooch_task_by_hand() -> None:
-    """Written from the declaration by hand: its metrics of which higher is better, and the AUC of either side.
-
-    Planted fault seen: error rates and NLL as tasks, which a leaderboard that ranks by higher would turn over.
-    """
+    """Written from the declaration by hand: its metrics of which higher is better, and the AUC of either side."""
     assert _tasks("nooch", ["ce_car"]) == [
         {"id": f"ce_car_{name}", "config": "ce_car", "split": "test"}
         for name in ("auc", "auc_hard", "accuracy", "worst_group_accuracy", "auc_in_context", "auc_out_of_context")
@@ -34,10 +31,7 @@ def test_the_tasks_of_a_nooch_task_by_hand() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", oochub.names("benchmark"))
 def test_every_config_has_tasks_of_its_own(name: str) -> None:
-    """Ids are unique over all configs, and splits are those of the sides.
-
-    Planted fault seen: ids without the config.
-    """
+    """Ids are unique over all configs, and splits are those of the sides."""
     benchmark, configs = oochub.get("benchmark", name), get_dataset_config_names(name)
     content = yaml.safe_load(_format_eval_yaml(benchmark, configs) or "")
     assert {"name", "description", "tasks"} == set(content)
@@ -50,10 +44,7 @@ def test_every_config_has_tasks_of_its_own(name: str) -> None:
 
 
 def test_a_framework_is_named_only_if_it_is_asked_for() -> None:
-    """The Hub has a closed list of frameworks, and oochub is not on it: such a file is marked as invalid.
-
-    Planted fault seen: the name of this package by default.
-    """
+    """The Hub has a closed list of frameworks, and oochub is not on it: such a file is marked as invalid."""
     benchmark = oochub.get("benchmark", "spawrious")
     without = yaml.safe_load(_format_eval_yaml(benchmark, ["o2o_hard"]) or "")
     content = yaml.safe_load(_format_eval_yaml(benchmark, ["o2o_hard"], framework="inspect-ai") or "")

@@ -52,10 +52,7 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_equals_numpy(form: str) -> None:
-    """Mean and deviation of each band by numpy; training, prediction and a stream read the same.
-
-    Planted faults seen: the deviation of all bands together; rows of a selection read from the start of the file.
-    """
+    """Mean and deviation of each band by numpy; training, prediction and a stream read the same."""
     data, values = FORMS[form]
     data = data.select(range(1, 11))  # an offset in Arrow's buffers
     values = values[1:].astype(np.float64)

@@ -1,7 +1,4 @@
-"""The border that a benchmark cuts from its images before a model sees them: against arrays cut by hand.
-
-Planted faults seen: the border kept by the fused way, by the processor, and under zoom.
-"""
+"""The border that a benchmark cuts from its images before a model sees them: against arrays cut by hand."""
 
 import io
 

@@ -53,10 +53,7 @@ def test_loops_without_end_are_stopped(loop):
     ],
 )
 def test_what_one_step_makes_is_bounded(expression):
-    """Numbers with a billion digits and texts of gigabytes; each as transformers compiles and renders it.
-
-    Faults planted: `*` and `**` that are not intercepted (constants are then computed while the template compiles).
-    """
+    """Numbers with a billion digits and texts of gigabytes; each as transformers compiles and renders it."""
     before = chat_template_utils.ImmutableSandboxedEnvironment
     conversation = [[{"role": "user", "content": "hello"}]]
     with pytest.raises((OverflowError, TimeoutError)), bounded_template():

@@ -39,10 +39,7 @@ def example() -> tuple[Any, list[Any], Any]:
 
 
 def test_every_number_of_a_row_is_in_the_batch() -> None:
-    """By loops over the rows, of a selection; -1 everywhere else.
-
-    Planted faults seen: rows in the order from the last; edges padded with 0.
-    """
+    """By loops over the rows, of a selection; -1 everywhere else."""
     _, values, processor = example()
     data = Dataset.from_dict({"graph": values}).select([4, 0, 2, 3])
     chosen = [values[k] for k in (4, 0, 2, 3)]

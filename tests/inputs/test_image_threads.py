@@ -71,10 +71,7 @@ def test_the_first_error_is_that_of_the_first_row(form: str, workers: int) -> No
 
 @pytest.mark.parametrize("workers", [0, 3])
 def test_a_stream_is_read_a_few_batches_ahead(workers: int) -> None:
-    """Of a long one the beginning is enough; after the last batch that is asked for no thread is left.
-
-    Planted faults seen: every task handed out at once; the threads not ended.
-    """
+    """Of a long one the beginning is enough; after the last batch that is asked for no thread is left."""
     read = []
 
     def long() -> Any:

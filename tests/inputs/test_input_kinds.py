@@ -18,10 +18,7 @@ CPU = torch.device("cpu")
 
 @pytest.mark.parametrize("name", oochub.names("input"))
 def test_training_and_prediction_read_the_same(name: str, tmp_path: Path) -> None:
-    """Rows fetched one by one, in any order, with a cache and without, are those of the batches; streams too.
-
-    Planted faults seen: images normalized in prediction alone; texts cut to one token in training.
-    """
+    """Rows fetched one by one, in any order, with a cache and without, are those of the batches; streams too."""
     data, inputs = rows_of(name), inputs_of(name)
     still = torch.Generator()
     batches = list(inputs.batches(data, batch_size=2, device=CPU))

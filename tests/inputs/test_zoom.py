@@ -56,10 +56,7 @@ def _cropped_by_hand(picture, factor):
 
 
 def test_the_center_is_kept():
-    """60 x 30 pixels, factor 1.2: 50 x 25 from the corner (5, 2), worked by hand; a huge factor leaves one pixel.
-
-    Planted fault seen: cut from the upper left corner.
-    """
+    """60 x 30 pixels, factor 1.2: 50 x 25 from the corner (5, 2), worked by hand; a huge factor leaves one pixel."""
     array = np.arange(60 * 30, dtype=np.int32).reshape(30, 60)
     found = np.asarray(zoom_in(Pillow.fromarray(array), 1.2))
     np.testing.assert_array_equal(found, array[2:27, 5:55])

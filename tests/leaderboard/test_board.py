@@ -100,11 +100,7 @@ def test_the_line_is_through_ranked_entries_and_says_of_others_too(checked):
 
 
 def test_where_lower_is_better_the_lowest_number_is_first():
-    """By hand: errors on 60 rows out of context, each model's twice as large as those of the one before.
-
-    Planted faults seen: the highest number first; the worse model clearly better; the distance from the line turned
-    round; a model chosen on the test rows with a place.
-    """
+    """By hand: errors on 60 rows out of context, each model's twice as large as those of the one before."""
     rng = np.random.default_rng(0)
     label, is_hard, noise = rng.normal(size=120), np.arange(120) % 2 == 0, rng.normal(size=120)
     sizes = {"d": 2.0, "a": 0.25, "e": 4.0, "b": 0.5, "oracle": 0.1, "c": 1.0}
@@ -182,10 +178,7 @@ def _is_undecided(board, *sizes):
 
 @pytest.mark.slow
 def test_entries_of_other_rows_are_ranked_apart(checked, tmp_path):
-    """Neither eight senders nor the first date decide; the eight keep the ranks that they have without the ninth.
-
-    Planted faults seen: the ninth ranked among them; their ranks gone.
-    """
+    """Neither eight senders nor the first date decide; the eight keep the ranks that they have without the ninth."""
     other = _other_rows(checked, tmp_path, "other")
     assert not other.reason
     (alone,) = Board.all_of(checked)
@@ -274,10 +267,7 @@ def test_moved_rows_between_the_sides_are_other_rows(checked, tmp_path):
 
 
 def test_another_version_is_another_board(checked):
-    """By number, not by letters; the page of each links the others, and nothing else of an earlier one changes.
-
-    Planted faults seen: one board for all versions; 10.0.0 before 9.0.0; the changes on the earlier page.
-    """
+    """By number, not by letters; the page of each links the others, and nothing else of an earlier one changes."""
     pages = {}
     for newest in ("9.0.0", "10.0.0"):
         some = [*checked]

@@ -82,10 +82,7 @@ def _sort(browser, key):
 
 
 def test_a_board_is_sorted_filtered_and_ranked_as_counted(browser, tmp_path):
-    """24 entries by hand: two rules, three that are not verified, one without a number of its worst group.
-
-    Planted faults seen: a row that is not shown still counts in a rank; unknown numbers first; the other direction.
-    """
+    """24 entries by hand: two rules, three that are not verified, one without a number of its worst group."""
     drawn = draw_entries(CheckedEntry.of(sent_entry(tmp_path / "results", 1.5)), 24)
     made = []
     for k, each in enumerate(drawn):

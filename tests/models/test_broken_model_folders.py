@@ -89,10 +89,7 @@ FAULTS: dict[str, tuple[Callable[[Path], Any], str]] = {
         lambda f: [(f / WEIGHTS).unlink(), (f / f"{WEIGHTS}.index.json").write_text('{"weight_map": []}')],
         "must name a file for each weight",
     ),
-    "processor: none": (
-        lambda f: (f / PROCESSOR).unlink(),
-        r"no image processor \(preproc.*image_processor=FOL",
-    ),
+    "processor: none": (lambda f: (f / PROCESSOR).unlink(), r"no image processor \(preproc.*image_processor=FOL"),
     "processor: empty": (
         lambda f: (f / PROCESSOR).write_text("{}"),
         "does not say image_mean, image_std, size|can be loaded",

@@ -237,10 +237,7 @@ def places(net, data):
 
 
 def test_features_of_a_layer_are_what_it_gives(net, data):
-    """The mean over places; before a later layer changes it in place, and before batch norm is folded into it.
-
-    Planted faults: the recorded output not copied; folding left on; the last call of another layer.
-    """
+    """The mean over places; before a later layer changes it in place, and before batch norm is folded into it."""
     network = copy.deepcopy(net).eval()
     network.body[2].inplace = True
     with torch.no_grad():

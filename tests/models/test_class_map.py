@@ -54,10 +54,7 @@ def test_every_concept_above_imagenet_s_classes(real_data):
 
 
 def test_a_word_of_several_things_is_never_decided():
-    """Each pair is far apart in WordNet; the cat and the big cat are both felines, and the cat is called so.
-
-    Planted fault: the first sense taken.
-    """
+    """Each pair is far apart in WordNet; the cat and the big cat are both felines, and the cat is called so."""
     for word, senses in {
         "crane": {"n02012849": (134,), "n03126707": (517,)},
         "plane": {"n02691156": (404,), "n03954731": (726,)},
@@ -158,9 +155,7 @@ def test_a_file_wins_over_names():
     assert match_classes(HUB, ["beast"], given={"beast": ["domestic dog"]}).outputs == ((*DOGS,),)
     with pytest.raises(OochubError, match=r"'plane', which may be n02691156 .* or n03954731 .* Pass a wnid, or the"):
         match_classes(HUB, ["plane"], given={"plane": ["plane"]})
-    for wrong, words in {
-        "animl": "No class of the dataset named 'animl'. Did you mean 'animal'",
-    }.items():
+    for wrong, words in {"animl": "No class of the dataset named 'animl'. Did you mean 'animal'"}.items():
         with pytest.raises(OochubError, match=words):
             match_classes(HUB, ["animal"], given={wrong: ["tabby"]})
     for wrong in ("tabbi", 1000, "1000", -1, "n00000000"):
@@ -225,10 +220,7 @@ def test_a_small_model_and_the_thousand_classes_of_imagenet_match_by_name():
 
 
 def test_what_a_benchmark_declares_of_imagenet_s_classes():
-    """It is for models of ImageNet, in any order, that do not have the classes themselves; a user's file wins.
-
-    Planted fault seen: numbers of ImageNet taken for outputs of any model.
-    """
+    """It is for models of ImageNet, in any order, that do not have the classes themselves; a user's file wins."""
     declared = {"dog": (151, 153), "cat": (281, 282, 285)}
     found = match_classes(IMAGENET_1K_NAMES, ["cat", "dog"], declared=declared)
     assert found.outputs == ((281, 282, 285), (151, 153))
@@ -243,10 +235,7 @@ def test_what_a_benchmark_declares_of_imagenet_s_classes():
 
 
 def test_numbers_are_matched_as_numbers():
-    """By hand: twelve folders sorted by name (0, 1, 10, 11, 2, ...) and a model without names.
-
-    Planted fault seen: outputs in the order of the names, which gave class 10 output 2.
-    """
+    """By hand: twelve folders sorted by name (0, 1, 10, 11, 2, ...) and a model without names."""
     twelve = sorted(map(str, range(12)))
     assert twelve[2] == "10"
     found = match_classes([f"LABEL_{k}" for k in range(12)], twelve)

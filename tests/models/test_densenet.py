@@ -13,11 +13,7 @@ from torch.nn import functional
 from transformers import ViTImageProcessorPil
 
 from oochub.errors import OochubError
-from oochub.models.densenet import (
-    DenseNetConfig,
-    DenseNetForImageClassification,
-    convert_densenet_weights,
-)
+from oochub.models.densenet import DenseNetConfig, DenseNetForImageClassification, convert_densenet_weights
 from oochub.predicting import predict
 
 DEPTHS = [2, 3]

@@ -140,10 +140,7 @@ def _colors(rows: int = 4) -> tuple[np.ndarray, datasets.Dataset]:
 @pytest.mark.parametrize("mean", [[0.5], [0.5, 0.5, 0.5]])
 @pytest.mark.parametrize("preprocessing", ["fused", "processor"])
 def test_a_model_of_one_channel_sees_gray_images(mean: list[float], preprocessing: str, tmp_path: Path) -> None:
-    """The logits are those of a bare forward pass on 0.299 R + 0.587 G + 0.114 B; the page says so.
-
-    Planted faults seen: the mean of the three channels; a mean of one channel that is not repeated.
-    """
+    """The logits are those of a bare forward pass on 0.299 R + 0.587 G + 0.114 B; the page says so."""
     named = {"id2label": {0: "cat", 1: "dog"}}
     folder = _net(tmp_path / "model", num_channels=1, mean=mean, **named)
     pixels, data = _colors()
@@ -157,10 +154,7 @@ def test_a_model_of_one_channel_sees_gray_images(mean: list[float], preprocessin
 
 @pytest.mark.parametrize(("name", "positive"), [("LABEL_0", 1), ("cat", 0), ("dog", 1)])
 def test_one_logit_is_a_sigmoid_of_two_classes(name: str, positive: int, tmp_path: Path) -> None:
-    """Of the class that bears the output's name, else of the second; features and head agree with the logits.
-
-    Planted faults seen: always the second class; a head of the first row alone.
-    """
+    """Of the class that bears the output's name, else of the second; features and head agree with the logits."""
     folder = _net(tmp_path / "model", id2label={0: name})
     pixels, data = _colors()
     answers = oochub.predict(str(folder), {"test": data}, features=True, cache=False)

@@ -80,11 +80,7 @@ def pipeline_logits(folder: Path) -> np.ndarray:
     ],
 )
 def test_logits_are_those_of_the_pipeline(model_type: str, architecture: str, data: Dataset, tmp_path: Path) -> None:
-    """In float32 on one thread to 1e-5 of their range, for batches of 1, 3 and 8 and in reverse; the head too.
-
-    Planted faults seen: the EXIF tag ignored; `pixel_values` alone handed on (siglip2, imagegpt); the shapes of a
-    batch not looked at (textnet); the columns of the rows not cut with their images; the classes in reverse.
-    """
+    """In float32 on one thread to 1e-5 of their range, for batches of 1, 3 and 8 and in reverse; the head too."""
     folder = tiny_classifier(model_type, tmp_path / "model", architecture=architecture)
     expected = pipeline_logits(folder)
     assert expected.std(0).max() > 0.01, "the tiny model says the same of every image"

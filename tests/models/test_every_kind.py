@@ -141,10 +141,7 @@ def bare_outputs(inputs: str, folder: Path, train: Dataset, test: Dataset) -> np
 
 @pytest.mark.slow
 def test_predictions_are_those_of_a_bare_pass(trained: tuple[str, str, Path, DatasetDict]) -> None:
-    """From the folder alone; features give the outputs back through the stored head.
-
-    Planted faults seen: arrays not normalized in prediction; texts without their mask; the label of a number as int.
-    """
+    """From the folder alone; features give the outputs back through the stored head."""
     inputs, output, folder, data = trained
     expected = bare_outputs(inputs, folder, data["train"], data["test"])
     predictions = oochub.predict(folder, data, out=folder.parent / "p.parquet", features=True, batch_size=5)

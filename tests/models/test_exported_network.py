@@ -106,10 +106,7 @@ def test_modules_and_model_objects_run_too(model, data):
 
 @pytest.mark.slow
 def test_a_network_is_exported_once(model, data, monkeypatch):
-    """For both runtimes; other weights, a batch of another size and features are other files.
-
-    Planted faults: weights left out of the digest; the batch left out.
-    """
+    """For both runtimes; other weights, a batch of another size and features are other files."""
     predict(model, data, runtime="onnxruntime")
     (file,) = exports()
     exported = []

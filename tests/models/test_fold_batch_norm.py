@@ -79,11 +79,7 @@ class Net(nn.Module):
     ],
 )
 def test_only_what_nothing_else_reads_is_folded(form: str, pairs: int) -> None:
-    """And each layer, weight and training flag is as before, after an error too.
-
-    Planted faults seen: reads not counted, or calls, so that the logits differ and the stem is not folded either; the
-    layers not put back after an error.
-    """
+    """And each layer, weight and training flag is as before, after an error too."""
     network = seen_something(Net(form))
     before = copy.deepcopy(network.state_dict())
     layers = dict(network.named_modules())
@@ -103,10 +99,7 @@ def test_only_what_nothing_else_reads_is_folded(form: str, pairs: int) -> None:
 
 
 def test_a_layer_that_does_more_is_left_alone() -> None:
-    """A convolution that standardizes its weight undoes the folding: the logits say so, and nothing is folded.
-
-    Planted fault seen: the logits of the folded network not compared.
-    """
+    """A convolution that standardizes its weight undoes the folding: the logits say so, and nothing is folded."""
 
     class Standardized(nn.Conv2d):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -127,10 +120,7 @@ def test_a_layer_that_does_more_is_left_alone() -> None:
     "model_type", [pytest.param(name, marks=() if name in _FOLDED else pytest.mark.campaign) for name in TINY]
 )
 def test_types_of_transformers(model_type: str, tmp_path: Path) -> None:
-    """Logits and ODIN's gradient are those of the unfolded network in float64, within float32 rounding.
-
-    Planted faults seen: eps left out of the fold; a pair found by the order of the layers alone.
-    """
+    """Logits and ODIN's gradient are those of the unfolded network in float64, within float32 rounding."""
     folder = tiny_classifier(model_type, tmp_path / "model")
     network = seen_something(transformers.AutoModelForImageClassification.from_pretrained(folder))
     source = ModelSource(str(folder))

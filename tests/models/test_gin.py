@@ -44,10 +44,7 @@ def _by_loops(model, graph):
 
 
 def test_messages_are_those_of_loops_over_edges():
-    """Each row alone and in a padded batch, one graph without an edge.
-
-    Planted faults seen: messages sent from the second node of an edge to the first; the virtual node of another graph.
-    """
+    """Each row alone and in a padded batch, one graph without an edge."""
     model, rng = _model(), np.random.default_rng(0)
     processor = GraphProcessor(column="graph", node_sizes=(9, 4), edge_sizes=(5,))
     graphs = [

@@ -75,10 +75,7 @@ def test_probabilities_are_the_sums_of_the_model_s_renormalized():
 
 
 def test_sums_have_features_and_no_head(tmp_path):
-    """Detectors that need the head say so; those of features run.
-
-    Planted faults: the head of the first outputs kept, and that of the predictions that lay there before.
-    """
+    """Detectors that need the head say so; those of features run."""
     model, data = classifier(OWN), rows(NAMES, [0, 1, 2] * 6 + [-1] * 6)
     known = predicted(model, rows(NAMES, [0, 1, 2] * 8), label_map=MAP, features=True)
     assert predicted(classifier(NAMES), data, features=True, out=tmp_path / "p.parquet").head is not None
@@ -166,10 +163,7 @@ def test_a_map_needs_classes_with_names():
 
 @pytest.mark.slow
 def test_a_network_that_has_seen_the_world_knows_things_by_wordnet(real_classifier, real_data):
-    """ImageNet has no class dog, bird or bicycle, but kinds of them: images where COCO annotates one rank high.
-
-    Planted fault: the outputs of the classes moved by one class.
-    """
+    """ImageNet has no class dog, bird or bicycle, but kinds of them: images where COCO annotates one rank high."""
     names = ["dog", "cat", "bird", "bicycle", "sandwich"]
     folder = real_data / "coco" / "permissive_subset"
     content = json.loads((folder / "instances.json").read_text())

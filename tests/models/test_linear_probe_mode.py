@@ -124,11 +124,7 @@ def _reference(train, label, validation, validation_label, test):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", _ENCODERS)
 def test_logits_are_those_of_scikit_learn_by_hand(name, data, tmp_path):
-    """Features, head and network too.
-
-    Planted faults: features standardized by the validation split; the deviation not folded back; the pooler of a file
-    without its weights; a masked autoencoder that masks.
-    """
+    """Features, head and network too."""
     model = _saved(tmp_path, name)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -184,10 +180,7 @@ def test_pooling(pooling, encoder, data):
 
 
 def test_two_classes_and_rows_without_one(encoder, tmp_path):
-    """Two classes have one score, that of scikit-learn; rows labelled -1 are not learned from.
-
-    Faults planted: the score of the other class; rows of -1 taken for the last class.
-    """
+    """Two classes have one score, that of scikit-learn; rows labelled -1 are not learned from."""
     folder, model = encoder
     data = _data(NAMES[:2])
     train, test = (_features(model, "vit", data[split]) for split in ("train", "test"))
@@ -283,11 +276,7 @@ def _one_of_three(data):
 
 
 _REFUSED = {
-    "no train": (
-        lambda data: DatasetDict(test=data["test"]),
-        {},
-        "needs a train split, but the dataset has test",
-    ),
+    "no train": (lambda data: DatasetDict(test=data["test"]), {}, "needs a train split, but the dataset has test"),
     "one split": (lambda data: data["test"], {"splits": None}, "needs a train split, but the dataset has test"),
     "all in train": (
         lambda data: DatasetDict(train=data["train"]),
@@ -344,11 +333,7 @@ def test_a_pooler_without_weights_is_refused_by_name(tmp_path, data):
 
 @pytest.mark.slow
 def test_every_type_that_is_served():
-    """The encoder of each type gives vectors, the same each time; all but two whose classifiers alone do.
-
-    Planted fault: a masked autoencoder that masks (ViTMAE, above), the vectors of one image for all (a mean over
-    the rows).
-    """
+    """The encoder of each type gives vectors, the same each time; all but two whose classifiers alone do."""
     served = {each.model_type for each in list_supported_models() if "linear_probe" in each.modes} & set(TINY)
     assert len(served) > 30
     alike = set()

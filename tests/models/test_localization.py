@@ -176,7 +176,6 @@ def test_the_probe_asks_a_detector_of_a_file(tmp_path, monkeypatch, capsys):
     """By hand: the class is the background's; on red a box stays when the object is filled in, on blue none does.
 
     Of 12 light squares 6 stand on red, so "light" is said of 6 filled-in objects, one of which has its box elsewhere.
-    Faults planted, each seen: the boxes of other rows; choices whose "none" is the first class.
     """
     features = {"image": datasets.Image(), "tone": datasets.ClassLabel(names=["dark", "light"])}
     features |= {"boxes": datasets.List(datasets.List(datasets.Value("float64")))}

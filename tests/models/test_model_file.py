@@ -157,10 +157,7 @@ def test_audit_takes_it(said, place):
         (["my_model.py:returns_no_model"], "returned a mapping without 'model'"),
         (["my_model.py:shrink"], "TypeError: shrink() missing 1 required positional argument"),
         (["my_model.py:alone"], "does not have class names. Pass them in output order: --class-names cat,dog"),
-        (
-            ["my_model.py:alone", "--class-names", "a,b"],
-            'as in what the function of --model-file returns, "transform"',
-        ),
+        (["my_model.py:alone", "--class-names", "a,b"], 'as in what the function of --model-file returns, "transform"'),
         (["broken.py"], "broken.py, line 2: SyntaxError"),
         (["imports.py"], "imports.py, line 1: ModuleNotFoundError: No module named 'no_such_package'"),
         (["my_model.py", "--engine", "ray"], "--engine ray starts processes that do not have the code"),

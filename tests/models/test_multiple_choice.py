@@ -47,11 +47,7 @@ def _cost(kind: str) -> pytest.MarkDecorator:
 
 @pytest.mark.parametrize("kind", [k if k in ("llava", "blip_2") else pytest.param(k, marks=_cost(k)) for k in KINDS])
 def test_scores_are_those_of_a_bare_pass(kind: str, folder: Any) -> None:
-    """In every batch size, from one pass over each image.
-
-    Planted faults seen: the last token of an answer not counted; the first answer's tokens given for all; a prefix
-    without its image.
-    """
+    """In every batch size, from one pass over each image."""
     some = rows(count=2 if kind == "kosmos2_5" else 5)  # its processor makes 4,096 patches of an image
     found = [
         oochub.predict(str(folder(kind)), some, mode="multiple_choice", batch_size=size, cache=False, images=False)

@@ -66,10 +66,7 @@ def _by_hand(model, x, epsilon, temperature):
 
 @pytest.mark.parametrize("kind", list(_CONFIGS))
 def test_equals_the_loop_in_float64(kind):
-    """Alone or together, at either temperature; the model is left as it was.
-
-    Planted faults seen: epsilon not divided by std; the opposite sign; the temperature fixed at 1000.
-    """
+    """Alone or together, at either temperature; the model is left as it was."""
     model = _model(kind).double()
     x = torch.randn(6, 3, _SIZE, _SIZE, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     for temperature in (1000.0, 1.0):
@@ -90,10 +87,7 @@ def test_equals_the_loop_in_float64(kind):
 @pytest.mark.parametrize("kind", list(_CONFIGS))
 @pytest.mark.parametrize("preprocessing", ["fused", "processor"])
 def test_predict_stores_the_logits_of_the_perturbed_pictures(kind, preprocessing):
-    """By hand from the pixels on; the plain columns keep every bit; no batch size matters.
-
-    Planted faults seen: the logits taken from the perturbed pass; a fingerprint that knows the new column.
-    """
+    """By hand from the pixels on; the plain columns keep every bit; no batch size matters."""
     model, data = _model(kind), _data()
     options = {"image_processor": _processor(), "preprocessing": preprocessing}
     plain = oochub.predict(model, data, **options)

@@ -101,10 +101,7 @@ def write(folder, model, *, beside=True):
 @pytest.mark.parametrize("batch", ["n", 1, 4, 16], ids=str)
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 def test_a_file_gives_the_logits_of_its_network(net, data, tmp_path, layout, batch):
-    """In either layout, with a batch of any size that the file fixes, or of none.
-
-    Planted faults: the last batch not cut back; channels not moved; the batch filled with zeros and not cut.
-    """
+    """In either layout, with a batch of any size that the file fixes, or of none."""
     shape = (batch, 3, SIZE, SIZE) if layout == "NCHW" else (batch, SIZE, SIZE, 3)
     file = write(tmp_path, graph(net, shape=shape))
     for size in (3, 16):  # the last batches are not full
@@ -145,10 +142,7 @@ ENDS = {
 
 @pytest.mark.parametrize("end", ENDS)
 def test_features_are_what_the_last_layer_reads_and_the_head_is_that_layer(net, data, tmp_path, end):
-    """Against torch's own layers; the logits are the bytes of a run without features.
-
-    Planted faults, each seen: no `alpha`; the weight not turned; the fill of the last batch kept.
-    """
+    """Against torch's own layers; the logits are the bytes of a run without features."""
     model = graph(net, shape=(4, 3, SIZE, SIZE))
     last = ENDS[end](*net[4].parameters())
     del model.graph.node[-1]

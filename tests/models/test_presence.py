@@ -53,11 +53,7 @@ def outputs(kind: str, field: str = "logits") -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", tiny_detectors.DETECTORS)
 def test_a_detector_gives_the_largest_score_of_the_pipeline(kind: str, tmp_path: Path) -> None:
-    """Pipelines leave out the worst proposals, DETR's all but the best class of each; then the formula alone holds.
-
-    Planted: "no object" kept in the softmax of another class, a softmax for the sigmoid families, images of one
-    batch padded to the largest.
-    """
+    """Pipelines leave out the worst proposals, DETR's all but the best class of each; then the formula alone holds."""
     folder = tiny_detectors.folder(tmp_path, kind)
     processor = tiny_detectors.processor(kind)
     detect = pipeline("object-detection", model=tiny_detectors.model(kind), image_processor=processor)

@@ -105,7 +105,6 @@ def test_scales_are_those_by_hand(monkeypatch):
     """A weight has 127 steps for each output, an input 255 over the mean range of the batches, with zero; logits none.
 
     Those beyond the range that was seen would be cut off.
-    Planted faults: one scale for all outputs; the images that check among those that calibrate; logits quantized.
     """
     torch.manual_seed(1)
     calibrating = [torch.rand(4, 3, 2, 2) * 2, torch.rand(4, 3, 2, 2) * 4]
@@ -129,10 +128,7 @@ def test_scales_are_those_by_hand(monkeypatch):
 
 @pytest.mark.slow
 def test_agreement_is_counted_on_the_images_that_check(monkeypatch):
-    """By hand: those that check are far out of the range of those that calibrate, so that all logits are cut off.
-
-    Planted fault: measured on those that calibrate.
-    """
+    """By hand: those that check are far out of the range of those that calibrate, so that all logits are cut off."""
     torch.manual_seed(1)
     checking = [torch.rand(4, 3, 2, 2) * 100, torch.rand(3, 3, 2, 2) * 100]
     choice, net = open_linear(monkeypatch, torch.rand(4, 3, 2, 2), [torch.rand(4, 3, 2, 2)], checking)

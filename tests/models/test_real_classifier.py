@@ -61,10 +61,7 @@ def pixels_by_hand(picture: Image.Image) -> np.ndarray:
 
 
 def test_it_names_what_coco_annotates(seen: Any, real_data: Path) -> None:
-    """Images with an object have a larger logit of its class than those without, for each object of `IN_IMAGENET`.
-
-    Planted faults seen: the class names moved by one; the images of `photographs` in another order than their ids.
-    """
+    """Images with an object have a larger logit of its class than those without, for each object of `IN_IMAGENET`."""
     content = json.loads((real_data / "coco" / "permissive_subset" / "instances.json").read_text())
     names = {category["id"]: category["name"] for category in content["categories"]}
     present = {(names[each["category_id"]], f"{each['image_id']:012}") for each in content["annotations"]}

@@ -234,10 +234,7 @@ ENCODERS = sorted(
 @pytest.mark.slow
 @pytest.mark.parametrize("model_type", ENCODERS)
 def test_an_encoder_that_is_served_gives_a_vector_a_picture(model_type: str) -> None:
-    """The same for one image alone; those with a classifier are tried in `test_linear_probe`.
-
-    Planted fault seen: a type of films refused no more.
-    """
+    """The same for one image alone; those with a classifier are tried in `test_linear_probe`."""
     side = 128 if model_type == "depth_pro" else 32  # which looks at an image in three sizes
     inputs = Pictures(transformers.ViTImageProcessorPil(size={"height": side, "width": side}))
     encoder = Encoder.open(ModelSource(tiny_encoder(model_type)), inputs).eval()
@@ -251,10 +248,7 @@ def test_an_encoder_that_is_served_gives_a_vector_a_picture(model_type: str) -> 
 
 @pytest.mark.parametrize("model_type", ["videomae", "timesformer", "videoprism_vision_model"])
 def test_an_image_is_a_film_of_equal_frames(model_type: str) -> None:
-    """By its own processor, which makes a film of one frame, and by one of images: as the model itself on 2 frames.
-
-    Planted fault: the first frame alone.
-    """
+    """By its own processor, which makes a film of one frame, and by one of images: as the model itself on 2 frames."""
     model = tiny_encoder(model_type)
     size = {"height": 32, "width": 32}
     film = transformers.VideoMAEImageProcessorPil(size={"shortest_edge": 32}, crop_size=size)

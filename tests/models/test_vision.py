@@ -150,10 +150,7 @@ def timm_repository(folder: Path, **model_args: object) -> tuple[Path, torch.nn.
 def test_a_timm_repository_gives_the_logits_of_timm(
     model_args: dict[str, object], data: Dataset, tmp_path: Path
 ) -> None:
-    """By timm's own network and transform; features and linear probe too.
-
-    Planted fault: num_classes left in model_args, on which transformers fails.
-    """
+    """By timm's own network and transform; features and linear probe too."""
     folder, net = timm_repository(tmp_path / "timm", **model_args)
     config = json.loads((folder / "config.json").read_text())["pretrained_cfg"]
     transform = timm.data.create_transform(**timm.data.resolve_data_config(pretrained_cfg=config))
@@ -203,10 +200,7 @@ def test_the_lines_of_the_guide_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("model_type", ["pp_ocrv5_mobile_det"])  # the others have no config that is small
 def test_a_detector_of_text_says_whether_there_is_text(model_type: str, data: Dataset, tmp_path: Path) -> None:
-    """The largest probability of a pixel, as its own post-processing reads its output.
-
-    Planted fault: a sigmoid of what is a probability already.
-    """
+    """The largest probability of a pixel, as its own post-processing reads its output."""
     torch.manual_seed(0)
     model = transformers.AutoModelForObjectDetection.from_config(transformers.CONFIG_MAPPING[model_type]()).eval()
     model.save_pretrained(tmp_path)

@@ -214,10 +214,7 @@ def test_settings_that_do_not_fit_are_refused(clip: Path, settings: dict[str, An
 
 
 def test_what_is_said_to_be_served_is(tmp_path: Path) -> None:
-    """The types that are compared with the pipeline, and no other.
-
-    Planted: BLIP 2 in the table of those served.
-    """
+    """The types that are compared with the pipeline, and no other. Planted: BLIP 2 in the table of those served."""
     served = {each.model_type for each in list_supported_models() if "zero_shot" in each.modes}
     assert served == {*tiny_zero_shot.TYPES}
     size = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
@@ -264,8 +261,6 @@ def test_classes_with_the_same_texts_are_refused_or_said(clip: Path) -> None:
     """The first synonym of "maillot, tank suit" is the name of another class, so both have the same texts.
 
     A user gives them texts of their own; ImageNet's classes, of which two pairs are called alike, get a note.
-
-    Faults planted: no look at the texts; the refusal of a published benchmark too.
     """
     names = ["maillot", "corgi", "maillot, tank suit"]
     words = "only the first of them is ever answered: 'maillot' and 'maillot, tank suit'"

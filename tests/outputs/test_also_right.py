@@ -1,8 +1,4 @@
-"""Rows with several right classes (`also_right`): every number against a loop over the rows, and what is refused.
-
-Planted faults seen: the loss of the label alone, a class of `also_right` counted twice, answers that were not counted
-as the label among the classes present.
-"""
+"""Rows with several right classes (`also_right`): every number against a loop over the rows, and what is refused."""
 
 import json
 

@@ -219,10 +219,7 @@ def test_words_that_the_model_wrote_stand_with_the_worst_mistakes_and_are_escape
 
 
 def test_confusion_by_context_has_a_column_for_none_of_them():
-    """Cells and the share by loops.
-
-    Planted faults seen: -1 that finds the last class; -1 among errors that can tell.
-    """
+    """Cells and the share by loops."""
     columns = drawn()
     report = oochub.evaluate(with_contexts(columns))
     cells = Counter(zip(columns["context"], columns["label"], columns["prediction"], strict=True))

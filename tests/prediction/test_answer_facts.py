@@ -26,10 +26,7 @@ def test_each_odd_sign_alone_is_that_of_json(odd):
 @pytest.mark.parametrize("n", [1, 13, 8192, 20_000])
 @pytest.mark.parametrize("kind", ["int64", "int8", "odd", "number", "labels"])
 def test_the_digest_is_that_of_json_and_bytes(n, kind):
-    """The same as earlier versions wrote, whatever the texts and the pieces that they come in.
-
-    Planted and seen: the first rows in the place of all.
-    """
+    """The same as earlier versions wrote, whatever the texts and the pieces that they come in."""
     rng = np.random.default_rng(0)
     names = [f"{_ODD[k % len(_ODD)] if kind == 'odd' else 'id'}{k}" for k in range(n)]
     split = [("test", "a \\ b")[k % 2 if kind == "odd" else 0] for k in range(n)]

@@ -92,10 +92,7 @@ def test_a_file_of_other_types_is_refused(tmp_path, column, values, words):
 
 
 def test_two_classes_of_one_name_get_their_numbers(tmp_path):
-    """As the two cranes of ImageNet in many models of the Hub; names alone cannot say which of them a label means.
-
-    Fault planted: the names as they are, which the report would count together.
-    """
+    """As the two cranes of ImageNet in many models of the Hub; names alone cannot say which of them a label means."""
     made = Predictions.from_arrays(**(CLASSES | {"class_names": ["crane", "crane"]}))
     for predictions in (made, Predictions.load(made.save(tmp_path / "p.parquet"))):
         assert predictions.class_names == ["crane (0)", "crane (1)"]
@@ -138,10 +135,7 @@ def test_frames_of_other_types_are_refused(frame, options, words):
     ],
 )
 def test_the_truth_of_a_data_set_is_never_rounded(kind, values):
-    """Arrow makes 1 of 1.7 and 1.0 of True where a type is asked for.
-
-    Fault planted: `pa.array(values, kind)` in place of `read_truth`.
-    """
+    """Arrow makes 1 of 1.7 and 1.0 of True where a type is asked for."""
     with pytest.raises(OochubError, match="Name the classes"):
         get_output(kind).truth(values, 2, ["a", "b"])
     assert get_output("classes").truth([1, None], 2, ["a", "b"]).to_pylist() == [1, -1]
@@ -153,10 +147,7 @@ TEXT = datasets.Dataset.from_dict({"array": [[0.0], [1.0]], "label": ["cat", "do
 
 
 def test_labels_of_text_say_how_to_name_the_classes():
-    """In prediction and training alike, before the model runs; what the message says helps.
-
-    Fault planted: `find_output_of_features` that gives None for text.
-    """
+    """In prediction and training alike, before the model runs; what the message says helps."""
     for use in (lambda: find_output_of_features(TEXT.features), lambda: find_task(TEXT)):
         with pytest.raises(OochubError, match=r'got Value\(\'string\'\).*cast_column\("label", datasets.ClassLabel'):
             use()
@@ -169,10 +160,7 @@ def test_labels_of_text_say_how_to_name_the_classes():
 
 
 def test_an_unknown_benchmark_is_said():
-    """`benchmark=None` is the user's own data and says nothing.
-
-    Fault planted: no comparison with the names of the catalogue.
-    """
+    """`benchmark=None` is the user's own data and says nothing."""
     columns = CLASSES | {"logits": LOGITS * 20, "label": [0, 1] * 20}
     report = oochub.evaluate(Predictions.from_arrays(**columns, benchmark="birds_of_2031"))
     note = "the benchmark birds_of_2031 is not installed here: its sides, words and the paper's numbers are not used"

@@ -37,10 +37,7 @@ def test_text_comes_back(tables, times):
 
 @pytest.mark.slow
 def test_a_file_is_held_in_few_bytes_and_given_as_it_is(tmp_path):
-    """Of a row the id takes 10 bytes (6 digits and where they begin), label 8, split, side and group 1 each.
-
-    Planted faults: text kept as it is (62 bytes); the names of the first rows for all.
-    """
+    """Of a row the id takes 10 bytes (6 digits and where they begin), label 8, split, side and group 1 each."""
     names = np.array(["car/road", "car/no road", "no car/road"])
     made = Predictions.from_arrays(
         logits=np.random.default_rng(0).normal(size=(6000, 2)),

@@ -1,8 +1,4 @@
-"""Rows with found contexts: their sides, and the few that a page shows, against loops over rows.
-
-Planted faults seen: rows that were chosen on among those shown; the first rows in place of those by digest; shares of
-the classes by rows instead of by weight; no rows where no class has some on both sides.
-"""
+"""Rows with found contexts: their sides, and the few that a page shows, against loops over rows."""
 
 import hashlib
 from dataclasses import replace
@@ -55,10 +51,7 @@ def test_rows_shown_are_those_of_a_loop(seed, context):
 
 
 def test_rows_that_are_neither_to_choose_nor_to_test_are_not_tested():
-    """`chosen_on` is null on the train rows of data chosen on half of the others: they were trained on.
-
-    Planted fault: null taken as not chosen on.
-    """
+    """`chosen_on` is null on the train rows of data chosen on half of the others: they were trained on."""
     made = rows()
     both = predictions_of(made | {"chosen_on": [None if row % 3 == 0 else row % 3 == 1 for row in range(600)]})
     tested = RowsWithContexts.of(both)

@@ -47,10 +47,7 @@ def test_devices_that_are_there():
 @pytest.mark.filterwarnings("ignore:This processor does not compute in")
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_fewer_bits_are_those_of_autocast_and_said(dtype, tmp_path):
-    """Reference: the model under torch.autocast by hand, where batch norms are not folded: two roundings apart.
-
-    Planted: the dtype is said and not used.
-    """
+    """Reference: the model under torch.autocast by hand, where batch norms are not folded: two roundings apart."""
     out = tmp_path / "p.parquet"
     predicted(out=out, dtype=dtype, preprocessing="processor", features=True, device="cpu")
     found, plain = oochub.Predictions.load(out), predicted(preprocessing="processor", device="cpu")

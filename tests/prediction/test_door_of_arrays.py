@@ -1,7 +1,6 @@
 """The door of arrays: whatever a user calls an array is taken with its own numbers, or refused by the argument's name.
 
-The numbers of what is taken are counted by scikit-learn on plain lists. Seen before: a mask was not looked at, a set
-was taken in the order of its hashes, integers beyond 64 bits, pd.NA and half characters were tracebacks.
+The numbers of what is taken are counted by scikit-learn on plain lists.
 """
 
 import collections
@@ -253,10 +252,7 @@ def counted(logits: list[list[float]], label: list[int]) -> dict[str, float]:
     """By scikit-learn, of plain lists."""
     scores = np.array(logits, np.float64)
     shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    return {
-        "accuracy": accuracy_score(label, scores.argmax(axis=1)),
-        "nll": log_loss(label, shares, labels=[0, 1, 2]),
-    }
+    return {"accuracy": accuracy_score(label, scores.argmax(axis=1)), "nll": log_loss(label, shares, labels=[0, 1, 2])}
 
 
 def assert_same(predictions: Predictions, logits: list[list[float]], label: list[int], *, near: float) -> None:
@@ -403,10 +399,7 @@ def test_a_frame_that_is_taken_has_its_own_numbers(make, options):
 
 
 def test_numbers_as_objects_are_no_names_of_classes():
-    """Fault seen: class numbers of type object were looked up among the names, so that 0 was the class "0", the second.
-
-    By hand: every row is answered right.
-    """
+    """By hand: every row is answered right."""
     rows = pd.DataFrame({"a": [1.0, 0.0], "b": [0.0, 1.0], "label": pd.Series([0, 1], dtype=object)})
     made = Predictions.from_pandas(rows, logits=["a", "b"], class_names=["1", "0"])
     assert made.label.tolist() == [0, 1] == made.prediction.tolist()

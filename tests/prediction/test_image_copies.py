@@ -33,10 +33,7 @@ def _split(seeds: list[int]) -> Dataset:
 
 @pytest.mark.parametrize("preprocessing", ["fused", "processor"])
 def test_copies_in_two_splits_are_counted_in_the_report(preprocessing, tmp_path):
-    """Three of eight images of test stand in train, one of them in validation too.
-
-    Planted faults seen: digests of one of the two ways alone; digests moved by a row that cannot be read.
-    """
+    """Three of eight images of test stand in train, one of them in validation too."""
     data = DatasetDict(
         {"train": _split([1, 2, 3, 4, 5]), "validation": _split([10, 3]), "test": _split([1, 20, 3, 5, 21, 22, 23, 24])}
     )

@@ -374,10 +374,7 @@ def test_a_part_knows_its_rows_in_few_numbers(tmp_path, rows):
 
 
 def test_rows_are_held_once(model, data, tmp_path, small_parts, monkeypatch):
-    """When the finished file is opened, neither its parts nor what they were joined to are there any more.
-
-    Planted faults: parts that keep their rows; the joined rows kept until the end.
-    """
+    """When the finished file is opened, neither its parts nor what they were joined to are there any more."""
     joined, load, seen = parts.Parts.joined, Predictions.load, {}
 
     def watched(self):

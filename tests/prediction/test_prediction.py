@@ -90,10 +90,7 @@ def test_every_column_is_carried(folder, data):
 @pytest.mark.slow
 @pytest.mark.parametrize("config", ["ce_car", "all"])
 def test_a_plainly_loaded_repository_is_the_benchmark(config, raw, tmp_path):
-    """Built, renamed, loaded by `datasets` alone: predictions and report say what those of the benchmark say.
-
-    Planted fault seen: the facts left out of the feature.
-    """
+    """Built, renamed, loaded by `datasets` alone: predictions and report say what those of the benchmark say."""
     data = load_dataset("nooch", config, data_dir=raw(f"nooch/{config}"))
     built = build_parquet(f"nooch/{config}", tmp_path / "nooch", data_dir=str(raw(f"nooch/{config}")))
     plain = load_dataset(str(built.rename(tmp_path / "other")), config)
@@ -115,10 +112,7 @@ def test_a_plainly_loaded_repository_is_the_benchmark(config, raw, tmp_path):
 
 @pytest.mark.parametrize("kind", list(_CONFIGS))
 def test_features_times_head_are_the_logits(kind, tmp_path):
-    """The head is found by what it computes: logits = features @ W.T + b on every example, with and without a file.
-
-    Planted fault: `predict` hands no head on without `out`.
-    """
+    """The head is found by what it computes: logits = features @ W.T + b on every example, with and without a file."""
     rng = np.random.default_rng(0)
     part = _dataset([rng.integers(0, 255, (40, 40, 3), dtype=np.uint8) for _ in range(9)])
     size = 28 if kind == "dinov2" else 32

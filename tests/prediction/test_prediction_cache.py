@@ -151,10 +151,7 @@ def _loaded(root):
 
 @pytest.mark.slow
 def test_every_change_of_the_data_counts(model, tmp_path):
-    """An image of the same name, size and time of writing, which `datasets` does not notice, included.
-
-    Fault planted: the time of change left out.
-    """
+    """An image of the same name, size and time of writing, which `datasets` does not notice, included."""
     root = _folder(tmp_path / "pictures")
     keys = [_key(model, _loaded(root))]
     assert _key(model, _loaded(root)) == keys[0]
@@ -199,10 +196,7 @@ def test_what_is_not_known_is_not_kept(model):
 
 @pytest.mark.parametrize("what", ["predictions", "head", "no head", "another's", "no seal"])
 def test_damage_is_made_again(what, model):
-    """A bit of the file or of its head, a head that is gone, another's predictions, a file without its seal.
-
-    Faults planted: a file without its seal taken, its head not opened, not missed, its key not read.
-    """
+    """A bit of the file or of its head, a head that is gone, another's predictions, a file without its seal."""
     first = oochub.predict(model, pictures(), features=True)
     (file,) = Path(os.environ["OOCHUB_CACHE"], "predictions").glob("*.parquet")
     target = head_file(file) if "head" in what else file

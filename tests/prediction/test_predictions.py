@@ -56,10 +56,7 @@ def test_probability_by_hand():
 
 @pytest.mark.parametrize("sealed", [True, False])
 def test_rows_of_a_file_that_was_replaced_are_refused(tmp_path, sealed):
-    """By a file of other rows, of a choice of its own rows, and of the same rows, which is no other.
-
-    Planted fault seen: the file's seal not compared, so that chosen rows got the logits of others.
-    """
+    """By a file of other rows, of a choice of its own rows, and of the same rows, which is no other."""
     file = made(20).save(tmp_path / "p.parquet")
     if not sealed:
         pq.write_table(pq.read_table(file), file)

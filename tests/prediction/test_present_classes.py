@@ -38,10 +38,7 @@ def _sets():
 
 
 def test_detection_rows_say_which_and_count_by_it():
-    """Right among all: rows 0 and 2; among those present also row 1. Max-Logit: 5, 9, 7, 6, 3 against 1 and 6.5.
-
-    Planted fault seen: the answers among all counted either way.
-    """
+    """Right among all: rows 0 and 2; among those present also row 1. Max-Logit: 5, 9, 7, 6, 3 against 1 and 6.5."""
     rows = {
         classes: to_json(oochub.evaluate(_sets(), detectors=["max_logit"], classes=classes, metrics=["accuracy"]))
         for classes in ("all", "present")

@@ -38,10 +38,7 @@ def _predict(data, **options):
 
 @pytest.mark.parametrize("name", ["logits", "split", "features", "thumbnail", "odin_logits"])
 def test_columns_that_predictions_write_are_refused(name):
-    """Before, a column `logits` of the user's own took the place of the model's, and `split` that of the split.
-
-    Fault planted: no `_check_columns`.
-    """
+    """Before, a column `logits` of the user's own took the place of the model's, and `split` that of the split."""
     with pytest.raises(OochubError, match=f"has the column '{name}', which is reserved.*rename_column"):
         _predict(_data(**{name: [[0.5, 0.5]] * 4}))
 

@@ -19,12 +19,7 @@ from oochub.prediction import parts as extracted_parts
 
 PROCESSOR = ViTImageProcessorPil(size={"height": 16, "width": 16})
 WHOLE = [encoded(photograph(30, 20, seed)) for seed in range(9)]
-BROKEN = {
-    0: WHOLE[0][:400],
-    1: b"",
-    2: None,
-    5: b"%!PS-Adobe-3.0 EPSF-3.0 (run me)",
-}  # two of a batch
+BROKEN = {0: WHOLE[0][:400], 1: b"", 2: None, 5: b"%!PS-Adobe-3.0 EPSF-3.0 (run me)"}  # two of a batch
 
 
 def rows(*, named=True, broken=BROKEN, count=9):
@@ -59,10 +54,7 @@ KEPT = [3, 4, 6, 7, 8]
 @pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.parametrize("named", [True, False])
 def test_the_rest_is_predicted_as_without_them(named, streaming, options):
-    """Reference: the same rows without the broken ones.
-
-    Planted: labels of broken rows stay among the columns; rows without a name are counted anew.
-    """
+    """Reference: the same rows without the broken ones."""
     data = rows(named=named)
     source = {"test": data.to_iterable_dataset() if streaming else data}
     found = predicted(source, skip_broken=True, **options)

@@ -25,10 +25,7 @@ def made(config, shift, *, head=HEAD):
 
 
 def test_detectors_take_the_head_of_predictions_in_memory():
-    """reference: ASH-B by hand.
-
-    Fault planted: a head read from files alone, which says "predict with features=True" to someone who did.
-    """
+    """reference: ASH-B by hand."""
     inside, outside = made("inside", 0.0), made("outside", 0.8)
     report = oochub.evaluate([inside, outside], detectors=["ash_b"], resamples=100)
     scores = []

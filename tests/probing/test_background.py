@@ -59,10 +59,7 @@ def audit(model, source, masks, **more):
 
 @pytest.mark.slow
 def test_a_model_that_sees_the_background_alone(world):
-    """By hand: with the object filled nothing changes; on a usual background of its class it is right, else wrong.
-
-    Faults planted, each seen: backgrounds of all rows, the usual ones or not; the row's own class for mixed_rand.
-    """
+    """By hand: with the object filled nothing changes; on a usual background of its class it is right, else wrong."""
     found = audit(Onlooker("background"), *world).background
     assert (found.n, found.split, found.lenders, dict(found.left_out)) == (40, "test", "in_context", {})
     assert found.n_lenders <= 20  # of each tone one half is on its usual background
@@ -335,10 +332,7 @@ def test_a_row_counts_once_however_many_backgrounds_it_has():
 
 
 def test_lenders_by_hand():
-    """Rows 0 to 2 of one photograph; of class 0 are rows 0, 1, 3, 4, of class 1 rows 2, 5, of class 2 row 6.
-
-    Planted faults, each seen: lenders of the own cluster, the class of a background drawn by its rows.
-    """
+    """Rows 0 to 2 of one photograph; of class 0 are rows 0, 1, 3, 4, of class 1 rows 2, 5, of class 2 row 6."""
     label, cluster = np.array([0, 0, 1, 0, 0, 1, 2]), np.array([9, 9, 9, 1, 2, 3, 4])
     can_lend = np.array([1, 1, 1, 1, 1, 0, 1], bool)
     same, other = draw_donors(label, can_lend, cluster=cluster, backgrounds=4, seed=0)
@@ -381,10 +375,7 @@ def test_rows_that_nothing_lends_to_have_no_gap():
 
 
 def test_few_backgrounds_say_little_of_others():
-    """Three images lend to fifty rows, and what they lend decides: wider than of fifty, in all that depends on them.
-
-    Planted faults: the lenders of another class left out of the gap; the object alone as if it had a lender.
-    """
+    """Three images lend to fifty rows, and what they lend decides: wider than of fifty, in all that depends on them."""
     rng = np.random.default_rng(4)
     label, place = np.tile([0, 1], 25), np.arange(50)
     same, other = (100 + rng.integers(3, size=50) for _ in range(2))
@@ -464,10 +455,7 @@ def test_a_stream_has_no_probe(model, world, monkeypatch):
     ],
 )
 def test_the_command_on_the_page_makes_the_probe_again(model, world, tmp_path, monkeypatch, seeds):
-    """Typed as it stands, but for the place of the model: the same numbers and the same options.
-
-    Faults planted: the rows left out of the options, the seed of the probe left out of the command.
-    """
+    """Typed as it stands, but for the place of the model: the same numbers and the same options."""
     monkeypatch.chdir(world[0].parent)
     asked = {"masks": "masks", "rows": 7} | ({"seed": seeds["probe"]} if "probe" in seeds else {})
     first = oochub.audit(

@@ -52,8 +52,7 @@ def look_for_colors(pixels):
 
 
 @pytest.mark.parametrize(
-    ("worlds", "most"),
-    [pytest.param(3, 1, marks=pytest.mark.slow), pytest.param(40, 5, marks=pytest.mark.campaign)],
+    ("worlds", "most"), [pytest.param(3, 1, marks=pytest.mark.slow), pytest.param(40, 5, marks=pytest.mark.campaign)]
 )
 def test_no_gap_is_claimed_where_the_label_is_the_object_alone(photographs, worlds, most, tmp_path):
     """The photographs lead it astray, alike whatever their class."""

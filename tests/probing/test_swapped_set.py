@@ -70,10 +70,7 @@ def swapped(world):
 
 @pytest.mark.slow
 def test_any_program_gives_the_gap_of_the_probe(world, swapped, tmp_path):
-    """A loop over the pairs, `predict` on the set and a file of answers give what the probe says, to the digit.
-
-    Faults planted, each seen: another seed for the lenders, easy and hard exchanged, lenders of every row.
-    """
+    """A loop over the pairs, `predict` on the set and a file of answers give what the probe says, to the digit."""
     given = {"image_processor": PROCESSOR, **COLUMNS, "probe": "background"}
     settings = {"masks": world / "masks", "backgrounds": 3}
     probed = oochub.audit(Speckled("background"), world / "squares", probe_settings=settings, **given).background
@@ -99,10 +96,7 @@ def test_any_program_gives_the_gap_of_the_probe(world, swapped, tmp_path):
 
 @pytest.mark.slow
 def test_a_pushed_set_loads_without_oochub_and_gives_the_same_gap(hub, run, swapped, tmp_path):
-    """Pushed, loaded by `datasets` alone in a process of its own, answered there, scored against the Hub's copy.
-
-    Planted fault seen: easy and hard exchanged.
-    """
+    """Pushed, loaded by `datasets` alone in a process of its own, answered there, scored against the Hub's copy."""
     assert run("push", swapped, "--to", "user/swapped").code == 0
     code = """
 import csv, sys, datasets, numpy as np
@@ -126,10 +120,7 @@ print(rows.column_names)
 
 
 def test_what_a_row_holds(world, swapped):
-    """Object and background are those of the named rows, pixel by pixel; the box is the mask's.
-
-    Fault planted and seen: `background_of` of the first draw for all of them.
-    """
+    """Object and background are those of the named rows, pixel by pixel; the box is the mask's."""
     rows = oochub.load(swapped)["test"]
     source = {str(row["example_id"]): row for row in oochub.load(world / "squares", **COLUMNS)["test"]}
     for row in rows:
@@ -170,10 +161,7 @@ def test_a_swapped_set_is_not_swapped_again(swapped, tmp_path):
 
 @pytest.mark.slow
 def test_an_inpainting_pipeline_fills_the_place_of_an_object(world, tmp_path):
-    """A tiny random one: what it fills shows beside a smaller object; nothing beyond the filled box changes.
-
-    Faults planted, each seen: the whole image of the pipeline taken; no seed.
-    """
+    """A tiny random one: what it fills shows beside a smaller object; nothing beyond the filled box changes."""
     model = pipeline(tmp_path / "pipeline", checker=False)
     masks = tmp_path / "masks"
     shutil.copytree(world / "masks", masks)

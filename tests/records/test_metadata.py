@@ -16,10 +16,7 @@ from oochub.report.report import Report
 
 
 def test_results_name_the_data_set_and_commit_that_was_loaded(hub, tmp_path):
-    """Over the tests' Hub, with a name that `datasets` writes otherwise in its cache.
-
-    Planted faults: the name as the cache folder has it; the origin left out of the report.
-    """
+    """Over the tests' Hub, with a name that `datasets` writes otherwise in its cache."""
     DatasetDict({"train": made_split(8, 1), "test": made_split(24, 0)}).push_to_hub("user/My-Birds")
     commit = hub.repository("datasets/user/My-Birds").at("main").id
     data = oochub.load("user/My-Birds")
@@ -61,10 +58,7 @@ def test_rows_of_here_name_none_and_rows_of_two_name_none(tmp_path):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::oochub.errors.OochubWarning")
 def test_from_a_pushed_benchmark_to_results_that_fill_its_tasks(hub, raw, tmp_path):
-    """Every entry is of a task of the `eval.yaml` that was pushed, with the commit of the data.
-
-    Planted fault seen: task ids without the config in the benchmark's file alone.
-    """
+    """Every entry is of a task of the `eval.yaml` that was pushed, with the commit of the data."""
     oochub.push("spawrious/o2o_hard", "user/data", data_dir=str(raw("spawrious/o2o_hard")))
     data = oochub.load("user/data", config="o2o_hard")
     network, processor = with_group_norm(outputs=4)

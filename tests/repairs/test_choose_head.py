@@ -33,10 +33,7 @@ def test_the_worse_side_decides(made):
 
 
 def test_rows_that_prove_are_not_looked_at(rows, made):
-    """Other features and labels of the rows that prove: the same head, bit for bit.
-
-    Planted fault seen: the choice made on the rows that prove.
-    """
+    """Other features and labels of the rows that prove: the same head, bit for bit."""
     parts = divide_rows(rows, trained=["train"])
     features, label = rows.features.copy(), rows.label.copy()
     features[parts.prove], label[parts.prove] = 7.0, 1 - label[parts.prove]
@@ -45,10 +42,7 @@ def test_rows_that_prove_are_not_looked_at(rows, made):
 
 
 def test_a_floor_that_nothing_keeps():
-    """Classes overlap, so every new head loses in usual contexts; without a loss allowed the model's own is kept.
-
-    Planted fault seen: the floor not asked.
-    """
+    """Classes overlap, so every new head loses in usual contexts; without a loss allowed the model's own is kept."""
     wide = StoredHead(weight=OWN.weight * np.array([0.0, 1.0]), bias=OWN.bias)
     rows = rows_by_hand(SIZES, head=wide)
     noisy = rows.features.copy()
@@ -62,10 +56,7 @@ def test_a_floor_that_nothing_keeps():
 
 
 def test_it_is_fitted_again_on_both_parts(rows, made):
-    """The head is the chosen method's on the rows of both parts, over the temperature.
-
-    Planted fault seen: the bias as it is.
-    """
+    """The head is the chosen method's on the rows of both parts, over the temperature."""
     from oochub import catalog
     from oochub.repairs.head_method import HeadRows
 

@@ -151,10 +151,7 @@ def test_a_rare_group_is_named_and_enough_rows_are_enough(tuning: FineTuning, ro
 def test_each_objective_runs_at_each_rate_as_the_guide_says(
     tuning: FineTuning, rows: RepairRows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rates, epochs and what keeps an epoch by docs/repair.md, the seed as given, in a folder each.
-
-    Planted faults seen: the seed left out; another rate.
-    """
+    """Rates, epochs and what keeps an epoch by docs/repair.md, the seed as given, in a folder each."""
     parts, seen = divided(rows), []
 
     def stand_in(network: Any, arguments: Any, **given: Any) -> Any:
@@ -242,10 +239,7 @@ def first_network(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_network_is_proven_and_the_folder_answers_as_it_did(
     first_network: None, data: datasets.DatasetDict, model: Path, rows: RepairRows, tmp_path: Path
 ) -> None:
-    """Proven logits are those of the run, divided by the temperature, and nothing of the runs is left.
-
-    Planted faults seen: the temperature left out of the weights; logits of the rows that choose.
-    """
+    """Proven logits are those of the run, divided by the temperature, and nothing of the runs is left."""
     before = {file.name: file.read_bytes() for file in model.iterdir()}
     made, proof, chosen = oochub.repairing.repair_predictions(
         rows.predictions,

@@ -95,7 +95,6 @@ def test_a_gap_that_is_known_by_heart_is_found_by_a_plain_refit():
     """A model that has every row of train right looks at the context; no other rows fit or choose.
 
     By hand: the plain refit on one half sees nine usual rows for each unusual one, so that it goes by the context too.
-    Planted fault seen: the model's own answers on rows that it was trained on.
     """
     rows = rows_by_hand({"train": (180, 20), "test": (60, 60)})
     logits = rows.predictions.logits.copy()

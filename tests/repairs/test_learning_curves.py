@@ -83,10 +83,7 @@ def test_the_worse_side_is_that_of_a_loop():
 
 @pytest.mark.slow
 def test_the_cell_that_lacks_rows_gains_most_and_about_what_is_promised():
-    """Beside heads refitted with as many fresh rows of each cell, 100 at most, on 4,000 rows that prove.
-
-    Planted fault seen: the promise with the sign of the fitted curve exchanged.
-    """
+    """Beside heads refitted with as many fresh rows of each cell, 100 at most, on 4,000 rows that prove."""
     rows, parts = repair_rows((200, 16, 200, 200), (1000, 1000, 1000, 1000))
     found = draw_learning_curves(rows, parts, more=MORE, seed=0)
     promised = {cell.name: cell.gain for cell in found.cells}
@@ -130,10 +127,7 @@ def _curves_by_hand(shares, *, cell=10, repeats=1, cluster=None):
 
 
 def test_the_promise_of_more_rows_is_that_of_the_curve():
-    """By hand: .5 with 4 rows and .7 with 16 is .9 - .8 / sqrt(n), followed from 16 rows to 24 and at most to 32.
-
-    Planted faults seen: twice the rows; the interval of the curve at another number of rows.
-    """
+    """By hand: .5 with 4 rows and .7 with 16 is .9 - .8 / sqrt(n), followed from 16 rows to 24 and at most to 32."""
     curves, cell = _curves_by_hand((0.5, 0.7), cell=200)
     for asked, more in ((8, 8), (16, 16), (100, 16)):
         found = _measure_gain(curves, cell, more=asked)
@@ -161,10 +155,7 @@ def test_a_promise_of_nothing_is_as_wide_as_rows_allow():
 
 @pytest.mark.slow
 def test_no_row_that_proves_is_looked_at():
-    """Their labels exchanged and their features made noise, the answer is the same, and so it is again.
-
-    Planted fault seen: the rows that prove scored with the others.
-    """
+    """Their labels exchanged and their features made noise, the answer is the same, and so it is again."""
     rows, parts = repair_rows((60, 20, 60, 20), (30, 30, 30, 30))
     found = draw_learning_curves(rows, parts, more=50, seed=3)
     features, label = rows.features.copy(), rows.label.copy()

@@ -12,13 +12,7 @@ from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
 from oochub.records.metadata import PredictedBy, Training
 from oochub.repairs.repair_data import RepairRows
-from oochub.repairs.split_rows import (
-    check_sides,
-    count_parts,
-    describe_left_out,
-    divide_rows,
-    find_trained_splits,
-)
+from oochub.repairs.split_rows import check_sides, count_parts, describe_left_out, divide_rows, find_trained_splits
 
 
 def everything(parts):
@@ -68,10 +62,7 @@ def test_many_unseen_rows_choose_alone():
 
 
 def test_the_division_is_by_a_hash_of_the_ids():
-    """The rank of a row is SHA-256 of seed and id: other rows, or another order of them, move it little or not.
-
-    Planted fault seen: the rank by row number.
-    """
+    """The rank of a row is SHA-256 of seed and id: other rows, or another order of them, move it little or not."""
     rows = rows_by_hand({"train": (40, 10), "test": (5, 5)})
     parts = divide_rows(rows, trained=["train"], seed=3)
     expected = [int.from_bytes(hashlib.sha256(f"repair/3/{unit}".encode()).digest()[:6], "big") for unit in rows.units]
@@ -158,8 +149,7 @@ def _images(rows, equal):
 def test_no_image_is_in_two_parts(seed):
     """Every tenth row of validation has the image of one of test, some of train that of validation or test.
 
-    Rows that prove stay, but for those whose image the model was trained on. Planted faults seen: copies left in the
-    part that fits; copies of trained rows left in that which proves; the count of one kind alone.
+    Rows that prove stay, but for those whose image the model was trained on.
     """
     sizes = {"train": (40, 10), "validation": (40, 40), "test": (30, 30)}
     plain = rows_by_hand(sizes)

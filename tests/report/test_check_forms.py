@@ -107,10 +107,7 @@ def test_the_sentence(numbers, options, words):
 
 
 def check_junit(text: str) -> ElementTree.Element:
-    """The root of JUnit XML that keeps the rules of the schema.
-
-    Fault planted: a `testcase` with an attribute `status`.
-    """
+    """The root of JUnit XML that keeps the rules of the schema."""
     root = ElementTree.fromstring(text)  # noqa: S314  made here
     assert root.tag == "testsuites"
     for element in root.iter():
@@ -192,10 +189,7 @@ def test_a_badge_says_the_state_and_loads_nothing(numbers, options, words):
 
 @pytest.mark.parametrize("name", ["<script>alert(1)</script>", "a|b\n# c", "a\x00b\x1b[31m", "\u202egnp", "]]>&amp;"])
 def test_a_hostile_name_is_plain_text(name):
-    """Names of groups and slices come from data.
-
-    Faults planted: a name as it is in JUnit; the table without escapes.
-    """
+    """Names of groups and slices come from data."""
     report = reports.read(reports.nooch_report())
     row = replace(report.group_rows[0], group=name)
     report = replace(report, groups=replace(report.groups, rows=(row, *report.group_rows[1:])))

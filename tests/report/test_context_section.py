@@ -1,8 +1,4 @@
-"""The section on contexts that nobody labelled, in each state: what it says, and which rows it shows.
-
-Planted faults seen: the right answers marked in place of the wrong ones; a context without a class in the table;
-images shown with images=False; an image that is no JPEG let through.
-"""
+"""The section on contexts that nobody labelled, in each state: what it says, and which rows it shows."""
 
 import base64
 import io
@@ -111,10 +107,7 @@ def test_what_is_not_shown_may_be_chance():
 
 
 def test_harder_pictures_are_said_to_be_harder():
-    """In every form, with the size of the effect and its own p-value; the case is never that of a reliance.
-
-    Planted faults: the gap of the rows against in place of the effect; the p-value of the gap.
-    """
+    """In every form, with the size of the effect and its own p-value; the case is never that of a reliance."""
     made = rows(3000, effect=0.0)
     grass = np.array([0 in (own or []) for own in made["contexts"]])
     for is_harder, kind, way in ((grass, "harder", "lower"), (~grass, "easier", "higher")):

@@ -197,10 +197,7 @@ def test_bold_is_the_best_and_what_its_test_does_not_tell_from_it():
 
 
 def test_marks_stand_where_the_numbers_say():
-    """The chart of the first row of the second pair: positions on the axis from 0 to 80, worked from the report.
-
-    Planted fault seen: the colors of the two goals exchanged.
-    """
+    """The chart of the first row of the second pair: positions on the axis from 0 to 80, worked from the report."""
     report = detection_report()
     pair = words._group_detection(reports.read(report))[1]
     page = render_page(report).partition("imagenet_1k against far_ood</h3>")[2]

@@ -184,7 +184,12 @@ def test_no_metric_named(kind, complete, tmp_path):
         _check_renderings(_evaluate(complete[kind], metrics), tmp_path)
 
 
-@pytest.mark.parametrize("metric", [name for name in METRICS if "classes" in _outputs(name)])
+OF_CLASS_METRICS = [name for name in METRICS if "classes" in _outputs(name)]
+
+
+@pytest.mark.parametrize(
+    "metric", [pytest.param(name, marks=pytest.mark.slow if k % 4 else ()) for k, name in enumerate(OF_CLASS_METRICS)]
+)
 def test_only_a_column_that_is_needed_is_asked_for(metric, tmp_path, monkeypatch):
     """Without any further column, and without a score, which three classes do not give."""
     needed = set(read_metric(oochub.get("metric", metric)).required)

@@ -35,11 +35,7 @@ def _report(**columns):
 
 
 def test_boxes_are_drawn_over_their_picture_in_its_own_pixels():
-    """By hand.
-
-    Planted and seen: boxes with a score of 0.5 among the answers; y1 and x2 exchanged; the true boxes as the model's;
-    the size of the small image for that of the image.
-    """
+    """By hand."""
     report = _report(width=[200, 200], height=[100, 100])
     again = from_json(Report, to_json(report), what="again")
     assert again.mistakes == report.mistakes

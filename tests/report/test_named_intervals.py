@@ -24,10 +24,7 @@ def _grouped(**columns):
 
 
 def test_both_intervals_of_the_worst_group_are_named_in_every_form():
-    """30 of 60 wrong: at once over four groups Clopper and Pearson's at level 1 - 0.05 / 4, alone Wilson's.
-
-    Planted faults seen: the sentence was left out; the head's row and the finding of groups said no name.
-    """
+    """30 of 60 wrong: at once over four groups Clopper and Pearson's at level 1 - 0.05 / 4, alone Wilson's."""
     report = evaluate(_grouped(), metrics=["accuracy", "error_rate", "worst_group"], resamples=100)
     together = clopper_pearson(30, 60, confidence=1 - 0.05 / 4)
     at_once = f"{100 * together.low:.1f} to {100 * together.high:.1f}"
@@ -90,11 +87,7 @@ GAP = (-0.6, -0.64, -0.56)
     ],
 )
 def test_a_model_at_chance_is_told_so_first(out, words, sentence):
-    """Chance of four classes is 25%.
-
-    Planted faults seen: the interval alone, by which 0 of 86 is at chance; the point for the interval; `<` for `<=`,
-    twice; not said, or without its interval.
-    """
+    """Chance of four classes is 25%."""
     answer = _of((0.86, 0.84, 0.88), GAP, out, **words)
     assert answer.case == "relies" and answer.sentence.startswith(sentence)
     said = (

@@ -1,7 +1,4 @@
-"""Reports, predictions and comparisons in a notebook: a frame in which nothing runs, of the right height and theme.
-
-Planted faults seen: a page that is not escaped in the frame, a frame that may run scripts, a fixed height.
-"""
+"""Reports, predictions and comparisons in a notebook: a frame in which nothing runs, of the right height and theme."""
 
 import html
 import re

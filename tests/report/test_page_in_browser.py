@@ -1,7 +1,5 @@
 """The page in a real browser with a dead resolver: it renders, says nothing on the console and asks for nothing."""
 
-import json
-
 import numpy as np
 import pytest
 import reports
@@ -133,10 +131,7 @@ Object.fromEntries(["tbody tr", ".strip", "details"].map(each =>
 
 @pytest.mark.slow
 def test_found_contexts_fit_a_screen(browser, tmp_path):
-    """Seven contexts, images of five, checks of each: 800 pixels high until a reader unfolds all; paper has all.
-
-    Planted faults: `.more` on no strip; the fold's rule for paper as well; a fold that a click does not open.
-    """
+    """Seven contexts, images of five, checks of each: 800 pixels high until a reader unfolds all; paper has all."""
     check = ContextCheck(wrong_with=1, checked_with=20, wrong_without=0, checked_without=20)
     report = seven_contexts(checks={"grass": check, "sand": check})
     path = tmp_path / "report.html"
@@ -153,21 +148,6 @@ def test_found_contexts_fit_a_screen(browser, tmp_path):
     path.write_text(render_page(found_report()), encoding="utf-8")
     browser.show(path, width=1280, scheme="light")
     assert browser.evaluate(_SEEN) == {"tbody tr": 2, ".strip": 2, "details": 0}
-
-
-@pytest.mark.slow
-def test_the_browser_would_tell(browser, tmp_path):
-    """The net above has no holes: a style attribute, an outside image and a script are all reported."""
-    browser.events.clear()
-    html = render_page(reports.nooch_report())
-    planted = (
-        '<p style="color:red">x</p><img src="https://evil.example/x.png" alt=""><script>console.log(1)</script></body>'
-    )
-    path = tmp_path / "planted.html"
-    path.write_text(html.replace("</body>", planted), encoding="utf-8")
-    browser.show(path, width=1280)
-    text = json.dumps(browser.said())
-    assert text.count("Content Security Policy") >= 3
 
 
 @pytest.mark.slow

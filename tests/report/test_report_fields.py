@@ -91,12 +91,7 @@ def _read(folder, content):
         ("_sides", ("provenance",), DELETED, "the field provenance is missing"),
         ("_detection", ("detection", 0, "n_ood"), 2.5, "n_ood must be a whole number"),
         ("_errors", ("errors", "share", "value"), 2, r"errors\.share must be an estimate in \[0, 1\]"),
-        (
-            "_errors",
-            ("errors", "contexts", 0, "confusion", 0, "n"),
-            -1,
-            r"confusion\[0\]\.n must be a whole number, 0",
-        ),
+        ("_errors", ("errors", "contexts", 0, "confusion", 0, "n"), -1, r"confusion\[0\]\.n must be a whole number, 0"),
         ("_errors", ("errors", "source"), "guess", "errors.source must be one of counts, usual"),
         ("_detection", ("detection",), {}, "detection must be a list"),
     ],

@@ -39,10 +39,7 @@ def test_contrast_of_the_palette(palette):
      (0.56, 0.08, 6, 56), (0.561, 0.1, 5, 70), (0.701, 0.15, 4, 100), (1.0, 0.15, 6, 100)],
 )  # fmt: skip
 def test_heat_spans_the_table(largest, width, step, end):
-    """By hand: the narrowest of 1, 2, 3, 5, 8, 10 and 15% of which seven from 0 hold the largest cell, and its step.
-
-    Faults planted: the width of 8% for every table; six steps counted in place of seven.
-    """
+    """By hand: the narrowest of 1, 2, 3, 5, 8, 10 and 15% of which seven from 0 hold the largest cell, and its step."""
     assert theme.heat_width([0.0, largest, float("nan")]) == width
     assert theme.heat_step(largest, width) == step
     assert theme.heat_ends(width)[-1] == str(end)

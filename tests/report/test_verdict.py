@@ -199,12 +199,7 @@ _estimates = st.tuples(_numbers, _numbers, _numbers).map(_in_order)
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
-    _estimates,
-    _estimates,
-    _estimates,
-    st.integers(0, 10**6),
-    st.lists(st.integers(0, 9), max_size=4),
-    st.booleans(),
+    _estimates, _estimates, _estimates, st.integers(0, 10**6), st.lists(st.integers(0, 9), max_size=4), st.booleans()
 )
 def test_no_forbidden_word_can_come_out(inside, gap, out, smallest, seeds, grouped):
     """Whatever the numbers, also senseless ones. Planted fault: "not robust" in any branch is found."""

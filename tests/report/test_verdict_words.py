@@ -45,10 +45,7 @@ def in_case(report, inside, gap, smallest):
 @pytest.mark.parametrize("metrics", [["ece", "f1_macro"], ["nll"], ["worst_group"]])
 @pytest.mark.parametrize("side", ["challenge", "group"])
 def test_the_lead_has_the_headline_metric_of_both_sides(metrics, side):
-    """60 of 80 rows are right on one side and 20 of 40 on the other, by counting.
-
-    Planted fault seen: of groups "over all rows it was not evaluated", beside "Over all rows 66.7% are right".
-    """
+    """60 of 80 rows are right on one side and 20 of 40 on the other, by counting."""
     right = np.r_[np.arange(80) < 60, np.arange(40) < 20]
     label = np.arange(120) % 3
     logits = 9.0 * np.eye(3)[np.where(right, label, (label + 1) % 3)]

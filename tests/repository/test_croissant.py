@@ -1,7 +1,6 @@
 """Croissant beside a card: every file by its digest, every column by its type, what a build knows of its bias.
 
-`tests/exchange/test_real_programs.py` has mlcroissant read it. Planted faults seen: digests of other files, a column
-that is left out, limits of the build that are not said.
+`tests/exchange/test_real_programs.py` has mlcroissant read it.
 """
 
 import hashlib

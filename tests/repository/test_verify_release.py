@@ -1,8 +1,4 @@
-"""Archives of a release by size and digest: as published, changed, cut off, absent; in a folder and on a Hub.
-
-Planted faults seen: a digest that is compared by its kind alone; one that is kept when the file changes; a repository
-searched by name alone.
-"""
+"""Archives of a release by size and digest: as published, changed, cut off, absent; in a folder and on a Hub."""
 
 import hashlib
 import json

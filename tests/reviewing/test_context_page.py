@@ -1,9 +1,4 @@
-"""A check of found contexts: which rows are asked for, what several raters said, what the repository then says.
-
-Planted faults seen: rows on which something was chosen are asked for; images of a row with the same id in another
-split; wrong answers counted for the other half; rows that change when answers are stored; a tie of raters counted as
-right.
-"""
+"""A check of found contexts: which rows are asked for, what several raters said, what the repository then says."""
 
 import base64
 import io
@@ -86,10 +81,7 @@ def test_counts_by_hand_of_two_raters(found, tmp_path):
 
 @pytest.mark.slow
 def test_the_page_comes_with_the_contexts(found, tmp_path, monkeypatch, capsys):
-    """Beside them as from their folder, and the next command is said, which takes the answers.
-
-    Planted faults: another seed, a page of other rows, options of both that are taken in silence.
-    """
+    """Beside them as from their folder, and the next command is said, which takes the answers."""
 
     def run(*words):
         monkeypatch.setattr(sys, "argv", ["oochub", *map(str, words)])

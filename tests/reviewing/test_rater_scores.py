@@ -21,10 +21,7 @@ def answers(right, wrong=(), *, minute=0, taken_back=()):
 
 
 def test_the_ten_scores_of_the_paper():
-    """467 of 480 is 97.29%, which the paper prints as 97.2; scipy gives t's interval, statsmodels' formula Wilson's.
-
-    Planted faults seen: the spread divided by n instead of n - 1; unanswered images counted as right.
-    """
+    """467 of 480 is 97.29%, which the paper prints as 97.2; scipy gives t's interval, statsmodels' formula Wilson's."""
     pages = [[f"{page}/{k}" for k in range(48)] for page in range(10)]
     files = {
         f"r{k}": answers(page[:n], page[n:], minute=k) for k, (page, n) in enumerate(zip(pages, PAPER, strict=True))

@@ -1,7 +1,4 @@
-"""Images without the object: the shares of the metric false_alarms at each threshold, and what the report says.
-
-Planted faults seen: images with an object that count; the sides changed over; a difference that is always clear.
-"""
+"""Images without the object: the shares of the metric false_alarms at each threshold, and what the report says."""
 
 import numpy as np
 import pytest

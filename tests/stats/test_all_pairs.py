@@ -67,10 +67,7 @@ def test_each_pair_is_as_if_it_were_compared_alone(kind, rows, clusters):
 
 @pytest.mark.parametrize("kind", ["shares", "means", "auc", "t", "intervals"])
 def test_models_that_are_alike_are_tested_once(kind, monkeypatch):
-    """A thousand entries of three models: one test each, whatever the number of their pairs, with the same numbers.
-
-    Planted faults seen: each pair tested alone (166,000 tests, a minute); the number of a model left out of its name.
-    """
+    """A thousand entries of three models: one test each, whatever the number of their pairs, with the same numbers."""
     draws = np.random.default_rng(3)
     label = draws.integers(2, size=60)
     rows = draws.normal(size=(3, 60)) + 0.5 * label

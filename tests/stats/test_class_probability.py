@@ -48,11 +48,7 @@ def softmax(made: np.ndarray, allowed: np.ndarray | None) -> np.ndarray:
 @pytest.mark.parametrize("classes", [2, 10, 1000])
 @pytest.mark.parametrize("name", METRICS)
 def test_every_metric_gives_the_same_of_matrix_and_of_summary(name: str, classes: int, present: bool) -> None:
-    """Value and interval, of some rows picked by a mask.
-
-    Planted faults: the loss of the class before the true one; the confidence of the first class; rows of a slice read
-    from the first row on.
-    """
+    """Value and interval, of some rows picked by a mask."""
     made, label = logits(classes)
     allowed = np.unique(label[label >= 0]) if present else None
     if present:

@@ -1,9 +1,4 @@
-"""Effects by role against the exact law given the margins, counted table by table, and by simulated worlds.
-
-Planted faults seen: the trend's variance without what the common ratio of odds takes of it; scores without their sign;
-classes that have the context in every row counted in; clusters not looked at; an effect of the usual classes alone
-taken for one of all.
-"""
+"""Effects by role against the exact law given the margins, counted table by table, and by simulated worlds."""
 
 import math
 from itertools import product
@@ -119,10 +114,7 @@ def test_clusters_of_copies_are_the_rows():
 
 
 def test_rows_that_are_their_own_clusters_are_the_normal_law_by_t(monkeypatch):
-    """Two classes alike, so that rows weigh alike: n clusters of a row are the normal score times sqrt((n - 1) / n).
-
-    Planted fault seen: clusters less two.
-    """
+    """Two classes alike, so that rows weigh alike: n clusters of a row are the normal score times sqrt((n - 1) / n)."""
     columns = rows_of((1, 6, 2, 2, 6), (-1, 5, 3, 3, 5))
     monkeypatch.setattr("oochub.stats.context_effects._MOST_TABLES", 0)
     score, n = stats.norm.isf(effect_by_role(*columns).p_value / 2), len(columns[0])

@@ -1,7 +1,4 @@
-"""The interaction of class and context against independent fits, cases by hand and worlds drawn by this test.
-
-Planted faults seen: see each test.
-"""
+"""The interaction of class and context against independent fits, cases by hand and worlds drawn by this test."""
 
 import numpy as np
 import pytest
@@ -58,10 +55,7 @@ def test_many_rows_have_the_maximum_likelihood():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_test_is_the_score_test_of_dense_matrices(seed):
-    """Reference: the fit of scikit-learn without the side, hat values and projections by full matrices.
-
-    Planted faults seen: the score without its bias; leverage without the half; skewness of the other sign.
-    """
+    """Reference: the fit of scikit-learn without the side, hat values and projections by full matrices."""
     right, label, context, _ = draw(seed, 150, OWN, 0.8)
     side = DIAGONAL[label, context]
     x = design(label, context)

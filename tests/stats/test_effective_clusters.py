@@ -48,10 +48,7 @@ def test_the_caveat_goes_by_effective_clusters(sizes: list[int], words: str | No
 
 
 def test_replicates_take_students_t_with_effective_clusters() -> None:
-    """Sizes 4, 1 and 1 count as two: t of one degree of freedom by scipy, times the root of 2 / 1.
-
-    Planted faults: the degrees of freedom of three clusters; percentiles where many clusters count as few.
-    """
+    """Sizes 4, 1 and 1 count as two: t of one degree of freedom by scipy, times the root of 2 / 1."""
     drawn = np.random.default_rng(0).normal(size=400)
     found = replicate_interval(drawn, 0.0, 6, Sampling(cluster=np.repeat([0, 1, 2], [4, 1, 1])))
     assert found.high == pytest.approx(stats.t.ppf(0.975, 1) * drawn.std(ddof=1) * math.sqrt(2))

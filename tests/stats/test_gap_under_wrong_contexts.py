@@ -24,10 +24,7 @@ def _gap(mean_with, mean_against, n_with, n_against, half=0.0):
 
 
 def test_by_hand():
-    """A true gap of 0.4, one label in ten wrong on one side, one in five on the other: 0.7 x 0.4 = 0.28 is seen.
-
-    Planted faults: the product of 0.9 and 0.8 in place of 1 - 0.1 - 0.2; the gap times the factor.
-    """
+    """A true gap of 0.4, one label in ten wrong on one side, one in five on the other: 0.7 x 0.4 = 0.28 is seen."""
     many = 10**8  # judged: rates are known
     found = gap_under_wrong_contexts(
         _gap(0.9 - 0.04, 0.5 + 0.08, 500, 500, half=0.0),
@@ -42,10 +39,7 @@ def test_by_hand():
 @pytest.mark.parametrize("right", [(5, 2), (6, 1), (1, 4), (3, 3)])
 @pytest.mark.parametrize("moved", [(1, 2), (3, 1), (0, 3)])
 def test_the_worst_case_is_that_of_all_ways_to_move_rows(right, moved):
-    """6 rows with, 5 against; every choice of those that are on the wrong side, one by one.
-
-    Planted faults: equal sides whatever their rows; ones that leave in place of zeros.
-    """
+    """6 rows with, 5 against; every choice of those that are on the wrong side, one by one."""
     sides = [np.arange(n) < ones for n, ones in zip((6, 5), right, strict=True)]
     gaps = []
     for leave in itertools.combinations(range(6), moved[0]):
@@ -85,10 +79,7 @@ def test_the_worst_case_is_the_worst_of_all_rates_that_may_be(means):
     ("depends", "judged"), few_of([("with", 40), (None, 2000), ("against", 40), ("with", 2000), ("against", 2000)])
 )
 def test_the_bounds_hold_the_truth(depends, judged):
-    """2,000 draws at a true gap of 0.25; labels wrong by chance, or only those that make the gap larger, or smaller.
-
-    Planted faults: half of the gap's interval; the worst case without it; rates without theirs.
-    """
+    """2,000 draws at a true gap of 0.25; labels wrong by chance, or only those that make the gap larger, or smaller."""
     random, held, known = np.random.default_rng(3), 0, 0
     for _ in range(2000):
         truly = random.random(400) < 0.4
@@ -126,8 +117,6 @@ def test_the_bounds_hold_the_truth_with_few_labels_checked(given, turned, judged
     that of labels said the rates differ by class. Turned, the context is unusual for the third class. Draws without
     bounds are counted apart: all of 5 a side (0 wrong of 5 leave 62% of either possible), at least one in four and at
     most 70% of 10, at most 3% of 20. The worst case always has ends.
-
-    Planted faults: the gap times the factor; rates of level 20%; a worst case in which the fewest rows move.
     """
     random, n, held, known, worst = np.random.default_rng(3), 400, 0, 0, 0
     for _ in range(2000):

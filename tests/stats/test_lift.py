@@ -24,10 +24,7 @@ def test_by_hand():
 @pytest.mark.parametrize("counts", [(12, 16, 10, 40), (1, 30, 200, 900), (40, 40, 10, 40), (40, 40, 40, 40)])
 @pytest.mark.parametrize("confidence", [0.95, 0.8])
 def test_the_ends_are_where_the_difference_is_none(counts, confidence):
-    """The ratios t at which the square-and-add interval of p - t q has an end at 0, found by bisection.
-
-    Planted faults: the low end of q's interval for the high one; 95% whatever is asked for.
-    """
+    """The ratios t at which the square-and-add interval of p - t q has an end at 0, found by bisection."""
     a, m, b, n = counts
     (low_p, high_p), (low_q, high_q) = (
         stats.binomtest(k, of).proportion_ci(confidence, method="wilson") for k, of in ((a, m), (b, n))

@@ -14,10 +14,7 @@ FAMILIES = [np.random.default_rng(seed).random(size) ** 3 for seed, size in enum
 
 @pytest.mark.parametrize("family", FAMILIES[:4])
 def test_holms_are_those_of_the_closure(family):
-    """A test is clear where every set of tests that holds it is clear by Bonferroni: over all 2^m sets, one by one.
-
-    Planted fault: m - k in place of m - k + 1.
-    """
+    """A test is clear where every set of tests that holds it is clear by Bonferroni: over all 2^m sets, one by one."""
     sets = [s for size in range(1, len(family) + 1) for s in itertools.combinations(range(len(family)), size)]
     closed = [max(min(1, len(s) * min(family[j] for j in s)) for s in sets if i in s) for i in range(len(family))]
     assert adjusted_p_values(family) == pytest.approx(closed)
@@ -25,10 +22,7 @@ def test_holms_are_those_of_the_closure(family):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_benjamini_and_hochbergs_are_those_of_a_loop(family):
-    """The least level q at which k tests are at most q k / m, this one among them, by every level that there can be.
-
-    Planted fault: the largest so far from the smallest on, as Holm's.
-    """
+    """The least level q at which k tests are at most q k / m, this one among them, by every level that there can be."""
     m = len(family)
     levels = sorted({m * p / k for p in family for k in range(1, m + 1)})
 
@@ -57,10 +51,7 @@ def test_yes_or_no_is_that_of_a_loop(family, level):
 
 
 def test_what_could_not_be_tested():
-    """The same of every function: nan, never clear, and of no family.
-
-    Planted faults: nan as the largest p-value of the family; nan as a test whose p is 1, in `holm` alone.
-    """
+    """The same of every function: nan, never clear, and of no family."""
     for correction in ("holm", "benjamini_hochberg"):
         adjusted = adjusted_p_values([math.nan, 0.05, None], correction=correction)
         assert np.array_equal(adjusted, [math.nan, 0.05, math.nan], equal_nan=True)

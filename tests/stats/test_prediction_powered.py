@@ -73,10 +73,7 @@ def test_a_proxy_that_is_far_off_is_corrected():
 
 @pytest.mark.slow
 def test_the_difference_allows_for_a_correction_of_both():
-    """Two sides that a wrong answer changes: variance of the difference as in 400 worlds, with few other images.
-
-    Fault planted: the correlation of the corrections alone, as if there were endless others.
-    """
+    """Two sides that a wrong answer changes: variance of the difference as in 400 worlds, with few other images."""
     rng, spread, said = np.random.default_rng(2), [], []
     for _ in range(400):
         right, proxy = world(rng, n=200, others=200, mean=0.7)

@@ -46,11 +46,7 @@ def areas_of_rows(truth: np.ndarray, score: np.ndarray, resamples: int) -> list[
 @pytest.mark.parametrize("positive", ["id", "ood"])
 @pytest.mark.parametrize("case", _ROWS)
 def test_ends_are_those_of_resampled_rows(case: str, positive: str) -> None:
-    """Another seed of 1,000 resampled rows moves an end by up to 0.07 of the width; so may the cells.
-
-    Planted faults: cells that are fine at one end of the order alone, so that the few rows of the other kind share
-    one; all rows of a cell taken as tied.
-    """
+    """Another seed of 1,000 resampled rows moves an end by up to 0.07 of the width; so may the cells."""
     arrays = columns(10_000, 7, *_ROWS[case])
     truth, score = arrays["is_ood"] == (positive == "ood"), arrays["score"] * (1 if positive == "id" else -1)
     of_cells = resampled_precision_area(*order_tallies(*count_by_score(**arrays), positive), Sampling(resamples=4000))
@@ -79,10 +75,7 @@ def test_ties_of_several_rows_are_those_of_resampled_rows() -> None:
 
 @pytest.mark.slow
 def test_the_trapezoid_is_that_of_resampled_rows() -> None:
-    """Four scores: precision counts as 1 before the first row that is drawn.
-
-    Planted fault: it counts as 0 there.
-    """
+    """Four scores: precision counts as 1 before the first row that is drawn. Planted fault: it counts as 0 there."""
     is_ood = np.repeat([True, False, True, False, True, False], [3, 2, 4, 1, 2, 3])
     score = np.repeat([1, 1, 2, 2, 3, 4], [3, 2, 4, 1, 2, 3])
     rng, of_rows = np.random.default_rng(0), []
@@ -98,10 +91,7 @@ def test_the_trapezoid_is_that_of_resampled_rows() -> None:
 
 
 def test_resamples_without_a_kind_are_undefined() -> None:
-    """One positive of many rows is in 1 - 1/e of the resamples.
-
-    Planted fault: a precision of 0 in the others.
-    """
+    """One positive of many rows is in 1 - 1/e of the resamples. Planted fault: a precision of 0 in the others."""
     areas = resampled_precision_area(np.array([0.0, 0, 1]), np.array([0.0, 50, 60]), Sampling(resamples=4000))
     assert np.isnan(areas).mean() == pytest.approx(np.exp(-1), abs=0.03)
     areas = resampled_precision_area(np.array([0.0, 50, 60]), np.array([0.0, 0, 1]), Sampling(resamples=4000))

@@ -1,8 +1,4 @@
-"""Differences of methods over seeds and images: against Welch's t of scipy, a bootstrap by loops, numpy by hand.
-
-Planted faults, each seen to fail: the images' share c left out; images counted for each run alone (the diagonal of the
-covariance in c); the covariance between the methods left out; n - 1 degrees of freedom; nan taken for 0.
-"""
+"""Differences of methods over seeds and images: against Welch's t of scipy, a bootstrap by loops, numpy by hand."""
 
 import math
 

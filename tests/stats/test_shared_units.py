@@ -15,10 +15,7 @@ from oochub.stats.shared_units import mean_of_shared
 
 
 def test_the_variance_is_that_of_pairs_that_share_a_unit():
-    """Reference: a loop over all pairs of rows, here of many small units whose share of the rows is next to nothing.
-
-    Planted faults: a unit in two roles as two units; rows' own squares counted once for each of their units.
-    """
+    """Reference: a loop over all pairs of rows, here of many small units whose share of the rows is next to nothing."""
     rng = np.random.default_rng(0)
     n = 400
     units = np.stack([np.arange(n), rng.integers(n, size=n), rng.integers(n, size=n)], axis=1)
@@ -114,10 +111,7 @@ def _covers(rng, n, lenders, classes, spread, of):
     ),
 )
 def test_the_interval_covers_other_rows_and_other_backgrounds(n, lenders, classes, spread, of):
-    """1,000 worlds: 0.90 less 3.2 standard errors are 0.87. Rows taken as independent cover 0.42 to 0.82 there.
-
-    Planted fault: units of the rows alone.
-    """
+    """1,000 worlds: 0.90 less 3.2 standard errors are 0.87. Rows taken as independent cover 0.42 to 0.82 there."""
     rng = np.random.default_rng(n + lenders)
     assert np.mean([_covers(rng, n, lenders, classes, spread, of) for _ in range(1_000)]) > 0.87
 
@@ -125,8 +119,7 @@ def test_the_interval_covers_other_rows_and_other_backgrounds(n, lenders, classe
 def test_each_pair_of_rows_counts_once_however_much_it_shares():
     """The variance is the sum over all pairs that share a unit, in whatever role, without bias if units add alike.
 
-    By tables of all pairs. Faults planted, each seen: pairs that share two units counted twice; three units taken off
-    twice; the bias of distances from the rows' own mean left in.
+    By tables of all pairs.
     """
     rng = np.random.default_rng(3)
     own, lent = np.repeat(np.arange(150), 8), rng.integers(0, 150, (1200, 2))

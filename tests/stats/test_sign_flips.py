@@ -32,10 +32,7 @@ def test_random_signs_are_scipys():
 
 @pytest.mark.parametrize("cluster", [None, np.repeat(np.arange(7), [1, 4, 2, 3, 1, 5, 2])])
 def test_the_interval_is_what_the_test_does_not_refuse(cluster):
-    """At each end the one-sided test goes over 2.5%, all signs of rows or clusters written out.
-
-    Planted faults: quantiles one place too far in; the mean of cluster means; signs of rows where there are clusters.
-    """
+    """At each end the one-sided test goes over 2.5%, all signs of rows or clusters written out."""
     values = np.random.default_rng(3).normal(0.5, 1, 9 if cluster is None else 18)
     mean = sign_flips(values, Sampling(cluster=cluster)).mean
     unit = np.arange(9) if cluster is None else cluster
@@ -82,7 +79,6 @@ def test_level_and_power_of_the_loss_of_two_models(n, clusters):
     """Two models that are alike but for chance are told apart 5 times in 100; one that is better, more often.
 
     2,000 worlds: 0.05 +- 0.0175 are 3.6 standard errors. A bootstrap's interval refuses 0.10 of 10 rows.
-    Planted fault: signs of rows where rows come in clusters (0.3).
     """
     rng, worlds = np.random.default_rng(n), 2_000
     cluster = None if clusters is None else np.arange(n) % clusters

@@ -44,10 +44,7 @@ def shares_shown(*, runs, seed, families, contexts, **world):
 @pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 10])
 def test_a_finding_by_chance_is_one_in_twenty(classes):
-    """Within three errors of 0.04 to 0.06, of 5 and of 20 contexts that go with classes.
-
-    Planted faults: gaps tested over all classes together; Holm's family without its size.
-    """
+    """Within three errors of 0.04 to 0.06, of 5 and of 20 contexts that go with classes."""
     found = shares_shown(
         runs=120,
         seed=classes,
@@ -64,10 +61,7 @@ def test_a_finding_by_chance_is_one_in_twenty(classes):
 
 
 def test_a_context_that_matters_is_shown():
-    """0.3 more errors against the first of ten contexts, in 20 worlds: no finding at all would keep the level too.
-
-    Planted fault: with where a row has the context, usual or not.
-    """
+    """0.3 more errors against the first of ten contexts, in 20 worlds: no finding at all would keep the level too."""
     random, shown, others = np.random.default_rng(0), 0, 0
     for _ in range(20):
         p_values = _p_values(random, 1000, 2, 10, goes_with_class=1, errors=(0.1, 0.2), matters=0.3)

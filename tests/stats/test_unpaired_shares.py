@@ -92,10 +92,7 @@ def _levels(n, m, shared, chance, *, alike):
 
 
 def test_the_exact_level_of_six_and_six_rows_of_which_two_share_a_cluster():
-    """At most 5%, and so of the first step of Holm's correction over 12 and 60 groups.
-
-    Faults planted: the t of clusters alone (0.079 at 5%, 0.00098 at 5% / 60).
-    """
+    """At most 5%, and so of the first step of Holm's correction over 12 and 60 groups."""
     assert (_levels(6, 6, [(2, 0)], 0.5, alike=True) <= LEVELS).all()
 
 

@@ -34,10 +34,7 @@ def test_nothing_unseen_and_no_variance_is_no_width() -> None:
 
 
 def test_the_lower_end_of_an_auc_near_one_is_worked_by_hand() -> None:
-    """4 + 4 rows, one positive below two negatives: A = 14/16, with one row more, half of it in each class.
-
-    Planted faults: the upper end moved in place of the lower; both classes with a whole row.
-    """
+    """4 + 4 rows, one positive below two negatives: A = 14/16, with one row more, half of it in each class."""
     label, score = [1, 1, 1, 1, 0, 0, 0, 0], [9, 8, 7, 2.5, 4, 3, 2, 1]
     lost_by_positives, lost_by_negatives = np.array([0, 0, 0, 0.5]), np.array([0.25, 0.25, 0, 0])
     parts = [np.var(each, ddof=1) / 4 for each in (lost_by_positives, lost_by_negatives)]

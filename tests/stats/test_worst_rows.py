@@ -37,10 +37,7 @@ KEYS = {
 @pytest.mark.parametrize("rows", [0, 1, 300])
 @pytest.mark.parametrize("together", [7, 1 << 13])
 def test_the_worst_of_each_are_those_of_a_loop(keys, rows, together, monkeypatch):
-    """With ties, of which the first rows count.
-
-    Planted faults: the last of equal rows; the first key alone; the worst of earlier blocks forgotten.
-    """
+    """With ties, of which the first rows count."""
     monkeypatch.setattr(worst_rows, "_TOGETHER", together)
     rng = np.random.default_rng(0)
     loss, columns = np.round(rng.exponential(size=300), 1)[:rows], [column[:rows] for column in keys(rng)]

@@ -14,12 +14,7 @@ import pytest
 
 from oochub.errors import OochubError
 from oochub.storage.artifacts import FileKind
-from oochub.storage.files import (
-    check_writable,
-    lock_target,
-    write_whole,
-    write_whole_folder,
-)
+from oochub.storage.files import check_writable, lock_target, write_whole, write_whole_folder
 
 
 def test_an_error_leaves_the_old_file(tmp_path):

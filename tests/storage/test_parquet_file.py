@@ -60,10 +60,7 @@ def test_a_table_without_rows_is_sealed(tmp_path, table):
 
 
 def test_pages_carry_checksums(tmp_path):
-    """A changed byte of a page is found by a reader that knows no seal.
-
-    Fault planted: write_page_checksum=False.
-    """
+    """A changed byte of a page is found by a reader that knows no seal. Fault planted: write_page_checksum=False."""
     numbers = np.random.default_rng(0).integers(0, 2**60, 1000)
     path = write_parquet(pa.table({"n": numbers}), tmp_path / "t.parquet")
     content = bytearray(path.read_bytes())
@@ -74,10 +71,7 @@ def test_pages_carry_checksums(tmp_path):
 
 
 def test_floats_are_split_by_byte_and_names_are_not(tmp_path):
-    """Of every form of a column, by what Parquet says of the file.
-
-    Planted fault seen: the path of a list without its end.
-    """
+    """Of every form of a column, by what Parquet says of the file."""
     table = pa.table(
         {
             "id": ["a", "b"],
@@ -107,10 +101,7 @@ def test_floats_are_split_by_byte_and_names_are_not(tmp_path):
 
 
 def test_flipped_bits_are_an_error_or_the_same_numbers(tmp_path):
-    """Of 30 predictions with three flipped bits, each is refused or gives exactly the numbers of before.
-
-    Faults planted: `check_seal` that compares nothing; a seal over the footer alone.
-    """
+    """Of 30 predictions with three flipped bits, each is refused or gives exactly the numbers of before."""
     path = _predictions().save(tmp_path / "p.parquet")
     content, whole = path.read_bytes(), _numbers(evaluate(path, resamples=100))
     refused = 0
@@ -127,10 +118,7 @@ def test_flipped_bits_are_an_error_or_the_same_numbers(tmp_path):
 
 
 def test_flipped_bits_of_the_footer_are_refused(tmp_path):
-    """Checksums of pages do not cover it: a damaged name of a column, count of rows or label of a class is found.
-
-    Fault planted: a digest over the columns alone.
-    """
+    """Checksums of pages do not cover it: a damaged name of a column, count of rows or label of a class is found."""
     path = write_parquet(pa.table({"n": [1, 2, 3]}).replace_schema_metadata({b"oochub": b'{"a": 1}'}), tmp_path / "t")
     content = path.read_bytes()
     footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
@@ -163,10 +151,7 @@ def test_files_of_before_open_and_the_report_says_not_checked(tmp_path):
 
 @pytest.mark.parametrize("damage", range(12))
 def test_damage_to_a_file_without_a_seal_is_an_error_or_a_table(tmp_path, damage):
-    """No traceback, whatever pyarrow finds: invalid offsets and texts are looked for.
-
-    Fault planted: no `validate(full=True)` for a file without a seal.
-    """
+    """No traceback, whatever pyarrow finds: invalid offsets and texts are looked for."""
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"name": ["abc", "äö", "x" * 50] * 20, "n": range(60)}), path, compression="none")
     content = path.read_bytes()

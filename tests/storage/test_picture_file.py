@@ -43,10 +43,7 @@ def test_another_format_is_refused(tmp_path, content):
 
 @pytest.mark.parametrize("codec", ["AVIF", "ICO", "ICNS", "JPEG2000", "EPS", "PCX", "SGI", "DDS", "PDF", "QOI"])
 def test_an_image_in_another_format_is_named(codec):
-    """Each as Pillow writes it: what to do is to save it as PNG, not to fetch it again.
-
-    Planted fault seen: the marks looked for at the first byte, where AVIF and JPEG 2000 have the length of a box.
-    """
+    """Each as Pillow writes it: what to do is to save it as PNG, not to fetch it again."""
     if codec not in Image.SAVE:
         Image.init()
     if codec not in Image.SAVE:

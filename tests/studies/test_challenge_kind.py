@@ -48,8 +48,7 @@ def _brute_force(counts: pd.DataFrame) -> tuple[bool, bool]:
 def test_the_challenges_against_brute_force(variant, table):
     """As the paper says, three are one-to-one, but for a mountain that no test image shows, and three many-to-many.
 
-    Faults planted: the environments of training left out of Eq. 1 (the many-to-many ones become one-to-one), a
-    partition judged on training alone.
+    1 (the many-to-many ones become one-to-one), a partition judged on training alone.
     """
     for name, composition in table.items():
         counts = composition_counts(composition, 10)

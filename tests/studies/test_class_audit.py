@@ -13,12 +13,7 @@ import pytest
 
 from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
 from oochub.class_names.imagenet_classes import IMAGENET_1K_WNIDS
-from oochub.class_names.wordnet import (
-    WordNet,
-    list_imagenet_21k_p,
-    load_wordnet_facts,
-    read_wordnet,
-)
+from oochub.class_names.wordnet import WordNet, list_imagenet_21k_p, load_wordnet_facts, read_wordnet
 from oochub.errors import OochubError
 from oochub.studies.imagenet_ood.class_audit import class_audit
 from oochub.studies.imagenet_ood.class_filters import FILTERS, ORDERS, ClassPool

@@ -204,10 +204,7 @@ def test_the_command_prints_the_model_s_score(run, clip, spawrious):
     assert code == 0 and told["both"] == match.both.to_dict() and told["both"]["n"] == 24, error
     code, output, error = run(*words)
     assert code == 0 and f"of all: {100 * match.both:.2f}%" in output and "labrador" in output, error
-    for more, message in (
-        (("--template", "a dog"), "A template has {} where"),
-        (("--out", "x"), "Pass one of three"),
-    ):
+    for more, message in ((("--template", "a dog"), "A template has {} where"), (("--out", "x"), "Pass one of three")):
         code, _, error = run(*words, *more)
         assert code == 2 and message in error, error
 

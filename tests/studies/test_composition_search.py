@@ -41,10 +41,7 @@ def few_steps(monkeypatch):
 
 @pytest.mark.slow
 def test_a_head_is_as_good_as_scikit_learns():
-    """The numbers of rows are those of the composition, and the accuracies those of a logistic regression on them.
-
-    Faults planted: the test rows trained on, breeds exchanged, one half of the images twice.
-    """
+    """The numbers of rows are those of the composition, and the accuracies those of a logistic regression on them."""
     features = _features(80, breed=2.0, background=2.0)
     found = composition_search([TABLE_2["o2o_hard"]], features).ranked[0]
     counts = composition_counts(TABLE_2["o2o_hard"], 40).groupby("split")["n"].sum()

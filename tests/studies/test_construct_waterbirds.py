@@ -197,10 +197,7 @@ _WRONG = {
         lambda root: (root / f"CUB_200_2011/images/{_BIRD}.jpg").write_bytes(b"\xff\xd8\xff\xe0 and no more"),
         r"Pelican_0010_5010.jpg",
     ),
-    "other files": (
-        lambda root: ((root / "out").mkdir(), (root / "out" / "thesis.txt").write_text("years")),
-        r"out",
-    ),
+    "other files": (lambda root: ((root / "out").mkdir(), (root / "out" / "thesis.txt").write_text("years")), r"out"),
 }
 
 

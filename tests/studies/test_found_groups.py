@@ -1,9 +1,6 @@
 """Robust training on found groups: the rates of wrong groups, the runs, and what docs/results.md says of them.
 
-Rates are computed a second time over all permutations, intervals by a loop in float64. Planted faults seen: a matching
-that gives two true groups the same found one; the rate of the rows that are right; intervals over test images alone;
-the verdict of the average; a method with found groups under the name of true ones; true groups under "found groups";
-clusters called no less mixed that are so on one seed alone.
+Rates are computed a second time over all permutations, intervals by a loop in float64.
 """
 
 import json

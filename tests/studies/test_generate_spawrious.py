@@ -76,11 +76,7 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_each_picture_is_that_of_its_seed(made: Path, models: dict[str, str]) -> None:
-    """The libraries called one image at a time, as their own pages do; the seed by its formula.
-
-    Planted faults seen: one generator for a batch; captions in another order than images; a seed without the try;
-    one try more than is needed.
-    """
+    """The libraries called one image at a time, as their own pages do; the seed by its formula."""
     import diffusers
     import transformers
 
@@ -371,8 +367,7 @@ class _Runs:
 def test_a_pipeline_runs_no_code(models: dict[str, str], tmp_path: Path, part: str, fault: str) -> None:
     """A pickle in the place of weights, and a class of the folder's own as a part and as the pipeline itself.
 
-    Planted fault seen: with trust_remote_code=True the part's file was there. Pickles are refused twice: torch loads
-    weights only, so that use_safetensors=False alone is no fault that shows.
+    Pickles are refused twice: torch loads weights only, so that use_safetensors=False alone is no fault that shows.
     """
     folder, ran = tmp_path / "sd", tmp_path / "ran"
     shutil.copytree(models["model"], folder)

@@ -48,10 +48,7 @@ def test_the_folder_loads_with_labels_masks_and_clusters(folder: Path) -> None:
 
 
 def test_the_masks_are_those_of_coco(folder: Path, real_data: Path) -> None:
-    """Drawn again from COCO's outlines by Pillow, not by pycocotools: all objects of the class, at the crop's size.
-
-    Planted fault seen: the masks of the largest object alone.
-    """
+    """Drawn again from COCO's outlines by Pillow, not by pycocotools: all objects of the class, at the crop's size."""
     from PIL import ImageDraw
 
     content = json.loads((real_data / "coco" / "permissive_subset" / "instances.json").read_text())

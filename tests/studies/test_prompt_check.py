@@ -52,11 +52,7 @@ def answers(**numbers):
     ],
 )
 def test_verdicts_by_hand(dropped, given, outcome):
-    """Appendix E, of 100 images.
-
-    Planted faults seen: an unanswered image that fits; 94 that are enough; no look at what the captioner let pass; an
-    unfit dog that is excused because it was dropped.
-    """
+    """Appendix E, of 100 images."""
     assert prompt_verdict(pictures(100, dropped), answers(**given)).outcome == outcome
 
 

@@ -68,8 +68,7 @@ def test_averages_of_nooch_from_their_cells(criterion):
 def test_averages_of_spawrious_from_their_cells(number, wrong):
     """All but CausIRL's, half a point below that of its cells, and that of ERM on a ViT: the file says both.
 
-    By the cells ERM's is 36.30, and 40.44 is printed, which the text uses as well (29.72 points below 70.16). Planted
-    fault seen: a digit of a cell of Table 4.
+    By the cells ERM's is 36.30, and 40.44 is printed, which the text uses as well (29.72 points below 70.16).
     """
     table = FILES["spawrious"]["tables"][number]
     for k, method in enumerate(table["columns"]):

@@ -176,10 +176,7 @@ def test_a_browser_that_stores_nothing_says_so(pair):
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (420, "dark")])
 def test_raters_answer_on_pages_of_their_own(pair, tmp_path, width, scheme):
-    """Two pages in one browser keep their marks apart; what they save is scored: 2 of 3 answers, 1 image left.
-
-    Planted fault seen: one `store` for all pages.
-    """
+    """Two pages in one browser keep their marks apart; what they save is scored: 2 of 3 answers, 1 image left."""
     seen, _ = pair
     ids = [f"0/dirt/corgi/{k}" for k in range(4)]
     sample = [

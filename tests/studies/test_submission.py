@@ -49,10 +49,7 @@ def _truth(raw: Path, split: str) -> np.ndarray:
 
 @pytest.mark.slow
 def test_scores_are_those_of_scikit_learn(raw, run, tmp_path):
-    """Mean and standard deviation of three seeds in numbers.csv and scores.csv; reports beside them.
-
-    Planted fault: the standard deviation with ddof 0.
-    """
+    """Mean and standard deviation of three seeds in numbers.csv and scores.csv; reports beside them."""
     rng, values = np.random.default_rng(0), []
     truth = _truth(raw, "test")
     for seed in range(3):
@@ -184,10 +181,7 @@ def test_predictions_are_written_in_the_order_of_the_raw_table(raw, run, tmp_pat
 
 
 def test_fmow_has_the_worst_region_and_the_worst_year():
-    """Worked by hand: the region Other is not among the worst, its rows are among those of their year.
-
-    Planted faults seen: worst_group over Other too; the worst year without Other.
-    """
+    """Worked by hand: the region Other is not among the worst, its rows are among those of their year."""
     region = ["Asia"] * 4 + ["Africa"] * 2 + ["Other"] * 2
     right = np.array([True, True, False, True, True, False, False, False])
     predictions = Predictions.from_arrays(

@@ -1,8 +1,4 @@
-"""Recipes whose environments are contexts that `oochub contexts` found, by both tracks.
-
-Planted faults seen: the features track without the column of the environments; an environment left out of the
-predictions of which no row is known.
-"""
+"""Recipes whose environments are contexts that `oochub contexts` found, by both tracks."""
 
 import json
 import sys

@@ -1,8 +1,4 @@
-"""Model soups: weights against a mean in numpy, the greedy choice against a loop over soups, what cannot be mixed.
-
-Planted faults seen: a sum in the place of the mean, statistics of BatchNorm that are averaged, the least accurate run
-first, a run taken although the soup gets less accurate.
-"""
+"""Model soups: weights against a mean in numpy, the greedy choice against a loop over soups, what cannot be mixed."""
 
 import json
 

@@ -39,10 +39,7 @@ objective = "mmd"
 
 @pytest.mark.parametrize("variant", [None, "vit"])
 def test_batches_are_those_of_each_methods_code(variant):
-    """DomainBed's have equally many rows of each environment, counted over an epoch of environments of two sizes.
-
-    Planted fault seen: the sampler left out of the recipe, as it was.
-    """
+    """DomainBed's have equally many rows of each environment, counted over an epoch of environments of two sizes."""
     recipe = read_recipe("spawrious", variant=variant)
     runs = [run for stage in plan_stages(recipe) for run in stage]
     environment = np.repeat([0, 1], [10_000, 7_000])

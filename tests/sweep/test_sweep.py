@@ -197,10 +197,7 @@ def test_nothing_to_follow_is_said(tuned, tmp_path, monkeypatch):
 @pytest.mark.campaign  # six processes: 15 seconds
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_ended_in_the_middle_it_goes_on(tuned, tmp_path, undisturbed, how):
-    """The sweep is killed, or interrupted, in its third run: no worker is left, and the table comes out equal.
-
-    Planted fault seen: without the watch on the parent, the worker of a killed sweep slept on.
-    """
+    """The sweep is killed, or interrupted, in its third run: no worker is left, and the table comes out equal."""
     out, file = tmp_path / "out", tmp_path / "tuned.toml"
     script = (
         # a shell without job control starts its background jobs deaf to Ctrl-C

@@ -1,8 +1,4 @@
-"""One set of caveats, names and findings of a sweep, in its page, LaTeX, terminal, comparison and figures.
-
-Planted faults, each seen to fail: caveats of the data left out of the page; those of the selection out of the
-comparison; LaTeX of the table of runs alone; reports without the method's title; a folder taken for one report.
-"""
+"""One set of caveats, names and findings of a sweep, in its page, LaTeX, terminal, comparison and figures."""
 
 import pytest
 from drawn_sweep import draw_sweep

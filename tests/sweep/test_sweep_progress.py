@@ -1,8 +1,4 @@
-"""What is seen of a sweep: a line a run without a terminal, epochs from the logs, its status while another runs it.
-
-Planted faults, each seen to fail: the first epoch of a log in place of the last; runs that were done before counted in
-the time left; a stopped run called running; all jobs taken for one.
-"""
+"""What is seen of a sweep: a line a run without a terminal, epochs from the logs, its status while another runs it."""
 
 import io
 import json

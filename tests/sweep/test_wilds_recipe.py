@@ -56,10 +56,7 @@ def _marks(task: str, method: str) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize(("task", "method"), [pytest.param(*key, marks=_marks(*key)) for key in RUNS])
 def test_each_takes_a_step(task, method, raw, tmp_path):
-    """With the recipe's settings, batches and metric of selection; only model, images' size and steps are others.
-
-    Faults planted: tokens without features, as before, which stops CORAL on Py150; slopes of classes for tokens, IRM.
-    """
+    """With the recipe's settings, batches and metric of selection; only model, images' size and steps are others."""
     name = task.rpartition("/")[2]
     small = {"model": MODELS.get(name, "resnet-tiny"), "pretrained": False, "max_steps": 1, "num_train_epochs": 1}
     if name not in MODELS or name == "globalwheat":

@@ -63,10 +63,7 @@ def test_targets(splits: Any, name: str) -> None:
 
 @pytest.mark.parametrize(("name", "weight", "objective"), [("words", 0.5, "erm"), ("areas", 2.0, "group_dro")])
 def test_equals_a_bare_loop(tmp_path: Path, splits: Any, name: str, weight: float, objective: str) -> None:
-    """A second linear layer on the pooled features in plain torch: both heads and the network, to rounding.
-
-    Planted: targets of the batch's places in place of its rows, the weight left out, features without gradient.
-    """
+    """A second linear layer on the pooled features in plain torch: both heads and the network, to rounding."""
     from oochub import get
 
     train = splits[0]
@@ -208,10 +205,7 @@ def test_two_processes_equal_one(tmp_path: Path) -> None:
         ({"auxiliary_column": "ragged"}, "the same number of numbers in each row"),
         ({"auxiliary_column": "words", "objective": "mixup"}, "Mixup mixes rows or takes its own steps"),
         ({"auxiliary_column": "words", "objective": "fish"}, "Fish mixes rows or takes its own steps"),
-        (
-            {"auxiliary_column": "words", "auxiliary_weight": -1},
-            "auxiliary_weight must be a finite number",
-        ),
+        ({"auxiliary_column": "words", "auxiliary_weight": -1}, "auxiliary_weight must be a finite number"),
         ({"auxiliary_weight": 0.5}, "auxiliary_weight=0.5 is only for a second head"),
     ],
 )

@@ -1,8 +1,6 @@
 """Environments from found contexts: which row is in which, what is refused, what a recipe and a card say of it.
 
-Expected environments are read off the lists `contexts` by a loop. Planted faults seen: rows with a context taken for
-those without; a row with several contexts given its first; a row without known contexts given the first environment;
-groups by context alone; a card that says "reviewed by people" of contexts that nobody checked.
+Expected environments are read off the lists `contexts` by a loop.
 """
 
 import json

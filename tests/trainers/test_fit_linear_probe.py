@@ -136,10 +136,7 @@ def test_options_that_change_the_network_are_no_heads(given):
 
 @pytest.mark.slow
 def test_a_stack_of_all_objectives_equals_its_heads_trained_alone():
-    """Two seeds and two learning rates of each objective in one stack, against loops.
-
-    Planted faults seen: heads in the order of their bundles, moments kept at the annealing step, one sampler for all.
-    """
+    """Two seeds and two learning rates of each objective in one stack, against loops."""
     short = {"irm": {"anneal_steps": 4}, "vrex": {"anneal_steps": 4}}
     probes = [
         probe(name, seed, learning_rate=rate, **short.get(name, {}))

@@ -8,10 +8,7 @@ from oochub.trainers.rows.holdout_split import check_hold_out, choose_holdout
 
 
 def test_about_half_whatever_the_order():
-    """Of 2,000 ids 1,000 plus or minus 5 standard deviations (112); the same ones in another order.
-
-    Planted fault seen: the hash of the place of the row.
-    """
+    """Of 2,000 ids 1,000 plus or minus 5 standard deviations (112); the same ones in another order."""
     ids = [f"picture {row}" for row in range(2_000)]
     forwards, record = choose_holdout(datasets.Dataset.from_dict({"example_id": ids}), split="validation")
     backwards, again = choose_holdout(datasets.Dataset.from_dict({"example_id": ids[::-1]}), split="validation")

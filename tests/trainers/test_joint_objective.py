@@ -50,11 +50,7 @@ def test_which_objectives_take_heads_side_by_side():
 @pytest.mark.parametrize("task", TASKS[:2])
 @pytest.mark.parametrize("name", NAMES)
 def test_heads_side_by_side_equal_each_alone(name: str, task: str) -> None:
-    """Losses, gradients and what is remembered, over four batches that differ from head to head, in each form.
-
-    Planted faults seen: the mean over all heads, one weight of the penalty for all, buffers of the first head for all,
-    environments of the first head for all.
-    """
+    """Losses, gradients and what is remembered, over four batches that differ from head to head, in each form."""
     tried = 0
     for form in FORMS:
         alone = heads(name, form)

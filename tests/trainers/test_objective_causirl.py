@@ -6,17 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from objective_references import (
-    TASKS,
-    Batch,
-    agrees,
-    environment_losses,
-    equal_batch,
-    erm,
-    loss_of,
-    made,
-    some_batch,
-)
+from objective_references import TASKS, Batch, agrees, environment_losses, equal_batch, erm, loss_of, made, some_batch
 from scipy import stats
 from test_objective_coral import distance as coral_distance
 from test_objective_mmd import kernel

@@ -5,16 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
-from objective_references import (
-    TASKS,
-    Batch,
-    agrees,
-    environment_losses,
-    erm,
-    loss_of,
-    made,
-    some_batch,
-)
+from objective_references import TASKS, Batch, agrees, environment_losses, erm, loss_of, made, some_batch
 
 import oochub
 
@@ -90,10 +81,7 @@ def test_half_precision_does_not_overflow(dtype: torch.dtype) -> None:
 
 
 def test_tokens_are_rows_of_their_rows_environment() -> None:
-    """Against numpy.cov over the tokens that are asked for, of all rows of an environment together.
-
-    Faults planted: the tokens nobody asks for taken too; a row as one vector.
-    """
+    """Against numpy.cov over the tokens that are asked for, of all rows of an environment together."""
     rng = np.random.default_rng(0)
     label, environment = rng.integers(0, 6, (5, 4)), np.array([0, 0, 1, 1, 1])
     label[rng.random((5, 4)) < 0.3] = -100

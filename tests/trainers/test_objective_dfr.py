@@ -76,10 +76,7 @@ def test_the_new_layer_is_the_mean_of_balanced_refits() -> None:
 
 @pytest.mark.parametrize("count", [24, 60])
 def test_weights_that_are_all_0_are_said_with_the_c_that_helps(count: int) -> None:
-    """Just below the named c scikit-learn's weights are 0 too, and above it they are not.
-
-    Faults planted: no warning; the c of one refit, below which others have weights of 0.
-    """
+    """Just below the named c scikit-learn's weights are 0 too, and above it they are not."""
     features, label, environment = rows(2, count)
     tensors = (torch.tensor(features, dtype=torch.float32), torch.tensor(label), torch.tensor(environment))
     with pytest.warns(OochubWarning, match=r"dfr at c = 0.0001 .* answers one class .*Take c above") as said:

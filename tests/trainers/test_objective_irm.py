@@ -112,10 +112,7 @@ def test_it_works_without_gradients_and_without_prepare() -> None:
 
 
 def test_tokens_by_their_rows() -> None:
-    """Loss and slope of a row are means over its tokens that are asked for; by autograd of a factor of the logits.
-
-    Faults planted: the entropies of tokens nobody asks for; the softmax over places.
-    """
+    """Loss and slope of a row are means over its tokens that are asked for; by autograd of a factor of the logits."""
     draws = torch.Generator().manual_seed(0)
     logits = torch.randn(4, 5, 7, generator=draws, dtype=torch.float64)
     label = torch.randint(7, (4, 5), generator=draws, dtype=torch.int32)

@@ -5,16 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
-from objective_references import (
-    TASKS,
-    Batch,
-    agrees,
-    environment_losses,
-    erm,
-    loss_of,
-    made,
-    some_batch,
-)
+from objective_references import TASKS, Batch, agrees, environment_losses, erm, loss_of, made, some_batch
 
 import oochub
 

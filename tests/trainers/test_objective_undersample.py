@@ -13,10 +13,7 @@ ROWS = np.repeat([0, 2, 3], [400, 90, 10])  # the second class or environment is
 @pytest.mark.parametrize("alpha", [0.0, 0.2, 1.0, 2.0])
 @pytest.mark.parametrize("name", ["undersample", "undersample_environments"])
 def test_rows_are_drawn_by_the_formula(name: str, alpha: float) -> None:
-    """I of size n, P(j = i) proportional to (1/w_i)^alpha, w_i = P(Y = y_i) or P(C = c_i).
-
-    Planted: (1 - w_i)^alpha, as is usual; environments drawn by class, and classes by environment.
-    """
+    """I of size n, P(j = i) proportional to (1/w_i)^alpha, w_i = P(Y = y_i) or P(C = c_i)."""
     columns = (torch.tensor(ROWS), torch.zeros(500))
     objective = oochub.get("objective", name)(alpha=alpha)
     sampler = objective.sampler(*(columns if name == "undersample" else columns[::-1]), seed=3)

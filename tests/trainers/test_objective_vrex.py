@@ -2,16 +2,7 @@
 
 import numpy as np
 import pytest
-from objective_references import (
-    TASKS,
-    Batch,
-    agrees,
-    environment_losses,
-    loss_of,
-    made,
-    resumes,
-    some_batch,
-)
+from objective_references import TASKS, Batch, agrees, environment_losses, loss_of, made, resumes, some_batch
 
 import oochub
 

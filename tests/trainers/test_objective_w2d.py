@@ -166,10 +166,7 @@ def models() -> dict[str, Any]:
     ],
 )
 def test_the_map_of_real_architectures(name: str, size: int, shape: tuple[int, ...], first: int) -> None:
-    """The map's shape; the rest of the model gives the logits back from it, and a zero map gives others.
-
-    Planted: the last of all maps (vit, dino): behind it only the class token matters, hiding a patch changes nothing.
-    """
+    """The map's shape; the rest of the model gives the logits back from it, and a zero map gives others."""
     model = models()[name].eval()
     inputs = {"pixel_values": torch.randn(2, 3, size, size)}
     tail = _Tail(model, _find_map(model, inputs))

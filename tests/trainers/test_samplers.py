@@ -50,10 +50,7 @@ def test_an_order_is_a_function_of_seed_and_epoch_alone(name: str) -> None:
 @pytest.mark.parametrize("name", SAMPLERS)
 @pytest.mark.parametrize("processes", [2, 4])
 def test_the_processes_together_see_the_rows_of_one(name: str, processes: int) -> None:
-    """Accelerate deals the batches of its processes from the one order; together they are one process's batches.
-
-    Planted: environments drawn for the batch of each process alone give other rows.
-    """
+    """Accelerate deals the batches of its processes from the one order; together they are one process's batches."""
     whole = [set(rows) for rows in BatchSampler(made(name, batch_size=8), 8, drop_last=True)]
     parts = [
         list(
@@ -102,10 +99,7 @@ def test_rows_of_weight_zero_are_never_drawn() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
 def test_batches_of_environments(count: int) -> None:
-    """Each batch has `count` distinct environments (0: all that have rows) and equally many rows of each.
-
-    Planted: environments drawn with replacement; more likely environments that are larger.
-    """
+    """Each batch has `count` distinct environments (0: all that have rows) and equally many rows of each."""
     environment = np.repeat([0, 2, 5], [500, 30, 3])
     sampler = EnvironmentSampler(environment, batch_size=12, environments_per_batch=count, seed=0)
     often = np.zeros(6)

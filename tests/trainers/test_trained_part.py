@@ -1,8 +1,4 @@
-"""What a run trains: frozen stages and names, LoRA against peft's own logits, runs that go on, what is refused.
-
-Planted faults seen: BatchNorm that keeps counting, the stages without what stands before them, matrices that are not
-scaled, the last layer left as it was, a run that starts with other matrices when it goes on.
-"""
+"""What a run trains: frozen stages and names, LoRA against peft's own logits, runs that go on, what is refused."""
 
 import copy
 import importlib.util

@@ -31,10 +31,7 @@ def _furthest(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -
 
 @pytest.mark.parametrize("asked", [{"channels_last": True}, {"mixed_precision": "bf16"}], ids=str)
 def test_the_recipe_names_what_was_asked_for_and_the_weights_are_near(asked, tmp_path):
-    """One epoch; bfloat16 has 8 bits. Two precisions in one process: Accelerate alone refuses the second.
-
-    Planted faults seen: `channels_last` left out of the settings; Accelerate's state not reset.
-    """
+    """One epoch; bfloat16 has 8 bits. Two precisions in one process: Accelerate alone refuses the second."""
     _, plain = _trained(tmp_path / "plain")
     trainer, weights = _trained(tmp_path / "asked", **asked)
     recipes = [json.loads((tmp_path / name / "recipe.json").read_text()) for name in ("plain", "asked")]
@@ -56,7 +53,6 @@ def test_a_compiled_model_learns_what_an_uncompiled_one_does(objective, tmp_path
     """The reference backend runs the traced graph as it is; coral also reads features, which hooks give.
 
     In a process of its own, and no slow test: processes that had run a thousand tests have ended here, without a word.
-    Planted fault seen: `model.compile()` left out, so that nothing was traced.
     """
     process = get_context("spawn").Process(target=_compare_compiled, args=(objective, tmp_path))
     process.start()

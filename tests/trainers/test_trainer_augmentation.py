@@ -20,10 +20,7 @@ def changed(kind: str, seed: int = 1, pictures: np.ndarray = PICTURES) -> np.nda
 
 
 def test_a_crop_is_a_resized_rectangle() -> None:
-    """Pillow's bilinear resize of the same box, within a level; the boxes' areas and aspects are in the ranges.
-
-    Planted: corners aligned, or width and height exchanged, differ by tens of levels.
-    """
+    """Pillow's bilinear resize of the same box, within a level; the boxes' areas and aspects are in the ranges."""
     found, draws = changed("crop"), torch.Generator().manual_seed(1)
     area = 0.7 + 0.3 * torch.rand(60, generator=draws).double()
     ratio = torch.exp(math.log(0.75) + (math.log(4 / 3) - math.log(0.75)) * torch.rand(60, generator=draws).double())
@@ -38,10 +35,7 @@ def test_a_crop_is_a_resized_rectangle() -> None:
 
 
 def test_colors_are_those_of_pillow() -> None:
-    """Brightness, then contrast, then saturation by ImageEnhance, which rounds down in between: within four levels.
-
-    Planted: saturation before contrast; the mean of all images in place of each one's own.
-    """
+    """Brightness, then contrast, then saturation by ImageEnhance, which rounds down in between: within four levels."""
     found, draws = changed("color"), torch.Generator().manual_seed(1)
     factors = (0.7 + 0.6 * torch.rand(3, 60, 1, 1, 1, generator=draws)).view(3, 60).tolist()
     for i, picture in enumerate(PICTURES):

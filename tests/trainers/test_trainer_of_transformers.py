@@ -60,7 +60,6 @@ def test_events_are_those_of_transformers_trainer(tmp_path: Path) -> None:
     """The same events at the same steps as the Trainer of transformers has in a run of as many steps.
 
     Only on_log comes at other places: that Trainer logs the training loss and the validation apart.
-    Planted faults seen: no on_epoch_end; no on_step_begin; steps of the epoch in place of the run's.
     """
     ours, theirs = Recorder(), Theirs()
     trainer_of(
@@ -101,10 +100,7 @@ def test_events_are_those_of_transformers_trainer(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_early_stopping_of_transformers_is_ours(tmp_path: Path) -> None:
-    """`EarlyStoppingCallback` stops where `early_stopping_patience` does, and the same epoch is kept.
-
-    Planted faults seen: the best value told before it is compared; should_training_stop not heard.
-    """
+    """`EarlyStoppingCallback` stops where `early_stopping_patience` does, and the same epoch is kept."""
     common = {"num_train_epochs": 30, "learning_rate": 0.05, "per_device_train_batch_size": 16}
     own = trainer_of(tmp_path / "own", TRAIN, VALIDATION, early_stopping_patience=2, **common).train()
     stopper = EarlyStoppingCallback(early_stopping_patience=2)
@@ -114,10 +110,7 @@ def test_early_stopping_of_transformers_is_ours(tmp_path: Path) -> None:
 
 
 def test_a_callback_ends_an_epoch(tmp_path: Path) -> None:
-    """An epoch that is cut short is validated, and the next one begins at its own first row.
-
-    Planted fault seen: should_epoch_stop that stays.
-    """
+    """An epoch that is cut short is validated, and the next one begins at its own first row."""
 
     class Short:
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
@@ -131,10 +124,7 @@ def test_a_callback_ends_an_epoch(tmp_path: Path) -> None:
 
 
 def test_compute_metrics_by_sklearn(tmp_path: Path) -> None:
-    """The F1 of scikit-learn stands in the history and chooses the epoch.
-
-    Planted fault seen: logits of the other sign.
-    """
+    """The F1 of scikit-learn stands in the history and chooses the epoch."""
     result = trainer_of(
         tmp_path / "run",
         TRAIN,
@@ -178,10 +168,7 @@ def test_what_does_not_fit_is_said_before_training(tmp_path: Path, given: Any, m
 
 
 def test_files_of_tensorboard_hold_the_history(tmp_path: Path) -> None:
-    """The reader of tensorboard finds each number of each epoch, those of the environments among them.
-
-    Planted fault seen: tables by environment left out.
-    """
+    """The reader of tensorboard finds each number of each epoch, those of the environments among them."""
     accumulators = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     result = trainer_of(
         tmp_path / "run", TRAIN, VALIDATION, num_train_epochs=2, metrics=("ece",), report_to="tensorboard"

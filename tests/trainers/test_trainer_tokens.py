@@ -200,10 +200,7 @@ def _trainer(folder, rows, validation=None, **settings):
 
 @pytest.mark.parametrize("batch_size", [1, 2])
 def test_rows_of_several_lengths_train_and_are_validated_as_each_is_alone(tmp_path, batch_size):
-    """Against transformers, row by row; most batches lack the longest row.
-
-    Planted faults seen: inputs as wide as their batch, which stops; what is missing as answers that are asked for.
-    """
+    """Against transformers, row by row; most batches lack the longest row."""
     network, losses, right, asked = _tiny(), [], 0, 0
     for ids, tokens, kinds in zip(*(_UNEQUAL[name] for name in ("input_ids", "tokens", "kinds")), strict=True):
         with torch.inference_mode():

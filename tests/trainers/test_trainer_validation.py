@@ -76,10 +76,7 @@ def test_groups_come_before_environments() -> None:
 
 
 def test_the_worst_of_groups_that_overlap() -> None:
-    """By a loop over the groups of the column `groups`, which go before environments; rows may be in none.
-
-    Faults planted: the first group of a row alone; a column of rows that are off by one; environments in their place.
-    """
+    """By a loop over the groups of the column `groups`, which go before environments; rows may be in none."""
     rng = np.random.default_rng(3)
     groups = [[name for name in "abc" if rng.random() < 0.4] for _ in range(40)]
     assert min(map(len, groups)) == 0 and max(map(len, groups)) > 1
@@ -96,10 +93,7 @@ def test_the_worst_of_groups_that_overlap() -> None:
 
 
 def test_the_region_that_the_headline_of_fmow_leaves_out_counts_here_neither() -> None:
-    """By hand: no answer of Other is right, half of Asia's are.
-
-    Planted faults seen: worst_group.accuracy over all; the metric over all.
-    """
+    """By hand: no answer of Other is right, half of Asia's are."""
     region = ["Other"] * 8 + ["Asia"] * 16 + ["Europe"] * 16
     dataset = split().add_column("group", region).add_column("region", region)
     dataset.info.description = BuildRecord(benchmark="wilds", config="fmow", version="1.1").describe("Places.")

@@ -29,10 +29,7 @@ DESCENT = {"num_train_epochs": 4, "per_device_train_batch_size": 40, "optim": "s
 
 
 def test_every_field_of_the_installed_transformers_is_known() -> None:
-    """A field is one of ours or in the table, none in both.
-
-    Planted faults seen: `tf32` left out of the table; `save_steps` in it.
-    """
+    """A field is one of ours or in the table, none in both."""
     theirs = {name for name in signature(TrainingArguments).parameters}
     assert len(theirs) > 80 and not theirs - OWN - EQUIVALENTS.keys(), sorted(theirs - OWN - EQUIVALENTS.keys())
     assert not OWN & EQUIVALENTS.keys()
@@ -76,10 +73,7 @@ def test_all_unknown_fields_are_named_at_once(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("best", [True, False])
 def test_the_kept_weights_are_those_of_transformers_trainer(tmp_path: Path, best: bool) -> None:
-    """The same descent by both trainers keeps the same epoch: the best or the last, to 1e-4 of each weight.
-
-    Planted faults seen: the best kept in both cases; the last kept in both.
-    """
+    """The same descent by both trainers keeps the same epoch: the best or the last, to 1e-4 of each weight."""
     ours = trainer_of(
         tmp_path / "ours",
         TRAIN,

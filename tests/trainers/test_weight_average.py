@@ -1,8 +1,4 @@
-"""Averages of weights: against loops in numpy, SWAD against its algorithm word by word, BatchNorm, what is refused.
-
-Planted faults seen: the mean begun one step early, the last N_e epochs left in, one weight for epochs of different
-lengths, statistics of BatchNorm as they were, the decay of ema for the new weights.
-"""
+"""Averages of weights: against loops in numpy, SWAD against its algorithm word by word, BatchNorm, what is refused."""
 
 import json
 from types import SimpleNamespace
