@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
+from PIL import Image
 from sklearn.metrics import accuracy_score, average_precision_score, log_loss, mean_squared_error, roc_auc_score
 from transformers import ResNetConfig, ResNetForImageClassification, ViTImageProcessorPil
 
@@ -389,3 +390,17 @@ def test_what_was_read_and_what_not_is_in_the_provenance(own, tmp_path):
     assert given.metadata.provenance["given"]["not_read"] == ["path"]
     assert given.metadata.provenance["given"]["columns"] == ["logit_cat", "logit_dog", "prediction"]
     assert "not the class with the largest logit in 1 rows, first test5" in given.metadata.notes[-1]
+
+
+def test_the_command_names_a_folder_without_its_parents(tmp_path):
+    """Planted faults: the whole path; a folder taken for the name of a benchmark on the Hub."""
+    folder = tmp_path / "private" / "dogs"
+    for place in ("cat/0", "cat/1", "dog/2", "dog/3"):
+        (folder / "test" / place).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (4, 4)).save(folder / "test" / f"{place}.png")
+    ids = oochub.load(str(folder))["test"]["example_id"]
+    file = table(tmp_path, example_id=list(ids), logit_cat=[1.0, 2, 0, 0], logit_dog=[0.0, 0, 1, 2])
+    for given in (folder, str(folder)):
+        command = oochub.evaluate(file, benchmark=given).provenance.command
+        assert command.endswith("--benchmark dogs")
+        assert str(tmp_path) not in command
