@@ -10,6 +10,7 @@ import oochub
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
 from oochub.stats.confidence_sequence import MeanEvidence, ShareEvidence, make_difference, make_interval
+from oochub.stats.estimate import Estimate
 
 N = 400
 SIDES = np.where(np.arange(N) % 2, "easy", "hard")
@@ -156,3 +157,45 @@ def test_what_is_promised_is_said_in_each_form(model: Path, tmp_path: Path) -> N
         oochub.check(looks[0], rules, earlier=[model])
     with pytest.raises(OochubError, match="got 2 reports"):
         oochub.check([model, model], rules, earlier=[looks[0]])
+
+
+@pytest.mark.slow
+def test_a_look_that_breaks_the_promise_is_refused(tmp_path: Path) -> None:
+    """New clusters may be added, and no rows of old ones; no row may be missing.
+
+    Planted faults seen: no look at the clusters; clusters that are new taken for changed ones.
+    """
+    rules = {"rule": [{"metric": "accuracy", "at_least": 0.5}]}
+    looks = {
+        "first": save(tmp_path / "first", rows=90, cluster=np.arange(90) // 3),
+        "clusters": save(tmp_path / "clusters", rows=120, cluster=np.arange(120) // 3),
+        "rows": save(tmp_path / "rows", rows=120, cluster=np.arange(120) // 3 % 30),
+    }
+    assert oochub.check(looks["clusters"], rules, earlier=looks["first"], anytime=True).earlier == 1
+    assert oochub.check(looks["rows"], rules, earlier=looks["first"]).earlier == 1  # says what its promise is
+    with pytest.raises(OochubError, match=r"10 clusters of .* have more rows in .*, such as user u0: 3, then 6"):
+        oochub.check(looks["rows"], rules, earlier=looks["first"], anytime=True)
+    (looks["first"] / "predictions.parquet").unlink()
+    with pytest.raises(OochubError, match="clusters must not gain rows, which only the predictions of"):
+        oochub.check(looks["clusters"], rules, earlier=looks["first"], anytime=True)
+    other = oochub.Predictions.load(save(tmp_path / "all", rows=200) / "predictions.parquet").take(np.arange(50, 200))
+    oochub.evaluate(other.save(tmp_path / "predictions.parquet"), resamples=100).save(tmp_path / "report.json")
+    with pytest.raises(OochubError, match=r"50 rows of .* are missing in"):
+        oochub.check(tmp_path, rules, earlier=save(tmp_path / "start", rows=100), anytime=True)
+
+
+def test_predictions_that_contradict_are_an_error_as_with_a_baseline(tmp_path: Path) -> None:
+    """Those by the recorded name are others, or give another number. Planted fault seen: the rule is undecided."""
+    one, other = (save(tmp_path / str(seed), seed, cluster=np.arange(N) // 4) for seed in (0, 1))
+    rules = {"rule": [{"metric": "accuracy", "at_least": 0.5}]}
+    report = oochub.Report.load(one / "report.json")
+    part = report.slices[0]
+    number = part.metrics["accuracy"].to_dict()
+    wrong = Estimate.from_dict({**number, "value": number["value"] - 0.01})
+    edited = replace(report, slices=(replace(part, metrics={**part.metrics, "accuracy": wrong}), *report.slices[1:]))
+    edited.save(one / "report.json")
+    with pytest.raises(OochubError, match=r"accuracy is 0\.\d+ in the report, and 0\.\d+ in its predictions"):
+        oochub.check(one, rules, anytime=True)
+    (other / "predictions.parquet").write_bytes((one / "predictions.parquet").read_bytes())
+    with pytest.raises(OochubError, match=r"predictions.parquet is not what .* was made of"):
+        oochub.check(other, rules, anytime=True)

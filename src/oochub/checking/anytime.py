@@ -4,13 +4,15 @@ A share of independent rows needs the report alone; clusters, other means of bou
 predictions beside it. What is no such mean stays undecided, and says why.
 """
 
+from collections import Counter
 from functools import cached_property
 from pathlib import Path
 
 from oochub.checking.rule_rows import RuleRows, find_predictions, find_row_numbers, judge_mean, without_interval
 from oochub.checking.rules import RuleNumber
+from oochub.comparison.common_examples import RowsDiffer, read_keys
 from oochub.data.declaration import find_declaration
-from oochub.errors import OochubError
+from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.evaluation_rows import make_evaluation_rows
 from oochub.report.report import Report
 from oochub.stats.confidence_sequence import Evidence, MeanEvidence, ShareEvidence, make_difference
@@ -25,6 +27,9 @@ class AnytimeNumbers:
     Args:
         report: The report.
         path: The file that it was read from; None for one in memory, beside which no predictions are found.
+
+    Raises:
+        OochubError: From its methods: the predictions by the recorded name have other answers, or give another number.
     """
 
     def __init__(self, report: Report, path: Path | None) -> None:
@@ -52,6 +57,8 @@ class AnytimeNumbers:
         try:
             predictions = find_predictions(self._report, self._path)
             return RuleRows(make_evaluation_rows(predictions, find_declaration(predictions))[0])
+        except RowsDiffer:
+            raise
         except OochubError as error:
             return f"this number needs the predictions of the report: {error}"
 
@@ -73,3 +80,47 @@ class AnytimeNumbers:
         if are_clusters or abs(change.value - number.estimate.value) <= _WHOLE:
             return change
         return without_interval(number, "the gap is not the difference of two means of rows")
+
+
+def check_growth(earlier: tuple[Report, str, Path | None], report: tuple[Report, str, Path | None]) -> None:
+    """Refuses an earlier look that breaks the promise for every look, if the predictions of both are beside them.
+
+    Args:
+        earlier: The earlier report, what it is called, and its path; None for one in memory.
+        report: The same of the report that is checked.
+
+    Raises:
+        OochubError: Rows are missing, or a cluster has other rows than before; clusters without earlier predictions.
+    """
+    anytime = choose_wording("anytime=True", "--anytime")
+    try:
+        grown = find_predictions(report[0], report[2])
+    except RowsDiffer:
+        raise
+    except OochubError:
+        return
+    cluster = find_declaration(grown).cluster
+    try:
+        before = find_predictions(earlier[0], earlier[2])
+    except OochubError as error:
+        if cluster is None and not isinstance(error, RowsDiffer):
+            return
+        raise OochubError(
+            f"With {anytime}, clusters must not gain rows, which only the predictions of {earlier[1]} tell: {error}."
+        ) from None
+    old, new = (read_keys(each).to_pylist() for each in (before, grown))
+    lost = len(set(old) - set(new))
+    if lost:
+        raise OochubError(
+            f"{lost:,} rows of {earlier[1]} are missing in {report[1]}. With {anytime} each look must keep the rows of "
+            "those before: evaluate all rows."
+        )
+    if cluster is not None:
+        was, now = (Counter(map(str, each.column(cluster).tolist())) for each in (before, grown))
+        changed = [name for name, rows in was.items() if now[name] != rows]
+        if changed:
+            raise OochubError(
+                f"{len(changed):,} clusters of {earlier[1]} have more rows in {report[1]}, such as {cluster} "
+                f"{changed[0]}: {was[changed[0]]}, then {now[changed[0]]}. {anytime} holds if new clusters are added, "
+                "not rows of old ones: evaluate without these rows."
+            )

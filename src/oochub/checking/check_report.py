@@ -60,10 +60,10 @@ def check(
         The Check: an outcome for each report, rule and number; `state` and `exit_code` of them all.
 
     Raises:
-        OochubError: A file that is no report or no rules; a metric, slice, group or key that does not exist, near names
-            given; a bound that every number or none can keep; a report on chosen rows;
-            at_most_worse without a baseline, or a baseline of another benchmark, of other rows, classes or labels;
-            predictions beside a report that it is not made of, or that give other numbers.
+        OochubError: A file that is no report or no rules; an earlier look that breaks the promise; a metric, slice,
+            group or key that does not exist, near names given; a bound that every number or none can keep; a report
+            on chosen rows; at_most_worse without a baseline, or a baseline of another benchmark, of other
+            rows, classes or labels; predictions beside a report that it is not made of, or that give other numbers.
 
     >>> label = [0, 1] * 100
     >>> answers = [[1.0, 0.0] if truth == 0 else [0.0, 1.0] for truth in label]
@@ -87,6 +87,8 @@ def check(
     earlier = [_open(each, 0) for each in named]
     for look in earlier:
         _check_earlier(look, opened)
+        if is_anytime:
+            _check_growth(look, opened[0])
     outcomes = [outcome for each in opened for outcome in _check_report(*each, read.rules, old, is_anytime)]
     if read.correction == "holm":
         outcomes = _correct(outcomes)
@@ -133,6 +135,12 @@ def _check_earlier(earlier: _Opened, opened: Sequence[_Opened]) -> None:
             f"{earlier[1]} has {old.slices[0].n:,} rows, more than the {report.slices[0].n:,} of {name}. An earlier "
             "look is one before rows were added; check the report of all rows."
         )
+
+
+def _check_growth(earlier: _Opened, report: _Opened) -> None:
+    from oochub.checking.anytime import check_growth  # as `PairedChange`
+
+    check_growth(earlier, report)
 
 
 def open_report(source: _Source) -> Report:

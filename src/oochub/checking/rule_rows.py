@@ -1,5 +1,6 @@
 """The rows of predictions that a number of their report is of, and the mean that the number is, at every look."""
 
+import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -61,13 +62,22 @@ class RuleRows:
         return np.flatnonzero(part.mask)
 
     def read_mean(self, number: RuleNumber) -> "Evidence | str":
-        """What its rows say of a mean, or why the number is none; clusters count once each."""
-        rows = self.find_rows(number)
+        """What its rows say of a mean, or why the number is none; clusters count once each.
+
+        Raises:
+            RowsDiffer: The rows give another number than the report.
+        """
+        rows = "it cannot be computed" if math.isnan(number.estimate.value) else self.find_rows(number)
         values = rows if isinstance(rows, str) else _read_values(number, self._evaluated, rows)
         if isinstance(rows, str) or isinstance(values, str):
             return str(rows if isinstance(rows, str) else values)
-        if not abs(float(values.mean()) - number.estimate.value) <= _ROUNDING:
-            return "the predictions beside the report give another number"
+        if abs(float(values.mean()) - number.estimate.value) > _ROUNDING:
+            place = f" of {number.place}" if number.place else ""
+            raise RowsDiffer(
+                f"{number.metric}{place} is {number.estimate.value:.6g} in the report, and {values.mean():.6g} in its "
+                "predictions, so the report was edited or made by another version of oochub. Evaluate the predictions "
+                "again."
+            )
         return _gather(values, number, self._evaluated, rows)
 
     def compare_means(self, number: RuleNumber, pair: Pair) -> Estimate:

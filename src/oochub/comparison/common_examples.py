@@ -99,7 +99,7 @@ def _describe_difference(first: Any, second: Any) -> str:
 
 
 def _reorder(first: Predictions, second: Predictions) -> Predictions:
-    keys, others = (_read_keys(part) for part in (first, second))
+    keys, others = (read_keys(part) for part in (first, second))
     if keys.equals(others):
         return second
     row = pc.index_in(keys, value_set=others)
@@ -118,7 +118,7 @@ def _reorder(first: Predictions, second: Predictions) -> Predictions:
     return second.take(row.to_numpy())
 
 
-def _read_keys(part: Predictions) -> pa.Array:
+def read_keys(part: Predictions) -> pa.Array:
     """Split and example_id of each row (n,) as one text."""
     split, name = (part.rows.light.column(column).cast(pa.large_string()) for column in ("split", "example_id"))
     return pc.binary_join_element_wise(split, name, pa.scalar(_BETWEEN, pa.large_string())).combine_chunks()
