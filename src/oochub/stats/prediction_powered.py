@@ -130,7 +130,8 @@ def _correct(value: Floats, proxy: Floats, prior: tuple[float, float], size: flo
     noise = unexplained / (own * (size - 2))  # the variance of lambda
     strength = shared / own
     strength += noise / (noise + spread**2) * (guess - strength)
-    return value - np.clip(strength, guess - 1, 1) * proxy
+    left: Floats = value - np.clip(strength, guess - 1, 1) * proxy
+    return left
 
 
 def _average_others(values: Floats) -> Floats:
