@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from oochub import evaluate
 from oochub.prediction.predictions import Predictions
 
 ROUNDS = 5
@@ -51,18 +52,24 @@ def main() -> None:
     """Prints the table."""
     oochub = [sys.executable, "-m", "oochub.cli"]
     with tempfile.TemporaryDirectory() as folder:
-        few, small, large = (Path(folder) / f"{name}.parquet" for name in ("few", "small", "large"))
+        few, own, small, large = (Path(folder) / f"{name}.parquet" for name in ("few", "own", "small", "large"))
         predictions(200, None).save(few)
         predictions(1000, None).save(small)
+        predictions(200, "nooch").save(own)
         predictions(50_000, "nooch").save(large)
-        out = ["--out", str(Path(folder) / "report.json")]
+        report, rules, written = (str(Path(folder) / name) for name in ("report.json", "rules.toml", "out.json"))
+        evaluate(own).save(report)
+        Path(rules).write_text('[[rule]]\nmetric = "auc"\nat_least = 0.5\n', "utf-8")
+        out = ["--out", written]
         commands = {
             "oochub --help": ([*oochub, "--help"], "0.4 s"),
             "oochub predict --help": ([*oochub, "predict", "--help"], "1.3"),
             "oochub audit --help": ([*oochub, "audit", "--help"], "1.3"),
-            "oochub list": ([*oochub, "list"], None),
+            "oochub list": ([*oochub, "list"], "1.2"),
             "oochub show objective group_dro": ([*oochub, "show", "objective", "group_dro"], None),
             "oochub show benchmark nooch": ([*oochub, "show", "benchmark", "nooch"], None),
+            "oochub check, one rule": ([*oochub, "check", report, "--rules", rules], "1.2"),
+            "oochub evaluate, 200 rows of NOOCH": ([*oochub, "evaluate", str(own), *out], "2.5"),
             "oochub evaluate, 200 rows of your own": ([*oochub, "evaluate", str(few), *out], "3"),
             "oochub evaluate, 1,000 rows of your own": ([*oochub, "evaluate", str(small), *out], "3"),
             "oochub evaluate, 50,000 rows of NOOCH": ([*oochub, "evaluate", str(large), *out], "4 s"),

@@ -4,7 +4,7 @@ import math
 import os
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache, wraps
 from importlib import import_module
@@ -49,6 +49,7 @@ _OLD_NAMES = {
     "wilds_tables": "wilds tables",
 }
 
+_Made = typer.core.TyperCommand | typer.core.TyperGroup
 _MODEL_FILE, _PLUGIN = "--model-file", "--plugin"
 _WHAT_TO_NAME = (
     "Missing argument. Use `oochub {0} MODEL SOURCE`, or `oochub {0} SOURCE --model-file FILE.py:NAME` for a model "
@@ -56,11 +57,41 @@ _WHAT_TO_NAME = (
 )
 
 
+class _CommandFiles(Mapping[str, _Made]):
+    """The commands of `oochub` or of a paper by their own names; the file of one is imported when it is asked for."""
+
+    def __init__(self, group: str = "") -> None:
+        self._before = f"{group} " if group else ""
+        inside = [name for name in catalog.names("command") if name.startswith(self._before)]
+        self._names = dict.fromkeys(name.removeprefix(self._before).partition(" ")[0] for name in inside)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __getitem__(self, own: str) -> _Made:
+        self._names[own]  # a name that is none is a KeyError
+        return _make_command(self._before + own)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names if self._before else sorted(self._names, key=self._place))
+
+    def _place(self, own: str) -> tuple[int, int]:
+        """The place of a command in its panel, the panels in their order; groups come last."""
+        panel = str(self[own].rich_help_panel)
+        first = PANELS.get(panel, ())
+        return [*PANELS, _PAPERS].index(panel), first.index(own) if own in first else len(first)
+
+
 class _Commands(typer.core.TyperGroup):
     """The commands, or those of a paper; none takes an empty text, which an unset variable of the shell leaves behind.
 
     A name that has moved is answered with the new one, an unknown one with near names, also those inside groups.
     """
+
+    def __init__(self, **about: Any) -> None:
+        super().__init__(**about)
+        group = "" if self.name == app.info.name else str(self.name)
+        self.commands = _CommandFiles(group)  # type: ignore[assignment]  # nobody adds one
 
     def parse_args(self, context: Any, words: list[str]) -> list[str]:
         for before, word in zip(["oochub", *words], words, strict=False):
@@ -199,48 +230,35 @@ def _set_up_process(
         os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")  # read when `datasets` is imported
 
 
-def _add_commands() -> None:
-    """Each command in its panel; those of a paper in a group of its name, in the panel of papers."""
-    groups: dict[str, typer.Typer] = {}
-    panels: dict[str, list[str]] = {panel: [] for panel in PANELS}
-    for name in catalog.names("command"):
-        group, _, own = name.rpartition(" ")
-        if not group:
-            panels[_panel(name)].append(name)
-            continue
-        if group not in groups:
-            groups[group] = typer.Typer(cls=_Commands, no_args_is_help=True, help=catalog.group_summary(group))
-            app.add_typer(groups[group], name=group, rich_help_panel=_PAPERS)
-        _add(groups[group], name, own)
-    for panel, names in panels.items():
-        first = [name for name in PANELS[panel] if name in names]
-        for name in [*first, *(name for name in names if name not in first)]:
-            _add(app, name, name, panel)
-
-
 @cache
 def command_line() -> typer.core.TyperGroup:
-    """All commands as the group that reads the words; made once in a process, for it takes longer than most calls."""
+    """All commands as the group that reads the words, made once in a process."""
     return cast("typer.core.TyperGroup", typer.main.get_command(app))
 
 
-def every_command() -> dict[str, Any]:
+def every_command() -> dict[str, _Made]:
     """The command line's commands by their full names, in the order of `oochub --help`: "audit", "nooch verify"."""
-    found: dict[str, Any] = {}
-    for name, command in command_line().commands.items():
+    found: dict[str, _Made] = {}
+    for name, command in _CommandFiles().items():
         inner = getattr(command, "commands", None)
         found |= {name: command} if inner is None else {f"{name} {own}": each for own, each in inner.items()}
     return found
 
 
-def _panel(name: str) -> str:
-    """The panel that the file of a command names; that of other packages if it names none."""
-    return str(getattr(import_module(catalog.module_name("command", name)), "PANEL", "Other packages"))
-
-
-def _add(to: typer.Typer, name: str, own: str, panel: str | None = None) -> None:
+@cache
+def _make_command(name: str) -> _Made:
+    """The command of that full name, whose file is imported, or the group of a paper's commands."""
+    group, _, own = name.rpartition(" ")
+    if name not in catalog.names("command"):
+        papers = typer.Typer(name=name, cls=_Commands, no_args_is_help=True, help=catalog.group_summary(name))
+        made = typer.main.get_group(papers)
+        made.rich_help_panel = _PAPERS
+        return made
+    module, alone = import_module(catalog.module_name("command", name)), typer.Typer(add_completion=False)
+    panel = None if group else getattr(module, "PANEL", "Other packages")
     command = _refuse_infinite(with_options(catalog.get("command", name), name))
-    to.command(name=own, cls=_Command, rich_help_panel=panel)(command)
+    alone.command(name=own, cls=_Command, rich_help_panel=panel)(command)
+    return cast("_Made", typer.main.get_command(alone))
 
 
 def _refuse_infinite(command: Callable[..., None]) -> Callable[..., None]:
@@ -258,6 +276,3 @@ def _refuse_infinite(command: Callable[..., None]) -> Callable[..., None]:
             allow_overwriting(False)
 
     return run
-
-
-_add_commands()

@@ -8,6 +8,7 @@ import pkgutil
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -158,9 +159,7 @@ def summary(kind: str, name: str) -> str:
     >>> summary("objective", "erm").endswith(".")
     True
     """
-    import ast
-
-    return (ast.get_docstring(ast.parse(source(kind, name))) or "").split("\n")[0]
+    return _read_summary(source(kind, name))
 
 
 def group_summary(group: str) -> str:
@@ -169,10 +168,17 @@ def group_summary(group: str) -> str:
     >>> group_summary("wilds").startswith("WILDS:")
     True
     """
-    import ast
+    return _read_summary((_STUDIES / group / "commands" / "__init__.py").read_text("utf-8"))
 
-    text = (_STUDIES / group / "commands" / "__init__.py").read_text("utf-8")
-    return (ast.get_docstring(ast.parse(text)) or "").split("\n")[0]
+
+def _read_summary(code: str) -> str:
+    """The first line of the docstring that begins a file; the rest of the file is not parsed, which takes long."""
+    import ast
+    import tokenize
+
+    tokens = tokenize.generate_tokens(StringIO(code).readline)
+    first = next(each for each in tokens if each.type not in (tokenize.COMMENT, tokenize.NL))
+    return str(ast.literal_eval(first.string)).strip().split("\n")[0] if first.type == tokenize.STRING else ""
 
 
 def source(kind: str, name: str) -> str:
@@ -284,11 +290,17 @@ def _find_kind(own: OwnFile) -> str:
 
 
 @cache
-def _find_entry_points(kind: str) -> "dict[str, EntryPoint]":
+def _read_entry_points() -> Any:
+    """What all packages offer; their files are read once in a process."""
     from importlib.metadata import entry_points
 
+    return entry_points()
+
+
+@cache
+def _find_entry_points(kind: str) -> "dict[str, EntryPoint]":
     known: dict[str, EntryPoint] = {}
-    for point in entry_points(group=f"oochub.{kind}"):
+    for point in _read_entry_points().select(group=f"oochub.{kind}"):
         if point.name in known:
             raise OochubError(
                 f"Two plug-ins offer the {kind} {point.name!r}: {known[point.name].value} and {point.value}. "

@@ -140,7 +140,7 @@ def test_first_rules_are_printed_or_written(run):
 
 
 def test_a_check_imports_neither_torch_nor_the_evaluation(tmp_path):
-    """A check of stored reports reads them and no more. Fault planted: `import datasets` in check_report.py."""
+    """A check of stored reports reads them and no more. Fault planted: `import pyarrow` in metadata.py."""
     reports.read(reports.nooch_report()).save(tmp_path / "report.json")
     (tmp_path / "rules.toml").write_text(RULES.format(metric="auc", limit=0.6))
     code = (
@@ -148,6 +148,7 @@ def test_a_check_imports_neither_torch_nor_the_evaluation(tmp_path):
         "from oochub.cli import main\n"
         "try:\n    main()\nexcept SystemExit as stopped:\n    assert not stopped.code\n"
         "slow = {'torch', 'datasets', 'transformers', 'evaluate', 'scipy.stats', 'sklearn', 'matplotlib', 'jinja2'}\n"
+        "slow |= {'pandas', 'pyarrow'}\n"
         "print(sorted((slow | {'oochub.evaluation.evaluate', 'oochub.prediction.predictions'}) & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)

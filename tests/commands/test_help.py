@@ -142,3 +142,15 @@ def test_help_is_light():
     code += "except SystemExit: print(*(name for name in ('torch', 'datasets', 'pandas') if name in sys.modules))"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "tables" in said and said.splitlines()[-1] == ""
+
+
+def test_a_command_imports_its_own_file_alone():
+    """Also nothing that takes long. Planted fault: `_CommandFiles` makes each command when it is made itself."""
+    code = (
+        "import sys\nsys.argv[1:] = ['list', 'metric']\nfrom oochub.cli import main\ntry: main()\nexcept SystemExit: "
+    )
+    code += "print(*(name for name in sys.modules if '.commands.' in name or name == 'numpy'))"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "auc_hard" in said
+    own = [name for name in said.splitlines()[-1].split() if "._" not in name]
+    assert own == ["oochub.commands.list"]

@@ -15,11 +15,14 @@ from typing import Any, NamedTuple
 
 from own_group import wait_for_the_last
 
+from oochub.catalog import module_name, names
+
 _LONGEST = 300.0  # seconds
 _STEPS = get_context("forkserver")  # forks from a process without threads; pytest's own has some
 _STEPS.set_forkserver_preload(
     [
         "oochub.app",
+        *(module_name("command", name) for name in names("command")),
         "oochub.studies.demo.demo",
         "oochub.studies.imagenet_ood.study",
         "oochub.studies.imagenet_ood.review",

@@ -25,7 +25,7 @@ from oochub.data.challenge import KINDS
 from oochub.data.folder_splits import WORDS
 from oochub.errors import OochubError, OochubWarning, choose_wording, unknown_name
 from oochub.records.build_record import BUILD_COLUMN, CHOSEN_ON, CONTEXTS_COLUMN
-from oochub.records.output_columns import LONGEST_NAME
+from oochub.records.metadata import LONGEST_NAME
 from oochub.records.question_options import ANSWER, OPTIONS, ask_each_row, number_options, parse_options
 from oochub.settings.data_settings import DataSettings
 

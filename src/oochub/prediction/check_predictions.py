@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from oochub.errors import OochubError
 from oochub.output import Output, get_output
 from oochub.prediction.stored_columns import StoredRows, decode_text
-from oochub.records.metadata import VECTORS, Metadata, check_name_length, count_rows
-from oochub.records.output_columns import ALSO_RIGHT, LONGEST_NAME, vectors
+from oochub.records.metadata import LONGEST_NAME, VECTORS, Metadata, check_name_length, count_rows
+from oochub.records.output_columns import ALSO_RIGHT, vectors
 from oochub.stats.logits import SoftmaxSummary, summarize_answers
 
 _ROW = ("example_id", "split")

@@ -36,9 +36,8 @@ from oochub.records.metadata import Metadata, count_rows, read_metadata
 from oochub.records.schema import to_json
 from oochub.records.table import make_notebook_table, write_picture
 from oochub.stats.logits import RightClasses, SoftmaxSummary, summarize_answers
-from oochub.storage.artifacts import PREDICTIONS
+from oochub.storage.artifacts import PREDICTIONS, Integrity
 from oochub.storage.files import check_writable
-from oochub.storage.parquet_file import Integrity
 
 _SHOWN = 6
 _LOOKED_AT = 200_000  # rows whose losses are computed for a look

@@ -33,9 +33,9 @@ from oochub.records.metadata import VECTORS, Metadata
 from oochub.records.schema import check_version, from_json, optional, to_json
 from oochub.records.typed_values import Count
 from oochub.stats.logits import SoftmaxSummary
-from oochub.storage.artifacts import HEAD, PREDICTIONS
+from oochub.storage.artifacts import HEAD, PREDICTIONS, Integrity
 from oochub.storage.files import STREAMS, check_writable, write_whole, write_whole_folder
-from oochub.storage.parquet_file import Integrity, read_parquet, read_seal, write_parquet, write_tables
+from oochub.storage.parquet_file import read_parquet, read_seal, write_parquet, write_tables
 from oochub.storage.reading import parse_json, read_json
 from oochub.storage.tensor_file import load_tensors, save_tensors
 

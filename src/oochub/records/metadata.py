@@ -9,21 +9,23 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
-from oochub.records.output_columns import LONGEST_NAME
 from oochub.records.schema import check_version, from_json, optional
 from oochub.records.typed_values import Count
 from oochub.storage.reading import parse_json
 
+if TYPE_CHECKING:
+    import pyarrow as pa  # a stored report is read without it
+
 SCHEMA_VERSION = 1
+LONGEST_NAME = 2_000
+"""Characters of the name of a class, a context or a group; the longest scaffold of a molecule has fewer than 600."""
 VECTORS = ("logits", "features", "odin_logits", "zoom_logits", "zoom_features", "zoom_odin_logits")
 """The columns that an extraction can give, in the order in which they are stored."""
 IMAGE_DIGEST = "image_digest"
@@ -284,8 +286,11 @@ def _make_distinct(names: Sequence[str]) -> tuple[str, ...]:
     return _make_distinct([f"{name} ({number})" if counts[name] > 1 else name for number, name in enumerate(names)])
 
 
-def count_rows(split: Iterable[str] | pa.ChunkedArray) -> dict[str, int]:
+def count_rows(split: "Iterable[str] | pa.ChunkedArray") -> dict[str, int]:
     """How many rows each split has, in order of appearance."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     names = split if isinstance(split, pa.ChunkedArray) else pa.array(split, pa.string())
     counts = pc.value_counts(names).to_pylist()
     return {str(entry["values"]): entry["counts"] for entry in counts if entry["values"] is not None}

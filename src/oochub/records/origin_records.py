@@ -18,7 +18,7 @@ from oochub.records.metadata import HubDataSet, Training
 from oochub.records.schema import optional
 from oochub.records.sides import Form, Vocabulary
 from oochub.records.typed_values import Count
-from oochub.storage.parquet_file import Integrity
+from oochub.storage.artifacts import Integrity
 
 _PACKAGES = (
     "accelerate",

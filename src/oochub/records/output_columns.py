@@ -18,8 +18,6 @@ from oochub.stats.logits import RightClasses
 
 ALSO_RIGHT = "also_right"
 """Column of the classes that are right beside the label."""
-LONGEST_NAME = 2_000
-"""Characters of the name of a class, a context or a group; the longest scaffold of a molecule has fewer than 600."""
 
 
 def no_truth(column: str, found: str) -> OochubError:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from oochub.errors import OochubError, choose_wording
 from oochub.storage import ownership
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+Integrity = Literal["checked", "not checked"]
+"""Whether the bytes of a file were compared with its seal."""
 _HEAD = 4096  # bytes that tell what a text is
 _FOOT = 2**22  # bytes that hold the metadata of a Parquet file
 GROUP_TABLE_MARK = "oochub.groups"  # in the metadata of its schema

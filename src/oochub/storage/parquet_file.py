@@ -13,16 +13,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, Literal, NamedTuple
+from typing import IO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from oochub.errors import OochubError
-from oochub.storage.artifacts import FileKind
+from oochub.storage.artifacts import FileKind, Integrity
 from oochub.storage.files import write_whole
-
-Integrity = Literal["checked", "not checked"]
 
 _MARK = b"\x8foochub seal 1\r\n"
 _SEAL = len(_MARK) + hashlib.sha256().digest_size
