@@ -205,7 +205,10 @@ def _wrap_onnx_file(file: Path, how: ModelSettings, asked: PredictionSettings | 
     return CallableModel(opened, names, processor=processor, model_id=how.model_id, file=_name_file(file))
 
 
-_read_class = lru_cache(maxsize=1024)(read_source)  # a network has a dozen classes, and is digested several times
+@lru_cache(maxsize=1024)
+def _read_class(kind: object) -> str:
+    """The source text of a class; a network has a dozen of them, and is digested several times."""
+    return read_source(kind)
 
 
 def digest_module(module: nn.Module) -> str | None:
@@ -217,7 +220,7 @@ def digest_module(module: nn.Module) -> str | None:
     (True, False)
     """
     layers = list(module.modules())
-    kinds = {f"{type(layer).__module__}.{type(layer).__qualname__}": type(layer) for layer in layers}
+    kinds: dict[str, object] = {f"{type(layer).__module__}.{type(layer).__qualname__}": type(layer) for layer in layers}
     own = [{k: v for k, v in vars(layer).items() if k[0] != "_" and k != "training"} for layer in layers]
     digest = digest_code(own)  # strides, probabilities, functions, ...
     if digest is None:
@@ -237,7 +240,7 @@ def digest_state(state: Mapping[str, torch.Tensor]) -> str:
     digest = hashlib.sha256()
     for name, tensor in sorted(state.items()):
         digest.update(name.encode())
-        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()[:40]
 
 
