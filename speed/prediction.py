@@ -9,6 +9,9 @@ A machine that does other work delays ours and not the floor: the second number 
 that of the floor, which leaves out the waiting. `python speed/prediction.py 1` takes one round;
 OOCHUB_BENCHMARK_SCALE=0.25 takes a quarter of the rows.
 
+`python speed/prediction.py checks` takes few images in one thread, where the checks before the first row are most of
+the work: when they are new, and again with another setting (the page's small images), whose passes the cache has.
+
 Measured code: prediction, models, inputs.
 """
 
@@ -17,6 +20,7 @@ import io
 import os
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -35,6 +39,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 import oochub
 from oochub.inputs.pictures.preprocessing import Preprocessing, normalize
+from oochub.storage.cache import clear, list_caches
 
 ROUNDS, BATCH = 3, 16
 SCALE = float(os.environ.get("OOCHUB_BENCHMARK_SCALE", "1"))
@@ -118,8 +123,50 @@ def works() -> list[Work]:
     ]
 
 
+def folders(root: Path) -> dict[str, tuple[Path, int]]:
+    """A ResNet-50 and a ViT-B with random weights, and how many images each sees."""
+    torch.manual_seed(0)
+    resnet = transformers.ResNetForImageClassification(transformers.ResNetConfig())
+    vit = transformers.ViTForImageClassification(transformers.ViTConfig())
+    for name, network, processor in (("resnet", resnet, PROCESSOR), ("vit", vit, transformers.ViTImageProcessorPil())):
+        network.save_pretrained(root / name)
+        processor.save_pretrained(root / name)
+    return {"ResNet-50": (root / "resnet", 24), "ViT-B": (root / "vit", 16)}
+
+
+def checks() -> None:
+    """Prints what few images cost beside their decoding and passes, in processor time."""
+    torch.set_num_threads(1)
+    print("| predict / (decode + forward), one thread, CPU time | checks new | again, another setting |\n|---|---|---|")
+    with tempfile.TemporaryDirectory() as scratch:
+        os.environ["OOCHUB_CACHE"] = f"{scratch}/cache"
+        for name, (folder, rows) in folders(Path(scratch)).items():
+            files = [jpeg(seed) for seed in range(rows)]
+            data = datasets.Dataset.from_dict({"image": [{"bytes": file, "path": None} for file in files]})
+            data = data.cast_column("image", datasets.Image())
+            lean = transformers.AutoModelForImageClassification.from_pretrained(folder).eval()
+            lean = folded_by_hand(lean) if name == "ResNet-50" else lean
+            pixels = torch.rand(BATCH, 3, 224, 224).to(memory_format=torch.channels_last)
+            for runtime in ("torch", *(["onnxruntime"] if name == "ResNet-50" and find_spec("onnxruntime") else [])):
+                predict = partial(oochub.predict, folder, data, runtime=runtime)
+                predict(cache=False)
+                ratios: list[tuple[float, float]] = []
+                for _ in range(ROUNDS):
+                    for kind in ("predictions", "passes"):
+                        clear([entry for cache in list_caches(kind) for entry in cache.entries])
+                    floor = seconds(lambda: (passes(lean, pixels, rows), decoding(files))).cpu  # noqa: B023
+                    new, again = (seconds(partial(predict, images=page)).cpu / floor for page in (False, True))
+                    ratios.append((new, again))
+                columns = zip(*ratios, strict=True)
+                said = [f"{statistics.median(each):.2f} ({min(each):.2f} to {max(each):.2f})" for each in columns]
+                print(f"| {rows} images, {name} by {runtime} | {' | '.join(said)} |", flush=True)
+
+
 def main() -> None:
     """Prints the table."""
+    if sys.argv[1:] == ["checks"]:
+        checks()
+        return
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
     transformers.logging.set_verbosity_error()
     torch.set_num_threads(CORES)

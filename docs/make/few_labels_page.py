@@ -3,14 +3,23 @@
 A world has two classes in two contexts, or two kinds of two classes. A model answers with a calibrated probability,
 or one that is too sure; few rows have a label, all have a context. The true numbers follow from the law of the world.
 
-`python docs/make/few_labels_page.py` draws 2,000 worlds a cell (about three minutes), keeps the numbers in
-docs/few_labels/worlds.json and writes the table; `--page` writes the table of the numbers that are there. The lines of
-ppi-python are drawn if that package is on the path.
+Beside what is saved stands what could be: the variance of what a row adds, of which the best guess from everything that
+is seen of the row explains a part, times the part of the other rows among all.
+
+An engineer's session is typed in a shell: 3,000 images without labels, 150 of them labeled, and then all.
+
+`python docs/make/few_labels_page.py` types the session and draws 2,000 worlds a cell (about six minutes), keeps the
+numbers in docs/few_labels/worlds.json and writes the tables; `--page` writes the table of the worlds alone. The lines
+of ppi-python are drawn if that package is on the path.
 """
 
 import argparse
+import csv
 import json
+import random
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,11 +27,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
+from oochub.builders.toy_worlds.toy_pictures import toy_pictures
 from oochub.evaluation.unlabeled_rows import KnownRows, estimate_numbers
+from oochub.records.finding_records import FewLabelNumbers
+from oochub.report import format_numbers
+from oochub.report.report import Report
+from oochub.sections.few_labels import FewLabels
+from oochub.studies.demo.example import example
 
 DOCS = Path(__file__).parents[1]
 PAGE, NUMBERS = DOCS / "few_labels.md", DOCS / "few_labels" / "worlds.json"
 BEGIN, END = "<!-- made by docs/make/few_labels_page.py -->", "<!-- end of the worlds -->"
+BEGIN_SESSION, END_SESSION = "<!-- typed by docs/make/few_labels_page.py -->", "<!-- end of the session -->"
+TYPED = (150, 3_000)  # labels in the session
+USUAL = ("--usual", "bulldog=beach,desert", "--usual", "dachshund=jungle,snow")
 WORLDS, LABELED = 2_000, (50, 100, 300)
 BESIDE = 100  # labels with which ppi-python is tried
 NAMES = ("accuracy", "in_context", "out_of_context", "gap", "worst_group")
@@ -40,6 +58,7 @@ class World(NamedTuple):
         keeps_side: Whether the right class of a wrong answer has the same usual context as the answer, so that the side
             of each image is known. Else it is the other class, for which the context is what it is not for the answer.
         images: Images in all.
+        unaware: What is added to the log-odds where the context is unusual for the answer.
     """
 
     title: str
@@ -49,6 +68,7 @@ class World(NamedTuple):
     sharpness: float = 1.0
     keeps_side: bool = False
     images: int = 3_000
+    unaware: float = 0.0
 
 
 def list_worlds() -> Iterator[World]:
@@ -57,6 +77,7 @@ def list_worlds() -> Iterator[World]:
     for correlation in (0.33, 0.43, 0.5):
         yield World(f"a calibrated confidence, {correlation:g} in each context", correlation, 0.85, 0.6)
     yield World("a confidence that is too sure, 0.4 in each context", 0.4, 0.85, 0.6, 3.0)
+    yield World("a confidence that is too sure in unusual contexts, 0.43 in each", 0.43, 0.85, 0.6, unaware=1.5)
     yield World("a model that is nearly always right, 0.5 in each context", 0.5, 0.97, 0.9)
     yield World("sides that are known, 0.5 in each context", 0.5, 0.85, 0.6, keeps_side=True)
     yield World("600 images in all, 0.43 in each context", 0.43, 0.85, 0.6, images=600)
@@ -73,16 +94,17 @@ def find_truths(world: World) -> dict[str, float]:
     return truths | {"worst_group": min(inside, outside)}
 
 
-def draw(world: World, labeled: int, rng: np.random.Generator) -> tuple[KnownRows, np.ndarray]:
-    """The rows of a world, and whether each answer is right (n,)."""
+def draw(world: World, labeled: int, rng: np.random.Generator) -> tuple[KnownRows, np.ndarray, np.ndarray]:
+    """The rows of a world, whether each answer is right (n,), and how probable that is."""
     images = world.images
     classes = 4 if world.keeps_side else 2
     context, answer = rng.integers(0, 2, images), rng.integers(0, classes, images)
-    mean = np.where(answer % 2 == context, world.usual, world.unusual)
+    is_usual = answer % 2 == context
+    mean = np.where(is_usual, world.usual, world.unusual)
     if world.correlation:
         size = 1 / world.correlation**2 - 1  # of a beta law, whose variance is then r^2 of that of being right
-        chance = rng.beta(mean * size, (1 - mean) * size)
-        shown = special.expit(world.sharpness * special.logit(np.clip(chance, 1e-9, 1 - 1e-9)))
+        chance = np.clip(rng.beta(mean * size, (1 - mean) * size), 1e-9, 1 - 1e-9)
+        shown = special.expit(world.sharpness * special.logit(chance) + world.unaware * ~is_usual)
     else:
         chance, shown = mean, rng.beta(4, 1, images)
     right = rng.random(images) < chance
@@ -99,7 +121,24 @@ def draw(world: World, labeled: int, rng: np.random.Generator) -> tuple[KnownRow
         is_usual=label % 2 == place,
         is_unusual=label % 2 != place,
     )
-    return rows, right
+    return rows, right, chance
+
+
+def find_possible(world: World, images: int = 200_000) -> dict[str, float]:
+    """The part of each number's variance that is known without a label, if all images but one have none."""
+    rows, right, chance = draw(world._replace(images=images), images, np.random.default_rng(3))
+    truths, is_usual = find_truths(world), rows.prediction % 2 == rows.context
+    adds = {"accuracy": (right - truths["accuracy"], chance - truths["accuracy"])}
+    for name, members, answers in (
+        ("in_context", rows.is_usual, is_usual),
+        ("out_of_context", rows.is_unusual, ~is_usual),
+    ):
+        others = answers if world.keeps_side else ~answers  # whether a wrong answer is one of the members
+        probable = chance * answers, chance * answers + (1 - chance) * others
+        pairs = (members * right, members), probable
+        adds[name] = tuple((ones - truths[name] * side) / members.mean() for ones, side in pairs)
+    adds["gap"] = tuple(np.subtract(*pair) for pair in zip(adds["out_of_context"], adds["in_context"], strict=True))
+    return {name: round(float(guess.var() / value.var()), 3) for name, (value, guess) in adds.items()}
 
 
 def simulate(world: World, labeled: int, worlds: int, seed: int = 1) -> dict[str, Any]:
@@ -113,7 +152,7 @@ def simulate(world: World, labeled: int, worlds: int, seed: int = 1) -> dict[str
     found: dict[str, list[list[float]]] = {name: [] for name in (*NAMES, *(("peer",) if peer else ()))}
     correlations = []
     for _ in range(worlds):
-        rows, right = draw(world, labeled, rng)
+        rows, right, _ = draw(world, labeled, rng)
         shown = rows.answered
         correlations.append(float(np.corrcoef(shown, right)[0, 1]))
         for name, number in estimate_numbers(rows).items():
@@ -126,7 +165,10 @@ def simulate(world: World, labeled: int, worlds: int, seed: int = 1) -> dict[str
             found["peer"].append([0.0, low <= truths["accuracy"] <= high, 0.0, (value - truths["accuracy"]) ** 2, 0.0])
     means = {name: [round(float(one), 6) for one in np.mean(rows, axis=0)] for name, rows in found.items() if rows}
     counts = {name: len(rows) for name, rows in found.items()}
-    return {"worlds": worlds, "correlation": round(float(np.mean(correlations)), 3), "counts": counts} | means
+    part = 1 - labeled / world.images
+    possible = {name: round(each * part, 3) for name, each in find_possible(world).items()}
+    facts = {"worlds": worlds, "correlation": round(float(np.mean(correlations)), 3), "counts": counts}
+    return facts | {"possible": possible} | means
 
 
 def find_peer() -> Callable[..., tuple[float, float, float]] | None:
@@ -153,29 +195,89 @@ def write_table(numbers: dict[str, dict[str, Any]]) -> str:
         lines += [
             f"**{world.title[0].upper()}{world.title[1:]}** (correlation over all images: {seen:.2f})",
             "",
-            "| number | labels | held, labels alone, % | held, together, % | labels saved, % | said to be saved, % |",
-            "|---|---:|---:|---:|---:|---:|",
+            "| number | labels | held, labels alone, % | held, together, % | could be saved, % | labels saved, % | "
+            "said to be saved, % |",
+            "|---|---:|---:|---:|---:|---:|---:|",
         ]
         for name in NAMES:
             for labeled, cell in cells.items():
                 if name in cell:
                     alone, together, error, less, said = cell[name]
+                    could = f"{100 * cell['possible'][name]:.0f}" if name in cell["possible"] else ""
                     lines.append(
                         f"| {name.replace('_', ' ')} | {labeled} | {100 * alone:.1f} | {100 * together:.1f} | "
-                        f"{100 * (1 - less / error):.0f} | {100 * said:.0f} |"
+                        f"{could} | {100 * (1 - less / error):.0f} | {100 * said:.0f} |"
                     )
         for labeled, cell in cells.items():
             if "peer" in cell:
                 saved = 100 * (1 - cell["peer"][3] / cell["accuracy"][2])
-                lines.append(f"| accuracy, ppi-python | {labeled} | | {100 * cell['peer'][1]:.1f} | {saved:.0f} | |")
+                lines.append(f"| accuracy, ppi-python | {labeled} | | {100 * cell['peer'][1]:.1f} | | {saved:.0f} | |")
         lines.append("")
     return "\n".join(lines).strip()
 
 
+def run_session(folder: Path) -> dict[int, FewLabelNumbers]:
+    """What an audit says with 150 labels and with all 3,000; typed in a shell.
+
+    Args:
+        folder: Where the model, the images, the tables and the reports go.
+    """
+    example(folder / "example", size=200).model.rename(folder / "model")
+    photos = toy_pictures(folder / "deployed", size=1_500, seed=1) / "test"
+    rows = list(csv.reader((photos / "metadata.csv").open(encoding="utf-8")))[1:]
+    photos.rename(folder / "photos")
+    random.Random(0).shuffle(rows)
+    found = {}
+    for labeled in TYPED:
+        with (folder / f"{labeled}.csv").open("w", encoding="utf-8", newline="") as file:
+            lines = [*rows[:labeled], *([name, "", place] for name, _, place in rows[labeled:])]
+            csv.writer(file).writerows([("file_name", "label", "context"), *lines])
+        out = f"audit{labeled}"
+        run_command(folder, "audit", "model", "photos", "--labels", f"{labeled}.csv", *USUAL, "--out", out)
+        found[labeled] = FewLabels().found(Report.load(folder / out / "report.json"))
+    return found
+
+
+def run_command(folder: Path, *words: str) -> str:
+    """What `oochub` prints in a folder.
+
+    Raises:
+        RuntimeError: It fails.
+    """
+    ended = subprocess.run(
+        [sys.executable, "-m", "oochub.cli", *words], cwd=folder, capture_output=True, text=True, encoding="utf-8"
+    )
+    if ended.returncode:
+        raise RuntimeError(f"oochub {' '.join(words)}: {ended.stderr[-2_000:]}")
+    return ended.stdout
+
+
+def write_session(found: dict[int, FewLabelNumbers]) -> str:
+    """The table of the session."""
+    few, every = ({row.name: row for row in found[labeled].rows} for labeled in TYPED)
+    heads = f"{TYPED[0]} labels alone", f"with {TYPED[1] - TYPED[0]:,} images without a label", "all 3,000 labels"
+    lines = [f"| % | {' | '.join(heads)} |", "|---|---:|---:|---:|"]
+    for name, row in few.items():
+        write = format_numbers.points if name == "gap" else format_numbers.quantity
+        between = format_numbers.interval_points if name == "gap" else format_numbers.interval
+        cells = [
+            f"{write(each, 'fraction')} [{between(each, 'fraction').replace(' to ', ', ')}]"
+            for each in (row.alone, row.together, every[name].alone)
+        ]
+        title = "gap, points" if name == "gap" else name.replace("_", " ")
+        lines.append(f"| {title} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def replace_between(page: str, begin: str, end: str, text: str) -> str:
+    """A page with a text between two marks."""
+    head, _, rest = page.partition(begin)
+    return f"{head}{begin}\n\n{text}\n\n{end}{rest.partition(end)[2]}"
+
+
 def write_page(numbers: dict[str, dict[str, Any]]) -> str:
-    """The page with the tables in their place."""
-    head, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
-    return f"{head}{BEGIN}\n\n{write_table(numbers)}\n\n{END}{rest.partition(END)[2]}"
+    """The page with the tables of the worlds in their place."""
+    return replace_between(PAGE.read_text("utf-8"), BEGIN, END, write_table(numbers))
 
 
 def main() -> None:
@@ -184,6 +286,9 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="Write the page of the numbers that are there.")
     numbers = json.loads(NUMBERS.read_text("utf-8")) if NUMBERS.exists() else {}
     if not parser.parse_args().page:
+        with tempfile.TemporaryDirectory() as folder:
+            session = write_session(run_session(Path(folder)))
+        PAGE.write_text(replace_between(PAGE.read_text("utf-8"), BEGIN_SESSION, END_SESSION, session), "utf-8")
         for world in list_worlds():
             for labeled in LABELED:
                 cell = f"{world.title}; {labeled}"

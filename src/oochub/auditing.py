@@ -117,7 +117,9 @@ def _audit(
         names = getattr(loaded.first.features["label"], "names", None)
         check_proxies(proxies, loaded.first["example_id"][:], names)
     _check_task(loaded)
-    typed = (*list_typed_options(data, how, asked), *few.words("labels", "unlabeled"))
+    proxy = few.proxy if isinstance(few.proxy, list | tuple) else [few.proxy]
+    shown = ("labels", "unlabeled", *(["proxy"] if all(isinstance(each, str | Path) for each in proxy) else []))
+    typed = (*list_typed_options(data, how, asked), *few.words(*shown))
     knows_objects = None
     if altered is not None:
         altered.check(loaded.rows, data_dir=data.data_dir)

@@ -54,7 +54,7 @@ def test_truths_by_many_rows():
     for world in (WORLDS["sides that are known, 0.5 in each context"], WORLDS["a confidence that says nothing"]):
         rng, found = np.random.default_rng(0), []
         for _ in range(20):
-            rows, _ = page.draw(world, world.images, rng)
+            rows, *_ = page.draw(world, world.images, rng)
             found.append([rows.is_right.mean(), *(rows.is_right[s].mean() for s in (rows.is_usual, rows.is_unusual))])
         truths = page.find_truths(world)
         wanted = [truths[name] for name in ("accuracy", "in_context", "out_of_context")]

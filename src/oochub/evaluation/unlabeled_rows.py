@@ -20,6 +20,7 @@ from oochub.records.finding_records import FewLabelNumbers, FewLabelRow
 from oochub.stats.estimate import Estimate
 from oochub.stats.prediction_powered import FewShare, estimate_share, subtract_shares, take_smallest
 
+_TINY = 1e-12
 _NO_CONTEXT = "no image that has a label has a context too"
 
 
@@ -72,7 +73,8 @@ class KnownRows:
 
     def estimate_accuracy(self) -> FewShare:
         """The share of right answers."""
-        return estimate_share(self.is_right, np.ones(len(self.label)), self.answered, np.ones(len(self.prediction)))
+        known, every = np.ones(len(self.label)), np.ones(len(self.prediction))
+        return estimate_share(self.is_right, known, self.answered, every, (self._lean, 0 * every))
 
     def estimate_members(self, members: NDArray[np.bool_], *, confidence: float = 0.95) -> FewShare:
         """The share of right answers among images of some pairs of class and context; all have a context.
@@ -85,14 +87,31 @@ class KnownRows:
         is_member = members[self.label, self.context[: len(self.label)]]
         may_be[self._only, self.label[self._only]] = False
         answers = may_be[np.arange(len(self.prediction)), self.prediction]
+        right = self.answered * answers
+        chance = np.einsum("nc,nc->n", self.probability, may_be)
+        if_wrong = (chance - right) / np.maximum(1 - self.answered, _TINY)
         return estimate_share(
             is_member & self.is_right,
             is_member,
-            self.answered * answers,
-            np.einsum("nc,nc->n", self.probability, may_be),
+            right,
+            chance,
+            (self._lean * answers, self._lean * (answers - if_wrong)),
             confidence=confidence,
             exact=confidence != 0.95,
         )
+
+    @cached_property
+    def _lean(self) -> NDArray[np.float64]:
+        """1 where the context is usual for the answer, -1 where it is unusual, 0 where that is not known (n,).
+
+        The probability may not know what an unusual context does to the answer.
+        """
+        usual, unusual = (
+            self.mark_pairs(side)[self.prediction, self.context] for side in (self.is_usual, self.is_unusual)
+        )
+        lean = np.where(self.context < 0, 0.0, usual * 1.0 - unusual)
+        lean[self._only[self.is_right[self._only]]] = 0
+        return lean
 
     @cached_property
     def _only(self) -> NDArray[np.int64]:
@@ -100,7 +119,7 @@ class KnownRows:
 
         No image tells the side of a pair for its own proxy, as images without a label do not.
         """
-        pair = self.label * (int(self.context.max(initial=0)) + 1) + self.context[: len(self.label)]
+        pair = self.label * (int(self.context.max(initial=0)) + 2) + self.context[: len(self.label)]
         _, number, counts = np.unique(pair, return_inverse=True, return_counts=True)
         return np.flatnonzero(counts[number] == 1)
 

@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -204,6 +205,12 @@ def _wrap_onnx_file(file: Path, how: ModelSettings, asked: PredictionSettings | 
     return CallableModel(opened, names, processor=processor, model_id=how.model_id, file=_name_file(file))
 
 
+@lru_cache(maxsize=1024)
+def _read_class(kind: object) -> str:
+    """The source text of a class; a network has a dozen of them, and is digested several times."""
+    return read_source(kind)
+
+
 def digest_module(module: nn.Module) -> str | None:
     """A digest of what a module computes, 40 hexadecimal digits; None if an attribute holds what cannot be known.
 
@@ -213,13 +220,13 @@ def digest_module(module: nn.Module) -> str | None:
     (True, False)
     """
     layers = list(module.modules())
-    kinds = {f"{type(layer).__module__}.{type(layer).__qualname__}": type(layer) for layer in layers}
+    kinds: dict[str, object] = {f"{type(layer).__module__}.{type(layer).__qualname__}": type(layer) for layer in layers}
     own = [{k: v for k, v in vars(layer).items() if k[0] != "_" and k != "training"} for layer in layers]
     digest = digest_code(own)  # strides, probabilities, functions, ...
     if digest is None:
         return None
     content = f"{module!r}\n{digest}\n{digest_state(module.state_dict())}\n"
-    content += "\n".join(f"{name}\n{read_source(kind)}" for name, kind in kinds.items())
+    content += "\n".join(f"{name}\n{_read_class(kind)}" for name, kind in kinds.items())
     return hashlib.sha256(content.encode()).hexdigest()[:40]
 
 
@@ -233,7 +240,7 @@ def digest_state(state: Mapping[str, torch.Tensor]) -> str:
     digest = hashlib.sha256()
     for name, tensor in sorted(state.items()):
         digest.update(name.encode())
-        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()[:40]
 
 

@@ -19,6 +19,7 @@ from oochub.models.feature_reader import describe_features
 from oochub.models.mode import Mode, PredictedData, choose_mode
 from oochub.models.model_file import split_model_file
 from oochub.models.model_source import ModelSource
+from oochub.models.remembered_passes import RememberedPasses
 from oochub.models.runtimes.exported_network import check_runtime
 from oochub.models.runtimes.quantization import CalibrationRows, choose_calibration_rows
 from oochub.prediction.prediction_data import (
@@ -106,7 +107,9 @@ def predict_splits(
         return kept or Predictions.load(str(target))
     with leave_as_it_was(source.given), leave_as_it_was(asked.features):
         data = PredictedData(some, every, asked.device, asked.rows_a_pass, asked.cache, asked.skip_broken)
-        opened, answered = _open_mode(chosen, source, inputs, data, how, asked, Splits(parts, sample.notes))
+        opened, answered = _open_mode(
+            *(chosen, source, inputs, data, how, asked, Splits(parts, sample.notes)), key is not None and asked.cache
+        )
         probe = {name: values.to(asked.device) for name, values in inputs.probe().items()}
         # a layer between the two would give something else, and a pass of words has no two that belong together
         is_plain = isinstance(asked.features, bool) and opened.is_one_pass
@@ -204,10 +207,12 @@ def _open_mode(
     how: ModelSettings,
     asked: PredictionSettings,
     sample: Splits,
+    is_kept: bool,
 ) -> tuple[Mode, Splits]:
     """Opens the model, and gives it with the rows of a sample whose classes it knows."""
     opened = chosen(source, inputs, data, **how.of_mode)
-    if inputs.settle(data.part, opened.network, batch_size=asked.rows_a_pass, device=asked.device):
+    passes = RememberedPasses(opened.network, kept=is_kept)
+    if inputs.settle(data.part, passes, batch_size=asked.rows_a_pass, device=asked.device):
         opened = chosen(source, inputs, data, **how.of_mode)
     reserved = filter(None, (*opened.kind.columns, opened.kind.text_column))
     parts = check_splits(sample.parts, read=inputs.column, reserved=reserved)

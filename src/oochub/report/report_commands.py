@@ -97,7 +97,8 @@ class ReportCommands:
 
     def about_images(self) -> tuple[str, ...]:
         """The options by which a page of all rows finds the images of the data."""
-        return _keep_options(self.asked.data, _OF_IMAGES)
+        of_table = "--labels" in self.asked.data  # whose columns the images do not have
+        return () if of_table else _keep_options(self.asked.data, _OF_IMAGES)
 
     def audit(self, *also: str) -> str:
         """The audit of the same model and data; one that asks something else gets a folder of its own.

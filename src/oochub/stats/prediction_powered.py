@@ -6,7 +6,8 @@ proxy is off. How much of the correction is taken (lambda) is tuned so that the 
 on the other known rows, so that no row tunes its own correction.
 
 With the correlation r of proxy and truth, n known rows and N others, the variance falls by r^2 N / (n + N), and no
-multiple of the proxy saves more.
+multiple of the proxy saves more. A second correction allows for a proxy that is off in different ways for two kinds of
+rows, such as usual and unusual ones.
 """
 
 import math
@@ -20,8 +21,9 @@ from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import difference
 from oochub.stats.proportion import clopper_pearson, wilson
 
-_FEWEST = 5  # right, and wrong, known rows
-_LEAST_SAVED = 0.03
+_FEWEST = 2  # right, and wrong, known rows
+_LEAST_SAVED = 0.03  # by each correction
+_PROXY, _LEAN = (1.0, 0.4), (0.0, 0.12)  # what lambda is before any row is known, and its standard deviation
 _TINY = 1e-12
 Floats = NDArray[np.float64]
 
@@ -58,7 +60,13 @@ class FewShare(NamedTuple):
     parts: Floats
 
 
-def tune(right: ArrayLike, member: ArrayLike, proxy_right: ArrayLike, proxy_member: ArrayLike) -> Tuned:
+def tune(
+    right: ArrayLike,
+    member: ArrayLike,
+    proxy_right: ArrayLike,
+    proxy_member: ArrayLike,
+    lean: tuple[ArrayLike, ArrayLike] | None = None,
+) -> Tuned:
     """The share of right rows among members, corrected by proxies of both.
 
     Members are the rows that the share is of, such as those out of context. A row's membership may be predicted too.
@@ -68,16 +76,19 @@ def tune(right: ArrayLike, member: ArrayLike, proxy_right: ArrayLike, proxy_memb
         member: Whether it is a member.
         proxy_right: What is predicted of `right`, of the n known rows and then of the N others (n + N,).
         proxy_member: What is predicted of `member`, in the same order.
+        lean: How both proxies would change if rows of one kind were right more often than is predicted, and those of
+            another kind less often.
 
     Returns:
-        The known rows' own share, and nothing saved, if fewer than 5 of the members are right, or wrong, if there is
+        The known rows' own share, and nothing saved, if fewer than 2 of the members are right, or wrong, if there is
         no other row, or if less than 3% of the variance would be saved; nan if no known row is a member.
 
     Source:
         Angelopoulos, Duchi and Zrnic 2023, PPI++ (arXiv:2311.01453), Sections 2 and 6; the proxy's mean is that of all
-        rows, known ones too, as in double sampling (Cochran 1977, Section 12.6). What is added for small n, decided by
-        simulation: lambda is tuned without the row, shrunk by its own noise, between 0 and 1, and the variance is that
-        of rows which did not tune it.
+        rows, known ones too, as in double sampling (Cochran 1977, Section 12.6). The second correction stands for the
+        strata of Fisch et al. 2024 (arXiv:2406.04291). What is added for small n, decided by simulation: lambda is
+        tuned without the row, drawn to 1, which is that of a calibrated proxy, and between 0 and 1; that of `lean` is
+        drawn to 0.
 
     >>> rng = np.random.default_rng(0)
     >>> proxy = rng.beta(2, 1, 2_000)
@@ -87,29 +98,40 @@ def tune(right: ArrayLike, member: ArrayLike, proxy_right: ArrayLike, proxy_memb
     (0.62, 0.654, 0.27)
     """
     right, member = np.asarray(right, np.float64), np.asarray(member, np.float64)
-    predicted, chance = np.asarray(proxy_right, np.float64), np.asarray(proxy_member, np.float64)
-    n, every = len(member), len(predicted)
+    n, every = len(member), len(np.asarray(proxy_right))
     ones, size = float(right.sum()), float(member.sum())
     alone = ones / size if size else math.nan
     value = (right - alone * member) * n / max(size, 1)  # what each known row adds to the share; their mean is 0
     share = 1 - n / every
     scales = np.sqrt([[share], [1 - share]])
+    best, left = Tuned(alone, 0.0, scales * value), value
     if every == n or min(ones, size - ones) < _FEWEST:
-        return Tuned(alone, 0.0, scales * value)
-    proxy = (predicted - alone * chance) * n / size
-    spread = proxy.var()
-    proxy = proxy[:n] - proxy.mean()
+        return best
+    for proxies, prior, lost in (((proxy_right, proxy_member), _PROXY, 2), *([(lean, _LEAN, 3)] if lean else [])):
+        predicted, chance = (np.asarray(each, np.float64) for each in proxies)
+        left = _correct(left, (predicted - alone * chance) * n / size, prior, size)
+        saved = share * (1 - size / (size - lost) * left.var() / np.square(value).mean())
+        if saved >= best.saved + _LEAST_SAVED:
+            moved = float(np.clip(alone + left.mean(), 0, 1))
+            best = Tuned(moved, float(saved), scales * np.stack([left, value]))
+    return best
+
+
+def _correct(value: Floats, proxy: Floats, prior: tuple[float, float], size: float) -> Floats:
+    """What the known rows (n,) add after lambda times a proxy of all rows; lambda is tuned for each on the others."""
+    guess, spread = prior
+    wide = proxy.var()
+    proxy = proxy[: len(value)] - proxy.mean()
     value_mean, proxy_mean = _average_others(value), _average_others(proxy)
     shared = _average_others(value * proxy) - value_mean * proxy_mean
     own = np.maximum(_average_others(proxy**2) - proxy_mean**2, _TINY)
-    explained = np.clip(shared**2 / (own * (_average_others(value**2) - value_mean**2)), _TINY, 1 - 1e-9)
-    noise = (1 - explained) / (size - 2)
-    strength = np.maximum(1 - noise / explained, 0) * shared / np.maximum(own, spread)
-    left = value - np.clip(strength, 0, 1) * proxy
-    saved = share * (1 - size / (size - 2) * left.var() / np.square(value).mean())
-    if saved < _LEAST_SAVED:
-        return Tuned(alone, 0.0, scales * value)
-    return Tuned(float(np.clip(alone + left.mean(), 0, 1)), float(saved), scales * np.stack([left, value]))
+    unexplained = np.maximum(_average_others(value**2) - value_mean**2 - shared**2 / own, 0)
+    own = np.maximum(own, wide)
+    noise = unexplained / (own * (size - 2))  # the variance of lambda
+    strength = shared / own
+    strength += noise / (noise + spread**2) * (guess - strength)
+    left: Floats = value - np.clip(strength, guess - 1, 1) * proxy
+    return left
 
 
 def _average_others(values: Floats) -> Floats:
@@ -123,6 +145,7 @@ def estimate_share(
     member: ArrayLike,
     proxy_right: ArrayLike,
     proxy_member: ArrayLike,
+    lean: tuple[ArrayLike, ArrayLike] | None = None,
     *,
     confidence: float = 0.95,
     exact: bool = False,
@@ -134,6 +157,7 @@ def estimate_share(
         member: See `tune`.
         proxy_right: See `tune`.
         proxy_member: See `tune`.
+        lean: See `tune`.
         confidence: Level of the intervals.
         exact: Clopper and Pearson's interval instead of Wilson's, for levels near 1.
 
@@ -141,7 +165,7 @@ def estimate_share(
     >>> found.alone, found.together, found.saved
     (0.750 [0.301, 0.954] n=4, 0.750 [0.301, 0.954] n=4, 0.0)
     """
-    found, of = tune(right, member, proxy_right, proxy_member), clopper_pearson if exact else wilson
+    found, of = tune(right, member, proxy_right, proxy_member, lean), clopper_pearson if exact else wilson
     n = int(np.sum(member))
     alone = of(int(np.sum(right)), n, confidence=confidence)
     if not found.saved:

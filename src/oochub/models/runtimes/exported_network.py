@@ -29,6 +29,7 @@ from oochub.errors import OochubError, choose_wording, list_causes
 from oochub.models.callable_model import digest_module
 from oochub.models.extraction import Calls, FeatureReader, Head, record_calls, take_features
 from oochub.models.onnx_file import open_session
+from oochub.models.remembered_passes import RememberedPasses
 from oochub.models.runtimes import quantization
 from oochub.models.runtimes.quantization import (
     Agreement,
@@ -204,9 +205,9 @@ def open_runtime(
             f"{_name_option(asked.runtime)} is for models of images, but this one reads {', '.join(few)}. Remove it."
         )
     example = {name: _repeat_rows(tensor, asked.rows_a_pass) for name, tensor in few.items()}
-    reference = _compute_reference(network, few, head)
+    reference = _compute_reference(network, few, head, kept=asked.cache)
     if asked.runtime != "auto":
-        checked = _open_checked(asked.runtime, network, few, example, head, reference)
+        checked = _open_checked(asked.runtime, network, few, example, head, reference, kept=asked.cache)
         details = {"runtime": _describe(asked.runtime)}
         if asked.dtype == "bfloat16":
             shorter = RuntimeNetwork(asked.runtime, _OPEN[asked.runtime](checked.model, "bf16"), example)
@@ -224,7 +225,7 @@ def open_runtime(
     faults = []
     for name in list_runtimes():
         try:
-            networks[name] = _open_checked(name, network, few, example, head, reference)
+            networks[name] = _open_checked(name, network, few, example, head, reference, kept=asked.cache)
         except OochubError as error:
             faults.append(f"{name}: {error}")
     for name, network_tried in {
@@ -241,11 +242,15 @@ def open_runtime(
     return RuntimeChoice(networks[fastest].network, details, networks[fastest].logits, reference.logits)
 
 
-def _compute_reference(network: nn.Module, few: Mapping[str, torch.Tensor], head: Head | None) -> _Reference:
+def _compute_reference(
+    network: nn.Module, few: Mapping[str, torch.Tensor], head: Head | None, *, kept: bool
+) -> _Reference:
     """Raises an OochubError if the network gives no logits for each row."""
-    with torch.inference_mode(), record_calls(network, () if head is None else head.layers) as calls:
-        logits = network(**few).logits
-        features = None if head is None else take_features(calls, head.layers)
+    if head is None:
+        logits, features = RememberedPasses(network, kept=kept)(**few).logits, None
+    else:
+        with torch.inference_mode(), record_calls(network, head.layers) as calls:
+            logits, features = network(**few).logits, take_features(calls, head.layers)
     if not logits.is_floating_point() or logits.ndim != 2:
         raise OochubError(f"{_name_option()} is for models with logits for each row. Remove it.")
     return _Reference(logits, features)
@@ -258,6 +263,8 @@ def _open_checked(
     example: Mapping[str, torch.Tensor],
     head: Head | None,
     reference: _Reference,
+    *,
+    kept: bool,
 ) -> _Checked:
     """The network in a runtime, its float32 logits compared with those of torch.
 
@@ -268,7 +275,8 @@ def _open_checked(
     for model in _list_exports(name, network, example, head):
         try:
             opened = RuntimeNetwork(name, _OPEN[name](model, "f32"), example)
-            logits = opened(**few).logits
+            digest = make_key(name, version(name), hashlib.sha256(model).hexdigest())
+            logits = RememberedPasses(opened, kept=kept and head is None, digest=digest)(**few).logits
         except OochubError:
             raise
         except Exception as error:  # a runtime's own, of any class; a file of the cache is then made again
