@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import datasets
@@ -73,7 +72,7 @@ from oochub.settings.option import Settings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.repair_settings import RepairSettings
 from oochub.storage.artifacts import REPAIR
-from oochub.storage.files import lock_target
+from oochub.storage.files import lock_target, make_scratch_folder
 
 
 @with_options("repair", others=list_mode_options, contexts=str | ContextWay | None)
@@ -272,7 +271,7 @@ def _prove(rows: RepairRows, parts: RowParts, made: ChosenHead, *, seed: int) ->
 
 
 def _open_runs(folder: RepairedFolder | None, key: str | None) -> AbstractContextManager[str | Path]:
-    return TemporaryDirectory() if folder is None else folder.runs(key)
+    return make_scratch_folder() if folder is None else folder.runs(key)
 
 
 def _make_key(predictions: Predictions, found: ContextSettings, settings: RepairSettings) -> str | None:

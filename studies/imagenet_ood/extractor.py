@@ -1,7 +1,6 @@
 """Predictions of every model on every set, made once: a file is made again only where what it came from changed."""
 
 import json
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
@@ -13,7 +12,7 @@ import numpy as np
 
 from oochub.data.load import load, make_benchmark_builder, split_name
 from oochub.errors import OochubError
-from oochub.storage.files import write_whole
+from oochub.storage.files import make_scratch_folder, write_whole
 from oochub.storage.ownership import remove
 from oochub.studies.imagenet_ood.model_list import OpenedModel, StudiedModel, model_state
 
@@ -105,8 +104,8 @@ class Extractor:
         if todo and model.seed is not None:
             from oochub.studies.imagenet_ood.random_copy import random_copy
 
-            with tempfile.TemporaryDirectory() as place:
-                source = str(random_copy(model, Path(place)))
+            with make_scratch_folder() as place:
+                source = str(random_copy(model, place))
                 self._predict_all(model, source, todo)
         elif isinstance(model.source, OpenedModel):
             self._predict_all(model, model.source, todo)

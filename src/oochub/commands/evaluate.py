@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -136,12 +135,13 @@ def _evaluate_tasks(
     """Writes or prints a report for each task."""
     from oochub.evaluation.tasks import evaluate_tasks
     from oochub.report.report import Report
+    from oochub.storage.files import make_scratch_folder
 
-    with TemporaryDirectory() as scratch:
+    with make_scratch_folder() as scratch:
         written = evaluate_tasks(
             predictions,
             task,
-            out or Path(scratch, "reports" if _is_several(task) else "report.json"),
+            out or scratch.joinpath("reports" if _is_several(task) else "report.json"),
             source=_name_source(asked, loading),
             metrics=None if asked.metrics is None else list(asked.metrics),
             match=asked.match,
