@@ -21,7 +21,7 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics._group_counts import GroupCounts
 from oochub.metric import MetricFacts, MetricShell
-from oochub.stats.array_checks import Array, check_group
+from oochub.stats.array_checks import Array, check_group, number_groups
 from oochub.stats.bootstrap import add_reason, bootstrap
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.group_intervals import quantile_interval
@@ -68,7 +68,7 @@ def _estimate_interval(columns: dict[str, Array], sampling: Sampling, percentile
     state = _AccuracyPercentileState(percentile)
     state.update(**columns)
     accuracies = np.array(list(state.accuracies().values()))
-    group = np.unique(check_group(columns["group"]).codes, return_inverse=True)[1]
+    group = number_groups(check_group(columns["group"]).codes)
     chosen, n = sampling.of_groups(group), len(columns["label"])
     if chosen.cluster is None or chosen.clusters == len(accuracies):  # each group is drawn by itself
         interval = quantile_interval(accuracies, percentile, within=(0.0, 1.0), confidence=sampling.confidence)

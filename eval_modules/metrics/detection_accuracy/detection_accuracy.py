@@ -22,7 +22,7 @@ import numpy as np
 
 from oochub.errors import OochubError
 from oochub.metric import MetricFacts, MetricShell
-from oochub.stats.array_checks import Array, check_group, check_same_length
+from oochub.stats.array_checks import Array, check_group, check_same_length, number_groups
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.image_boxes import detection_accuracies
 from oochub.stats.mean_interval import mean_estimate, t_interval
@@ -122,7 +122,7 @@ def _estimate_interval(columns: Mapping[str, Array], sampling: Sampling, **optio
     group = columns.get("group")
     codes = np.zeros(len(values), np.int64)
     if group is not None:
-        codes = np.unique(check_group(group).codes, return_inverse=True)[1]
+        codes = number_groups(check_group(group).codes)
     count = int(codes.max()) + 1
     if count == 1:
         return mean_estimate(values, sampling, are_shares=False, within=(0.0, 1.0))

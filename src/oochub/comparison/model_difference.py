@@ -17,7 +17,7 @@ from oochub.evaluation.slices import RowSet, estimate_side
 from oochub.metric import read_facts
 from oochub.records.report_records import ComparedNumber
 from oochub.records.sides import GroupsOfRows, PercentileOfGroups
-from oochub.stats.array_checks import Array, check_group
+from oochub.stats.array_checks import Array, check_group, number_groups
 from oochub.stats.bootstrap import draw_replicates
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.paired_values import Kind, PairedValues, TestedDifference, compare_values
@@ -150,7 +150,7 @@ def list_percentile(side: PercentileOfGroups, metric: Metric, evaluated: Evaluat
 def _draw_whole_groups(metric: Metric, evaluated: EvaluationRows, rows: Rows) -> PairedValues:
     """Draws whole groups, or clusters if each group lies in one; in a bootstrap each copy is a group of its own."""
     facts, rows = read_facts(metric), evaluated.rows_for(metric, rows)
-    group = np.unique(check_group(evaluated.columns["group"][rows]).codes, return_inverse=True)[1]
+    group = number_groups(check_group(evaluated.columns["group"][rows]).codes)
     sampling, options = _choose_sampling(evaluated, rows), evaluated.options(metric)
     if facts is not None and facts.group_means is not None:
         values = facts.group_means(evaluated.arrays(metric, rows), **options)

@@ -80,12 +80,29 @@ class EvaluationRows:
             rows = slice(None)  # nothing is copied
         rows = self.rows_for(metric, rows)
         asked = [name for name in known.arrays if name in self.columns and name not in self.options(metric)]
-        columns = {name: self.columns[name][rows] for name in asked}
+        columns = {name: self._gather(name, rows) for name in asked}
         if known.facts is None or not known.facts.compact:
             return {name: _convert_column(column) for name, column in columns.items()}
         if "probability" in columns and isinstance(columns["probability"], ClassProbability):
             columns["label"] = columns["probability"].label
         return columns
+
+    def _gather(self, name: str, rows: Any) -> Any:
+        """A column of some rows; what several metrics ask for on one mask is gathered once."""
+        if getattr(rows, "dtype", None) != np.bool_:
+            return self.columns[name][rows]
+        held = self._of_mask
+        if held.get("mask of rows") is not rows:
+            held.clear()
+            held |= {"mask of rows": rows, "row numbers": np.flatnonzero(rows)}
+        if name not in held:
+            held[name] = self.columns[name][held["row numbers"]]
+        return held[name]
+
+    @cached_property
+    def _of_mask(self) -> dict[str, Any]:
+        """The last mask, its row numbers, and the columns that were gathered on them."""
+        return {}
 
     def options(self, metric: Callable[..., Any]) -> dict[str, Any]:
         """The arguments that a metric takes from the build record (`MetricFacts.from_record`), by name."""
@@ -165,6 +182,8 @@ class EvaluationRows:
         if self.benchmark.cluster is None:
             return None
         shared = self.columns[self.benchmark.cluster][rows]
+        if len(getattr(shared, "categories", shared)) < len(shared):
+            return shared
         return None if len(np.unique(getattr(shared, "codes", shared))) == len(shared) else shared
 
 
@@ -423,7 +442,7 @@ class ExampleDigest:
     """
 
     def __init__(self, predictions: Predictions) -> None:
-        self._ids = predictions.rows.column("example_id").cast(pa.string())
+        self._rows, self._ids = predictions.rows, predictions.rows.column("example_id").cast(pa.string())
         self._label = predictions.label
         self._is_class = self._label.dtype.kind in "iu" and self._label.ndim == 1
 
@@ -449,8 +468,9 @@ class ExampleDigest:
         """The rows in the order of their lines."""
         if not self._is_class:
             lines = self._read_lines(np.arange(len(self._label)))
-            return _sort_values(lines)
-        by_id = _sort_values(self._ids)
+            sorted_lines: NDArray[np.uint32] = pc.sort_indices(lines).to_numpy().astype(np.uint32)
+            return sorted_lines
+        by_id = self._rows.by_id
         order, blocks, size = (
             np.empty_like(by_id),
             [*row_blocks(len(by_id), _LINES_TOGETHER)],
@@ -468,8 +488,3 @@ class ExampleDigest:
             order[first[label] + np.arange(len(rows)) - np.searchsorted(label, label)] = rows
             first += np.bincount(label, minlength=size)
         return order
-
-
-def _sort_values(values: Any) -> NDArray[np.uint32]:
-    order: NDArray[np.uint32] = pc.sort_indices(values).to_numpy().astype(np.uint32)
-    return order

@@ -238,6 +238,12 @@ class StoredRows:
         return 0 if block is None else sum(len(block.column(name)[0]) for name in self.lazy.names)
 
     @cached_property
+    def by_id(self) -> NDArray[np.uint32]:
+        """The rows in the order of their example ids."""
+        order: NDArray[np.uint32] = pc.sort_indices(self.column("example_id")).to_numpy().astype(np.uint32)
+        return order
+
+    @cached_property
     def table(self) -> pa.Table:
         """All columns; those that lie in files are read."""
         columns = _get_columns(decode_text(self.light))
@@ -278,7 +284,7 @@ class StoredRows:
             yield pa.table({name: columns[name] for name in names})
             start += len(block)
             del block, columns
-            pa.default_memory_pool().release_unused()  # else what reading held for a moment stays with this process
+        pa.default_memory_pool().release_unused()  # once: what the next block would take again is not given back
         if start < len(light):
             raise OochubError(f"{wide[0]} has {start} rows, but the other columns {len(light)}. Make the file again.")
 

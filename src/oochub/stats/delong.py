@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.errors import OochubError
-from oochub.stats.array_checks import Array, check_group, check_label, check_same_length, check_score
+from oochub.stats.array_checks import Array, check_group, check_label, check_same_length, check_score, number_groups
 from oochub.stats.estimate import Estimate, Sampling, effective_clusters
 from oochub.stats.row_blocks import row_blocks
 from oochub.stats.unseen_rows import UNITS, Unseen, count_together, least_loss, reach_of_unseen
@@ -274,7 +274,7 @@ def _check_inputs(label: Any, scores: list[Any], cluster: Any) -> tuple[Array, l
     checked = [check_score(score) for score in scores]
     codes = None
     if cluster is not None:
-        codes = np.unique(check_group(cluster, name="cluster").codes, return_inverse=True)[1]
+        codes = number_groups(check_group(cluster, name="cluster").codes)
     for score in checked:
         check_same_length(label=label, score=score, cluster=codes)
     return label, checked, codes
@@ -305,11 +305,15 @@ def _compute_parts(label: Array, scores: list[Array], clusters: Array | None) ->
 def _compute_parts_of_one(label: Array, score: Array) -> _Parts:
     """The same of one score of independent rows: sums over sorted scores, without a number for each row."""
     ahead, behind = np.sort(score[label]), np.sort(score[~label])
-    auc = sum(float(below.sum()) for below in _count_below(ahead, behind)) / (len(ahead) * len(behind))
+    won = list(_count_below(ahead, behind))
+    auc = sum(float(below.sum()) for below in won) / (len(ahead) * len(behind))
     of_positives, of_negatives = (
-        np.array([[sum(float(((below / len(others) - mean) ** 2).sum()) for below in _count_below(rows, others))]])
+        np.array([[sum(float(((below / len(others) - mean) ** 2).sum()) for below in counts)]])
         / ((len(rows) - 1) * len(rows))
-        for rows, others, mean in ((ahead, behind, auc), (behind, ahead, 1 - auc))
+        for rows, others, mean, counts in (
+            (ahead, behind, auc, won),
+            (behind, ahead, 1 - auc, _count_below(behind, ahead)),
+        )
     )
     return _Parts(np.array([auc]), of_positives + of_negatives, of_positives, of_negatives)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from oochub.errors import OochubError
 from oochub.stats import RESAMPLES
-from oochub.stats.array_checks import Array, check_group
+from oochub.stats.array_checks import Array, check_group, number_groups
 
 _FEWEST, _MOST, _LARGEST_SEED = 100, 1_000_000, 2**63 - 1
 SOME_CLUSTERS = 40
@@ -157,9 +157,8 @@ class Sampling:
         if not _is_whole(self.seed, 0, _LARGEST_SEED):
             raise OochubError(f"seed must be a whole number, 0 or larger, got {self.seed!r}. Usual is 0.")
         if self.cluster is not None:
-            object.__setattr__(
-                self, "cluster", np.unique(check_group(self.cluster, name="cluster").codes, return_inverse=True)[1]
-            )
+            codes = check_group(self.cluster, name="cluster").codes
+            object.__setattr__(self, "cluster", number_groups(codes))
 
     def of_rows(self, rows: Array) -> "Sampling":
         """How some of the rows, a mask or their numbers, are drawn: their clusters alone count, and none of no row.
