@@ -91,7 +91,7 @@ class EvaluationRows:
         """A column of some rows; what several metrics ask for on one mask is gathered once."""
         if getattr(rows, "dtype", None) != np.bool_:
             return self.columns[name][rows]
-        held = self._of_mask
+        held = self.gathered
         if held.get("mask of rows") is not rows:
             held.clear()
             held |= {"mask of rows": rows, "row numbers": np.flatnonzero(rows)}
@@ -100,7 +100,7 @@ class EvaluationRows:
         return held[name]
 
     @cached_property
-    def _of_mask(self) -> dict[str, Any]:
+    def gathered(self) -> dict[str, Any]:
         """The last mask, its row numbers, and the columns that were gathered on them."""
         return {}
 
