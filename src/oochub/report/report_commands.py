@@ -143,7 +143,6 @@ def write_command(command: str, *words: str) -> str:
     return shlex.join(["oochub", command, *words])
 
 
-@cache
 def _list_flags(kind: type[Settings]) -> Mapping[str, Option]:
     """The options of a record that a report keeps, by each flag."""
     kept = kind in (ModelSettings, PredictionSettings)
