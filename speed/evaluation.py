@@ -1,6 +1,7 @@
 """How long evaluation takes and what it holds, as its rows grow: `python speed/evaluation.py`.
 
-Two classes as NOOCH has them (sides, groups, every interval), beside one argsort of as many scores; and 1,000 classes.
+Two classes as NOOCH has them (sides, groups, every interval), beside one argsort of as many scores; 1,000 classes; rows
+in clusters beside the same without.
 CPU time, five interleaved rounds, medians. Memory is the peak of a fresh process above what it had after its imports
 and an evaluation of 200 rows; this process imports nothing, since a child's peak starts at its parent's.
 
@@ -20,10 +21,13 @@ ROUNDS = 5
 _HOLDS = {True: "yes", False: "**no**"}
 _SIZES = {"two": (100_000, 1_000_000), "thousand": (10_000, 100_000)}
 _GROUPS = (1_000, 20_000)  # of 100,000 rows, such as users
+_CLUSTERS = 2_000  # of all rows, such as patients
 
 
 def write(folder: Path) -> None:
     """Writes the predictions that are evaluated: two classes with sides and groups, and 1,000 classes without."""
+    from dataclasses import replace
+
     import numpy as np
 
     import oochub
@@ -40,6 +44,13 @@ def write(folder: Path) -> None:
             more = more | {"class_names": ["no car", "car"]} if name == "two" else {}
             predictions = oochub.Predictions.from_arrays(logits=logits, label=label, model="made", **more)
             predictions.save(folder / f"{name}_{rows}.parquet")
+            if name == "two" and rows > 200:
+                patient = [f"patient {number}" for number in rng.integers(0, _CLUSTERS, rows)]
+                own = {"challenge": side, "group": group, "model": "made"}
+                made = oochub.Predictions.from_arrays(logits=logits, label=label, patient=patient, **own)
+                made.save(folder / f"apart_{rows}.parquet")
+                facts = replace(made.metadata.facts, cluster="patient")
+                replace(made, metadata=replace(made.metadata, facts=facts)).save(folder / f"clusters_{rows}.parquet")
             for groups in _GROUPS if rows == _SIZES["two"][0] and name == "two" else ():
                 users = [f"user {number}" for number in rng.integers(0, groups, rows)]
                 more = {"challenge": side, "group": users, "model": "made"}
@@ -48,7 +59,7 @@ def write(folder: Path) -> None:
 
 
 def spent(folder: Path) -> dict[str, list[float]]:
-    """CPU seconds of evaluating both sizes of two classes, the smaller in many groups too, and of an argsort of it."""
+    """CPU seconds of evaluating each file, and of an argsort of 100,000 scores."""
     import numpy as np
 
     import oochub
@@ -62,6 +73,13 @@ def spent(folder: Path) -> dict[str, list[float]]:
         **{
             f"{groups}": lambda groups=groups: oochub.evaluate(folder / f"groups_{groups}.parquet")
             for groups in _GROUPS
+        },
+        **{
+            file: lambda file=file: oochub.evaluate(folder / f"{file}.parquet")
+            for file in (
+                "thousand_100000",
+                *(f"{kind}_{rows}" for kind in ("apart", "clusters") for rows in _SIZES["two"]),
+            )
         },
     }
     oochub.evaluate(folder / "two_200.parquet")
@@ -109,6 +127,19 @@ def main() -> None:
         ("evaluate 100,000 x 2 with intervals / one argsort of its rows", statistics.median(beside), "", 120),
         ("evaluate 1,000,000 x 2, CPU time", statistics.median(large), " s", 15),
         ("evaluate 1,000,000 / 100,000 rows, CPU time", statistics.median(growth), "", 11),
+        ("evaluate 100,000 x 1,000, CPU time", statistics.median(times["thousand_100000"]), " s", 1.2),
+        *(
+            (
+                f"evaluate {rows:,} x 2 in {_CLUSTERS:,} clusters / the same without, CPU time "
+                f"({min(times[f'clusters_{rows}']):.2f} to {max(times[f'clusters_{rows}']):.2f} s)",
+                statistics.median(
+                    own / other for own, other in zip(times[f"clusters_{rows}"], times[f"apart_{rows}"], strict=True)
+                ),
+                "",
+                bound,
+            )
+            for rows, bound in zip(_SIZES["two"], (2.25, 1.8), strict=True)
+        ),
         *(
             (f"evaluate 100,000 x 2 in {groups:,} groups / in 4, CPU time", statistics.median(ratios), "", 2)
             for groups, ratios in grouped.items()

@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from oochub import get
 from oochub.stats.estimate import Sampling
 from oochub.stats.estimation import estimate, estimate_groups, estimate_means
-from oochub.stats.mean_interval import MANY, Answers, RowNumbers
+from oochub.stats.mean_interval import MANY, Answers, RowNumbers, share_of_rows
 
 SIZES = np.array([1, 1, 2, 2, 3, 7, 40, 200, 1_500, 25, 30])
 
@@ -75,3 +76,15 @@ def test_a_metric_of_groups_is_that_metric_of_each(name):
 
 def test_a_metric_that_is_no_mean_is_left_to_others():
     assert estimate_groups(get("metric", "ece"), {"label": [0], "probability": [0.5]}, [1]) is None
+
+
+def test_ends_of_a_share_are_those_of_scipys_binomial_and_of_many_draws():
+    """SciPy's quantiles of the binomial exactly, draws within their error; one count further is seen to fail."""
+    rng = np.random.default_rng(5)
+    for n in (21, 60, 1_000, 12_345, 1_000_000, 10_000_000):
+        for ones in (10, n // 2, n - 10):
+            found = share_of_rows(ones, n, Sampling(confidence=0.9))
+            exact = binom.ppf([0.05, 0.95], n, ones / n) / n
+            np.testing.assert_array_equal([found.low, found.high], exact)
+            drawn = np.quantile(rng.binomial(n, ones / n, 20_000) / n, [0.05, 0.95])
+            assert np.abs(drawn - exact).max() <= 0.06 * np.sqrt(ones / n * (1 - ones / n) / n) + 1.001 / n

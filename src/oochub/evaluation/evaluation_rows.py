@@ -87,20 +87,20 @@ class EvaluationRows:
             columns["label"] = columns["probability"].label
         return columns
 
-    def _gather(self, name: str, rows: Any) -> Any:
+    def _gather(self, name: str, rows: object) -> Any:
         """A column of some rows; what several metrics ask for on one mask is gathered once."""
-        if getattr(rows, "dtype", None) != np.bool_:
+        if not isinstance(rows, np.ndarray) or rows.dtype != np.bool_:
             return self.columns[name][rows]
-        held = self._of_mask
+        held = self.gathered
         if held.get("mask of rows") is not rows:
             held.clear()
-            held |= {"mask of rows": rows, "row numbers": np.flatnonzero(rows)}
+            held["mask of rows"], held["row numbers"] = rows, np.flatnonzero(rows)
         if name not in held:
             held[name] = self.columns[name][held["row numbers"]]
         return held[name]
 
     @cached_property
-    def _of_mask(self) -> dict[str, Any]:
+    def gathered(self) -> Arrays:
         """The last mask, its row numbers, and the columns that were gathered on them."""
         return {}
 

@@ -214,6 +214,7 @@ def measure_slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evalu
         is_lacking = rows.role in _SIDES and primary not in metrics
         if is_lacking and {*read_metric(of_primary).required} <= {*evaluated.columns}:
             estimates[primary] = estimate_side(rows, of_primary, evaluated)
+    evaluated.gathered.clear()  # else it is held while all else is measured
     output = evaluated.predictions.output
     binary = output.one_answer and len(evaluated.predictions.class_names) == 2
     binary = binary and not output.asks_each_row(evaluated.predictions)

@@ -66,10 +66,11 @@ class KeptEntry:
     Args:
         folder: Folder of the entry; none of its files is opened here.
         own: The benchmarks' own rows by what they are of, where they are known.
+        outcomes: Outcomes that were found before, by digest, so that copies are read once; it takes new ones.
     """
 
-    def __init__(self, folder: Path, own: "Mapping[BoardKey, BenchmarkRows]") -> None:
-        self._own = own
+    def __init__(self, folder: Path, own: "Mapping[BoardKey, BenchmarkRows]", outcomes: dict[str, Recomputed]) -> None:
+        self._own, self._outcomes = own, outcomes
         self._state = _describe_folder(folder)
         self._mark = f"{make_key(_describe_code(), self._state)}.mark"
 
@@ -85,7 +86,7 @@ class KeptEntry:
         stored = parse_json(kept, name=self._mark)
         if stored["own"] != _digest_rows(self._own.get(BoardKey(*stored["place"]))):
             return None
-        outcome = _find_outcome(stored["digest"])
+        outcome = _find_outcome(stored["digest"], self._outcomes)
         return None if outcome is None else (stored["digest"], outcome)
 
     def keep(self, digest: str, place: BoardKey) -> None:
@@ -118,8 +119,10 @@ def digest_entry(files: Sequence[Path], own: "BenchmarkRows | None") -> str:
     return digest.hexdigest()[:32]
 
 
-def _find_outcome(digest: str) -> Recomputed | None:
-    """The outcome for files of a digest, if it is in the cache and whole."""
+def _find_outcome(digest: str, outcomes: dict[str, Recomputed]) -> Recomputed | None:
+    """The outcome for files of a digest, if it was found before, or is in the cache and whole."""
+    if digest in outcomes:
+        return outcomes[digest]
     if (kept := read_kept_bytes("checks", f"{digest}.json")) is None:
         return None
     try:
@@ -127,7 +130,8 @@ def _find_outcome(digest: str) -> Recomputed | None:
         values = None if outcome.reason else unpack_values(read_kept_bytes("checks", f"{digest}.values") or b"")
     except (OochubError, *NUMPY_FAULTS):
         return None
-    return Recomputed(outcome, values)
+    outcomes[digest] = Recomputed(outcome, values)
+    return outcomes[digest]
 
 
 def _keep_outcome(digest: str, found: Recomputed) -> None:
@@ -216,7 +220,12 @@ class CheckedEntry:
     folder: Path | None = None
 
     @classmethod
-    def of(cls, folder: Path, own: "Mapping[BoardKey, BenchmarkRows] | None" = None) -> "CheckedEntry":
+    def of(
+        cls,
+        folder: Path,
+        own: "Mapping[BoardKey, BenchmarkRows] | None" = None,
+        outcomes: dict[str, Recomputed] | None = None,
+    ) -> "CheckedEntry":
         """Checks the entry in a folder; what is wrong with it is its `reason`, never an error.
 
         The outcome is kept in `$OOCHUB_CACHE/checks` under the content of report and predictions and our code; files
@@ -225,12 +234,14 @@ class CheckedEntry:
         Args:
             folder: Folder with `entry.json`, `report.json` and predictions.
             own: The benchmarks' own rows by what they are of, where they are known.
+            outcomes: Outcomes by digest that entries share which are checked together: copies are read once.
         """
+        outcomes = {} if outcomes is None else outcomes
         name = os.fsencode(folder.name).decode("utf-8", "backslashreplace")
         unread = cls(name=name, entry=None, report=None, reason="", folder=folder)
         if name != folder.name:
             return replace(unread, reason="the name of its folder is not UTF-8")
-        kept = KeptEntry(folder, own or {})
+        kept = KeptEntry(folder, own or {}, outcomes)
         try:
             if (earlier := kept.find()) is not None:
                 digest, (outcome, values) = earlier
@@ -242,7 +253,7 @@ class CheckedEntry:
                 unread, place = replace(unread, entry=entry, report=sent), BoardKey.of(sent.benchmark)
                 check_entry_files(folder, entry.predictions)
                 files = [folder / part for part in ("report.json", *entry.predictions)]
-                digest, (outcome, values) = _reuse_or_recompute(sent, files, (own or {}).get(place))
+                digest, (outcome, values) = _reuse_or_recompute(sent, files, (own or {}).get(place), outcomes)
                 kept.keep(digest, place)
         except Exception as error:  # one sender's files never take the others off the board
             return unread.refused(error, folder)
@@ -316,10 +327,12 @@ class CheckedEntry:
         return replace(self, reason=wording.name(words, _LONGEST), is_unforeseen=not is_foreseen)
 
 
-def _reuse_or_recompute(sent: Report, files: Sequence[Path], own: "BenchmarkRows | None") -> tuple[str, Recomputed]:
+def _reuse_or_recompute(
+    sent: Report, files: Sequence[Path], own: "BenchmarkRows | None", outcomes: dict[str, Recomputed]
+) -> tuple[str, Recomputed]:
     """The digest of the files, and the earlier outcome for the same bytes, else a new one."""
     digest = digest_entry(files, own)
-    outcome = _find_outcome(digest)
+    outcome = _find_outcome(digest, outcomes)
     if outcome is None:
         outcome = recompute_report(sent, files[1:], own)
         _keep_outcome(digest, outcome)

@@ -17,6 +17,7 @@ from oochub.leaderboard.board import Board, BoardRow, FirstCommits
 from oochub.leaderboard.check_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_entry import BoardKey, Withdrawal, name_page
 from oochub.leaderboard.leaderboard_pages import make_board_page, make_entry_page, make_index_page
+from oochub.leaderboard.recomputation import Recomputed
 from oochub.process.follow import follow
 from oochub.records.schema import to_json
 from oochub.stats.estimate import Estimate
@@ -181,7 +182,10 @@ def _keep_truth(folder: Path, given: "Mapping[BoardKey, BenchmarkRows]") -> None
 def _check_entries(folder: Path, own: "Mapping[BoardKey, BenchmarkRows]") -> list[CheckedEntry]:
     """The entry of each folder, by name; hidden folders, and those with neither file of an entry, are none."""
     places = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".") and _is_entry(path)]
-    return [CheckedEntry.of(path, own) for path in follow(places, desc="Checking", unit="entry", disable=None)]
+    outcomes: dict[str, Recomputed] = {}
+    return [
+        CheckedEntry.of(path, own, outcomes) for path in follow(places, desc="Checking", unit="entry", disable=None)
+    ]
 
 
 def _is_entry(path: Path) -> bool:

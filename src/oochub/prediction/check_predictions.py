@@ -218,7 +218,7 @@ def read_answer_facts(rows: StoredRows, metadata: Metadata, *, sealed: str | Non
     for block in chain([first], blocks):
         for name in output.columns:
             if name in VECTORS:
-                digest.update(np.ascontiguousarray(vectors(block.column(name))))
+                digest.update(np.ascontiguousarray(vectors(block.column(name))).data)
         if arrays is not None:
             label = output.label(block, metadata.class_names)
             also = output.right_beside(block, metadata.class_names)
@@ -242,7 +242,7 @@ def digest_rows(rows: StoredRows, metadata: Metadata) -> str:
     for name in output.columns:
         if name in VECTORS:
             for block in rows.blocks([name]):
-                digest.update(np.ascontiguousarray(vectors(block.column(name))))
+                digest.update(np.ascontiguousarray(vectors(block.column(name))).data)
     _digest_light(digest, rows, output.columns)
     return digest.hexdigest()
 

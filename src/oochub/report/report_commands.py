@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -170,16 +170,21 @@ def _fill(flag: str, value: str) -> str:
     return value or flag.strip("-").replace("-", "_").upper()
 
 
-def _read_options(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Each known flag with its value, or alone if it takes none."""
-    switches = {
+@cache
+def _list_switches() -> Mapping[str, bool]:
+    """Whether each known flag stands alone."""
+    return {
         flag: type_of(kind, name) is bool
         for kind in (DataSettings, ContextSettings, LabelSettings, ModelSettings, PredictionSettings)
         for name, option in list_options(kind).items()
         for flag in (option.flag or "").split("/")
         if flag in _list_flags(kind)
     }
-    rest = iter(words)
+
+
+def _read_options(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Each known flag with its value, or alone if it takes none."""
+    switches, rest = _list_switches(), iter(words)
     for flag in rest:
         value = () if switches.get(flag) else (next(rest, ""),)
         if flag in switches:

@@ -23,7 +23,7 @@ import numpy as np
 from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.stats.array_checks import Array, check_same_length, check_score
-from oochub.stats.bootstrap import note_few_rows, replicate_interval
+from oochub.stats.bootstrap import note_few_rows
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.proportion import wilson
 
@@ -149,6 +149,8 @@ def mean_estimate(
 def share_of_rows(ones: int, n: int, sampling: Sampling) -> Estimate:
     """The share of ones among independent rows: Wilson's where few are 0 or 1, else the bootstrap.
 
+    The number of ones in a resample is binomial, so the percentiles of all resamples are known without a draw.
+
     Args:
         ones: How many are 1.
         n: How many there are, 1 or more.
@@ -159,8 +161,11 @@ def share_of_rows(ones: int, n: int, sampling: Sampling) -> Estimate:
     """
     if min(ones, n - ones) < _FEW:
         return wilson(ones, n, confidence=sampling.confidence)
-    generator = np.random.default_rng(sampling.seed)
-    return replicate_interval(generator.binomial(n, ones / n, sampling.resamples) / n, ones / n, n, sampling)
+    share, ends = ones / n, np.array([sampling.tail, 1 - sampling.tail])
+    above = np.ceil(special.bdtrik(ends, n, share))  # the smallest count whose probability reaches the end, or one more
+    below = np.maximum(above - 1, 0)
+    low, high = np.where(special.bdtr(below, n, share) >= ends, below, above) / n
+    return Estimate(share, low=low, high=high, n=n, method=f"percentile bootstrap of {sampling.unit}, exact")
 
 
 def share_of_clusters(values: Array, sampling: Sampling) -> Estimate:
