@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -100,7 +100,8 @@ def ended(
     if number:
         process.join(moment)
         if process.exitcode is None:
-            (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
+            with suppress(ProcessLookupError):  # it has ended meanwhile
+                (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
     return _end(process, said, started)
 
 

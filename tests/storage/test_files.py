@@ -14,7 +14,8 @@ import pytest
 
 from oochub.errors import OochubError
 from oochub.storage.artifacts import FileKind
-from oochub.storage.files import check_writable, lock_target, write_whole, write_whole_folder
+from oochub.storage.files import check_writable, claim_folder, lock_target, write_whole, write_whole_folder
+from oochub.storage.ownership import MANIFEST, make_manifest
 
 
 def test_an_error_leaves_the_old_file(tmp_path):
@@ -100,6 +101,24 @@ def test_the_next_writer_sweeps_what_a_killed_one_left(tmp_path, what):
     with what(target) as draft:
         others = [p for p in tmp_path.iterdir() if p != draft]
     assert not others and [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_the_next_claim_sweeps_the_manifest_of_a_killed_one(tmp_path):
+    """A kill between the manifest's draft and its removal. Planted fault: no sweep of a folder that has a manifest."""
+    folder = tmp_path / "out"
+    with claim_folder(folder, THINGS), write_whole(folder / "a.txt") as draft:
+        draft.write_text("a")
+    child = os.fork()
+    if not child:
+        os.link = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        (folder / MANIFEST).rename(tmp_path / "manifest")
+        make_manifest(folder, THINGS.name)
+    os.waitpid(child, 0)
+    (tmp_path / "manifest").rename(folder / MANIFEST)
+    assert len([*folder.iterdir()]) == 3
+    with claim_folder(folder, THINGS):
+        pass
+    assert {path.name for path in folder.iterdir()} == {"a.txt", MANIFEST}
 
 
 def test_the_draft_of_an_ended_process_is_swept_before_its_parent_asks_for_it(tmp_path):

@@ -13,7 +13,6 @@ import shutil
 import stat
 import sys
 import tempfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
@@ -27,7 +26,6 @@ from oochub.storage.ownership import mark
 
 STREAMS = ("/dev/null", "/dev/stdout", "/dev/stderr")
 """What is written to, and has no place beside it."""
-_LONGEST_NAME = 100  # bytes of a target's name that stand in its draft's, of 255 that file systems allow
 
 
 @contextmanager
@@ -59,7 +57,8 @@ def write_whole(target: Path | str, *, kind: FileKind | None = None) -> Iterator
     path = _prepare_target(target, kind)
     draft: Path | None = None
     try:
-        handle, name = tempfile.mkstemp(prefix=_make_prefix(path, os.getpid()), suffix=path.suffix, dir=path.parent)
+        prefix = ownership.make_draft_prefix(path, os.getpid())
+        handle, name = tempfile.mkstemp(prefix=prefix, suffix=path.suffix, dir=path.parent)
         os.close(handle)
         draft = Path(name)
         yield draft
@@ -86,7 +85,7 @@ def write_whole_folder(target: Path | str, *, kind: FileKind | None = None) -> I
     path = _prepare_target(target, kind)
     draft: Path | None = None
     try:
-        draft = Path(tempfile.mkdtemp(prefix=_make_prefix(path, os.getpid()), dir=path.parent))
+        draft = Path(tempfile.mkdtemp(prefix=ownership.make_draft_prefix(path, os.getpid()), dir=path.parent))
         yield draft
         for file in (draft, *draft.rglob("*")):
             if not file.is_symlink():
@@ -174,7 +173,7 @@ def take_place(draft: Path, path: Path, *, kind: FileKind | None = None) -> None
 
 def _move_away(path: Path, replace: Callable[[], object]) -> None:
     """Removes a folder of ours once another thing has its name; if that fails, it is put back."""
-    old = Path(tempfile.mkdtemp(prefix=_make_prefix(path, os.getpid()), dir=path.parent))
+    old = Path(tempfile.mkdtemp(prefix=ownership.make_draft_prefix(path, os.getpid()), dir=path.parent))
     try:
         path.replace(old / "old")
         replace()
@@ -195,7 +194,7 @@ def make_scratch_folder() -> Iterator[Path]:
     """
     path = Path(tempfile.gettempdir(), f"oochub-{os.getuid()}")
     _sweep(path)
-    folder = Path(tempfile.mkdtemp(prefix=_make_prefix(path, os.getpid()), dir=path.parent))
+    folder = Path(tempfile.mkdtemp(prefix=ownership.make_draft_prefix(path, os.getpid()), dir=path.parent))
     try:
         yield folder
     finally:
@@ -213,7 +212,7 @@ def name_scratch_folder(what: str) -> Path:
     """
     path = Path(tempfile.gettempdir(), f"oochub-{os.getuid()}")
     _sweep(path)
-    return path.parent / f"{_make_prefix(path, os.getpid())}{what}"
+    return path.parent / f"{ownership.make_draft_prefix(path, os.getpid())}{what}"
 
 
 def check_writable(target: Path | str, *, kind: FileKind | None = None) -> Path:
@@ -272,6 +271,7 @@ def claim_folder(target: Path | str, kind: FileKind) -> Iterator[None]:
         OochubError: The folder holds something else, or what would be replaced is not ours.
     """
     path = _prepare_target(target, kind)
+    _sweep(path / ownership.MANIFEST)
     if ownership.FolderManifest.at(path) is None:
         adopted = kind.adopt(path) if path.is_dir() else ()
         ownership.make_manifest(path, kind.name, [file.relative_to(path).as_posix() for file in adopted])
@@ -298,7 +298,7 @@ def lock_target(target: Path | str, *, kind: FileKind | None = None, patience: f
 
     absent = [folder for folder in Path(target).expanduser().parents if not folder.exists()]  # the inner ones first
     path = _prepare_target(target, None)
-    file = path.parent / f".{_shorten_name(path.name)}.lock"
+    file = path.parent / f".{ownership.shorten_name(path.name)}.lock"
     lock = FileLock(file, timeout=patience)
     try:
         lock.acquire()
@@ -346,21 +346,10 @@ def _choose_mode(path: Path, *, default: int) -> int:
     return stat.S_IMODE(path.stat().st_mode) if is_same else default & ~umask
 
 
-def _shorten_name(name: str) -> str:
-    """A name that leaves room for a prefix and a suffix."""
-    encoded = os.fsencode(name)
-    return name if len(encoded) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME // 4]}-{zlib.crc32(encoded):08x}"
-
-
-def _make_prefix(path: Path, process: int | str) -> str:
-    machine = zlib.crc32(platform.node().encode())
-    return f".{_shorten_name(path.name)}.draft-{machine:08x}-{process}."
-
-
 def _sweep(path: Path) -> None:
     """Removes the drafts of `path` whose process is gone; one that holds the old folder puts it back first."""
-    for draft in path.parent.glob(glob.escape(_make_prefix(path, ""))[:-1] + "*"):
-        process = draft.name.removeprefix(_make_prefix(path, "")[:-1]).partition(".")[0]
+    for draft in path.parent.glob(glob.escape(ownership.make_draft_prefix(path, ""))[:-1] + "*"):
+        process = draft.name.removeprefix(ownership.make_draft_prefix(path, "")[:-1]).partition(".")[0]
         if not process.isdigit() or _is_alive(int(process)):
             continue
         _put_back(draft, path)

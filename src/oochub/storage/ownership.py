@@ -10,6 +10,7 @@ a digest of the rest.
 import hashlib
 import json
 import os
+import platform
 import re
 import stat
 import threading
@@ -27,6 +28,7 @@ MANIFEST = ".oochub.jsonl"
 """Name of the list of what oochub wrote into a folder."""
 _CACHE = "a cache"
 _DRAFT = re.compile(r"\.draft-[0-9a-f]{8}-[0-9]+\.")  # what `oochub.storage.files` is still writing
+_LONGEST_NAME = 100  # bytes of a target's name that stand in its draft's, of 255 that file systems allow
 LINK = "is a link, and oochub replaces nothing through one"
 """Why a link is refused, see `refuse`."""
 
@@ -258,7 +260,7 @@ def make_manifest(root: Path, kind: str, files: Sequence[str] = ()) -> FolderMan
     root.mkdir(parents=True, exist_ok=True)
     if not _is_regular(root / MANIFEST):
         lines = [{"oochub": kind, "version": 1}, *(_describe(name, root / name) for name in files)]
-        draft = root / f".{MANIFEST}.{os.getpid()}-{threading.get_ident()}"
+        draft = root / f"{make_draft_prefix(root / MANIFEST, os.getpid())}{threading.get_ident()}"
         draft.write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
         with suppress(FileExistsError):  # another process was first
             os.link(draft, root / MANIFEST)
@@ -292,6 +294,18 @@ def claim(root: Path) -> Iterator[None]:
         raise
     finally:
         _claimed.remove(place)
+
+
+def shorten_name(name: str) -> str:
+    """A name that leaves room for a prefix and a suffix."""
+    encoded = os.fsencode(name)
+    return name if len(encoded) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME // 4]}-{zlib.crc32(encoded):08x}"
+
+
+def make_draft_prefix(path: Path, process: int | str) -> str:
+    """How the names of the drafts of a path begin that a process of this machine writes; `is_draft` knows them."""
+    machine = zlib.crc32(platform.node().encode())
+    return f".{shorten_name(path.name)}.draft-{machine:08x}-{process}."
 
 
 def is_draft(path: Path) -> bool:
