@@ -63,7 +63,7 @@ ROOMS = (
 BY_NAME = {"trainers": ("eval_modules", "builders"), "eval_modules": ("builders",)}
 """What a folder reaches only by the catalog, though it stands on an earlier line."""
 CODE_LINES = {
-    "app": 200,
+    "app": 210,
     "attention": 800,
     "auditing": 170,
     "benchmark": 200,
@@ -71,10 +71,10 @@ CODE_LINES = {
     "builder": 300,
     "builders": 10460,
     "catalog": 190,
-    "checking": 1050,
+    "checking": 1100,
     "class_names": 450,
     "cli": 100,
-    "commands": 2520,
+    "commands": 2530,
     "comparison": 3100,
     "context_finder": 50,
     "context_finding": 1550,
@@ -84,16 +84,16 @@ CODE_LINES = {
     "detector": 350,
     "errors": 70,
     "eval_modules": 3090,
-    "evaluation": 2720,
+    "evaluation": 2750,
     "exchange": 1900,
     "figures": 2510,
     "hub": 1360,
     "input": 150,
     "inputs": 1810,
-    "leaderboard": 1960,
+    "leaderboard": 1980,
     "loading_scripts": 350,
     "metric": 250,
-    "models": 5340,
+    "models": 5440,
     "oochub": 100,
     "output": 200,
     "outputs": 900,
@@ -113,7 +113,7 @@ CODE_LINES = {
     "sections": 3110,
     "settings": 1510,
     "showing": 50,
-    "stats": 3120,
+    "stats": 3150,
     "storage": 1650,
     "studies": 5400,
     "sweep": 1900,
@@ -121,7 +121,7 @@ CODE_LINES = {
     "training": 200,
 }
 """The lines of code of each room, at most: whoever raises one says why in the same commit."""
-AUDIT_LINES = 27_300
+AUDIT_LINES = 27_450
 """Lines of code of `oochub.auditing` and all that it imports, at most; raised as `CODE_LINES` is."""
 HEAVY = ("datasets", "torch", "transformers", "evaluate", "pandas", "scipy.stats", "sklearn", "matplotlib")
 BUT_PANDAS = tuple(name for name in HEAVY if name != "pandas")  # pyarrow imports it where it is installed
