@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 ROOT = Path(__file__).parents[2]
 spec = importlib.util.spec_from_file_location("all_of_speed", ROOT / "speed" / "all.py")
@@ -71,3 +72,16 @@ def test_a_name_that_is_no_script_is_refused() -> None:
     )
     assert run.returncode == 2
     assert "startup" in run.stderr
+
+
+@pytest.mark.slow
+def test_what_a_gpu_is_measured_by_runs() -> None:
+    """At toy sizes on a processor: every row has its ratio. Without a GPU nothing else is measured."""
+    command = [sys.executable, "speed/on_gpu.py"]
+    run = subprocess.run([*command, "--tiny"], cwd=ROOT, capture_output=True, text=True, check=True)
+    rows = re.findall(r"^\| (predict|training step).*\| (\d+\.\d\d) \(", run.stdout, re.MULTILINE)
+    assert [what for what, _ in rows] == ["predict", *["training step"] * 3]
+    assert all(float(ratio) > 0 for _, ratio in rows)
+    if not torch.cuda.is_available():
+        run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert run.returncode == 1 and "no GPU" in run.stderr and not run.stdout
