@@ -96,7 +96,8 @@ def _fit(features: Tensor, label: Tensor, classes: int, c: float) -> tuple[Tenso
     """Weight (classes, d) and bias (classes,) of the logistic regression, by accelerated proximal gradient descent."""
     features = torch.cat([features, features.new_ones(len(features), 1)], 1)
     target = functional.one_hot(label, classes).to(features)
-    step = 1 / (0.5 * c * torch.linalg.matrix_norm(features, 2) ** 2)  # the softmax's Hessian is at most 1/2
+    gram = features @ features.T if len(features) < features.shape[1] else features.T @ features
+    step = 1 / (0.5 * c * torch.linalg.eigvalsh(gram)[-1])  # the softmax's Hessian is at most 1/2
     shrink = torch.full((classes, features.shape[1]), float(step))
     shrink[:, -1] = 0  # not the bias
     now = ahead = features.new_zeros(classes, features.shape[1])
