@@ -46,7 +46,8 @@ def predict(data):
 def test_intervals_count_clusters(tmp_path):
     """Of ten equal frames one says it all, so the interval is that of the clusters, three times as wide.
 
-    The width is checked by hand: the shares of n and of 10 n rows differ by the square root of ten.
+    By hand: the shares of n and of 10 n rows differ by the square root of ten, but that ends of few
+    clusters are wider (Clopper and Pearson) and those of 120 rows are whole rows.
     """
     folder = write_frames(tmp_path / "frames")
     plain, clustered = (
@@ -55,7 +56,7 @@ def test_intervals_count_clusters(tmp_path):
     )
     assert plain["accuracy"] == clustered["accuracy"] == pytest.approx(2 / 3)
     widths = [float(report["accuracy"].high - report["accuracy"].low) for report in (plain, clustered)]
-    assert 2.5 < widths[1] / widths[0] < 3.7
+    assert 2.5 < widths[1] / widths[0] < 3.9
     predictions = predict(oochub.load(folder, label="time", context="place", cluster="video"))
     metric = oochub.get("metric", "accuracy")
     columns = {"label": predictions.label, "prediction": predictions.prediction}

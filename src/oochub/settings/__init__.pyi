@@ -226,10 +226,10 @@ class _Check(Protocol):
             The Check: an outcome for each report, rule and number; `state` and `exit_code` of them all.
 
         Raises:
-            OochubError: A file that is no report or no rules; a metric, slice, group or key that does not exist, near names
-                given; a bound that every number or none can keep; a report on chosen rows;
-                at_most_worse without a baseline, or a baseline of another benchmark, of other rows, classes or labels;
-                predictions beside a report that it is not made of, or that give other numbers.
+            OochubError: A file that is no report or no rules; an earlier look that breaks the promise; a metric, slice,
+                group or key that does not exist, near names given; a bound that every number or none can keep; a report
+                on chosen rows; at_most_worse without a baseline, or a baseline of another benchmark, of other
+                rows, classes or labels; predictions beside a report that it is not made of, or that give other numbers.
 
         >>> label = [0, 1] * 100
         >>> answers = [[1.0, 0.0] if truth == 0 else [0.0, 1.0] for truth in label]
