@@ -56,3 +56,24 @@ def test_a_file_is_held_in_few_bytes_and_given_as_it_is(tmp_path):
         read.save(tmp_path / "again.parquet")
         assert pq.read_schema(tmp_path / "again.parquet").equals(pq.read_schema(tmp_path / "one.parquet"))
         assert oochub.evaluate(read)["all/accuracy"] == oochub.evaluate(made)["all/accuracy"]
+
+
+@pytest.mark.parametrize("kind", [pa.dictionary(pa.int32(), pa.string()), pa.large_string()], ids=str)
+def test_ids_that_another_program_coded_are_text(kind, tmp_path):
+    """As pandas writes a categorical. Planted fault: ids that are sorted as they are stored, which Arrow cannot."""
+    ids = ["10", "9", "2", "1"]
+    made = Predictions.from_arrays(logits=np.eye(4)[:, :2], label=[0, 1, 0, 1], example_id=ids)
+    made.save(tmp_path / "text.parquet")
+    table = pq.read_table(tmp_path / "text.parquet")
+    coded = table["example_id"].combine_chunks()
+    coded = coded.dictionary_encode() if pa.types.is_dictionary(kind) else coded.cast(kind)
+    place = table.schema.get_field_index("example_id")
+    written = table.set_column(place, "example_id", coded).replace_schema_metadata(table.schema.metadata)
+    pq.write_table(written, tmp_path / "coded.parquet")
+    read = Predictions.load(tmp_path / "coded.parquet")
+    assert read.digest == made.digest
+    assert oochub.evaluate(read).slices == oochub.evaluate(made).slices
+    twice = pa.concat_tables([written.slice(0, 3), written.slice(1, 1)])  # as many rows as before
+    pq.write_table(twice.replace_schema_metadata(table.schema.metadata), tmp_path / "twice.parquet")
+    with pytest.raises(oochub.OochubError):
+        oochub.evaluate(Predictions.load(tmp_path / "twice.parquet"))

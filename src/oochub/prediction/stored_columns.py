@@ -240,7 +240,8 @@ class StoredRows:
     @cached_property
     def by_id(self) -> NDArray[np.uint32]:
         """The rows in the order of their example ids."""
-        order: NDArray[np.uint32] = pc.sort_indices(self.column("example_id")).to_numpy().astype(np.uint32)
+        ids = self.column("example_id").cast(pa.string())  # Arrow sorts no dictionary
+        order: NDArray[np.uint32] = pc.sort_indices(ids).to_numpy().astype(np.uint32)
         return order
 
     @cached_property
