@@ -86,3 +86,22 @@ def test_a_metric_says_which_column_it_lacks_and_why(metric, why):
     predictions = oochub.Predictions.from_arrays(logits=np.eye(3), label=[0, 1, 2], class_names=["a", "b", "c"])
     with pytest.raises(oochub.OochubError, match=why):
         oochub.evaluate(predictions, metrics=[metric])
+
+
+def test_a_metric_cannot_change_what_the_next_one_reads():
+    """On all rows and on a slice. Planted fault: columns of a slice that several metrics share may be written."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 2, 100)
+    side = np.where(rng.random(100) < 0.5, "easy", np.where(label == 1, "hard_positive", "hard_negative"))
+    predictions = oochub.Predictions.from_arrays(logits=np.eye(2)[label], label=label, challenge=side)
+    sizes = []
+
+    def forget(label, prediction):
+        sizes.append(len(label))
+        if len(label) < 100:
+            label[:] = 0
+        return float((label == prediction).mean())
+
+    with pytest.raises(ValueError, match="read-only"):
+        oochub.evaluate(predictions, metrics=[forget, "accuracy"])
+    assert sizes[-1] < 100

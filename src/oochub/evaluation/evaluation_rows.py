@@ -88,7 +88,7 @@ class EvaluationRows:
         return columns
 
     def _gather(self, name: str, rows: object) -> Any:
-        """A column of some rows; what several metrics ask for on one mask is gathered once."""
+        """A column of some rows, to be read only; what several metrics ask for on one mask is gathered once."""
         if not isinstance(rows, np.ndarray) or rows.dtype != np.bool_:
             return self.columns[name][rows]
         held = self.gathered
@@ -97,6 +97,8 @@ class EvaluationRows:
             held["mask of rows"], held["row numbers"] = rows, np.flatnonzero(rows)
         if name not in held:
             held[name] = self.columns[name][held["row numbers"]]
+            if isinstance(held[name], np.ndarray):
+                held[name].flags.writeable = False  # the next metric reads it too
         return held[name]
 
     @cached_property
