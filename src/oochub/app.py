@@ -103,10 +103,10 @@ class _Commands(typer.core.TyperGroup):
 
     def get_params(self, context: Any) -> list[Any]:
         """The options; `--show-completion` is for those who know it, and `--help` fits on a screen."""
-        found: list[Any] = super().get_params(context)
-        for each in found:
-            each.hidden = each.hidden or "--show-completion" in each.opts
-        return found
+        parameters: list[Any] = super().get_params(context)
+        for parameter in parameters:
+            parameter.hidden = parameter.hidden or "--show-completion" in parameter.opts
+        return parameters
 
     def resolve_command(self, context: Any, words: list[str]) -> Any:
         typed = words[0]
@@ -144,7 +144,7 @@ def _put_plugins_first(words: list[str]) -> list[str]:
 def _near_commands(typed: str, group: str) -> list[str]:
     """The full names of at most three commands whose own name is near, those of the group first."""
     own = {name: name.rpartition(" ")[2] for name in catalog.names("command")}
-    own |= {each: each for each in dict.fromkeys(name.partition(" ")[0] for name in own if " " in name)}
+    own |= {group: group for group in dict.fromkeys(name.partition(" ")[0] for name in own if " " in name)}
     close = get_close_matches(typed, set(own.values()), n=3, cutoff=0.6)
     close += [old for old in get_close_matches(typed, _OLD_NAMES, n=1, cutoff=0.8) if old not in close]
     near = [name for word in close for name, last in own.items() if last == word]
@@ -160,7 +160,7 @@ class _Command(typer.core.TyperCommand):
 
     def parse_args(self, context: Any, words: list[str]) -> list[str]:
         options = words[: words.index("--")] if "--" in words else words
-        takes_file = any(_MODEL_FILE in each.opts for each in self.params)
+        takes_file = any(_MODEL_FILE in parameter.opts for parameter in self.params)
         has_file = takes_file and any(word.partition("=")[0] == _MODEL_FILE for word in options)
         try:
             with word_for_shell():  # paths of options are checked here
@@ -177,16 +177,16 @@ class _Command(typer.core.TyperCommand):
         return parsed
 
     def format_help(self, context: Any, formatter: Any) -> None:
-        more: list[Any] = [] if shows_all(context) else [each for each in self.params if _is_more(each)]
-        for each in more:
-            each.hidden = True
+        more: list[Any] = [] if shows_all(context) else [parameter for parameter in self.params if _is_more(parameter)]
+        for parameter in more:
+            parameter.hidden = True
         epilog, self.epilog = self.epilog, "More options: --help-all" if more else self.epilog
         try:
             super().format_help(context, formatter)
         finally:
             self.epilog = epilog
-            for each in more:
-                each.hidden = False
+            for parameter in more:
+                parameter.hidden = False
 
 
 def _is_more(parameter: Any) -> bool:
@@ -238,11 +238,11 @@ def command_line() -> typer.core.TyperGroup:
 
 def every_command() -> dict[str, _Made]:
     """The command line's commands by their full names, in the order of `oochub --help`: "audit", "nooch verify"."""
-    found: dict[str, _Made] = {}
+    commands: dict[str, _Made] = {}
     for name, command in _CommandFiles().items():
         inner = getattr(command, "commands", None)
-        found |= {name: command} if inner is None else {f"{name} {own}": each for own, each in inner.items()}
-    return found
+        commands |= {name: command} if inner is None else {f"{name} {own}": part for own, part in inner.items()}
+    return commands
 
 
 @cache

@@ -177,7 +177,7 @@ def _read_summary(code: str) -> str:
     import tokenize
 
     tokens = tokenize.generate_tokens(StringIO(code).readline)
-    first = next(each for each in tokens if each.type not in (tokenize.COMMENT, tokenize.NL))
+    first = next(token for token in tokens if token.type not in (tokenize.COMMENT, tokenize.NL))
     return str(ast.literal_eval(first.string)).strip().split("\n")[0] if first.type == tokenize.STRING else ""
 
 
@@ -242,7 +242,7 @@ def _own_folders(kind: str) -> dict[str, Path]:
     folders = [_CORE.joinpath(*_PACKAGES[kind].split("."))]
     if kind == "command":
         folders += [*(_CORE / room / "commands" for room in _BESIDE), *sorted(_STUDIES.glob("*/commands"))]
-    known: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for folder in folders:
         is_group = folder.parent.parent == _STUDIES and folder.parent.name not in _AT_THE_TOP
         group = f"{folder.parent.name} " if is_group else ""
@@ -253,10 +253,10 @@ def _own_folders(kind: str) -> dict[str, Path]:
             if module.name.startswith("_") or is_shared_code or is_helper:
                 continue
             name = group + module.name
-            if name in known:
-                raise OochubError(f"Two files offer the {kind} {name!r}: in {known[name]} and in {folder}. Rename one.")
-            known[name] = folder
-    return known
+            if name in files:
+                raise OochubError(f"Two files offer the {kind} {name!r}: in {files[name]} and in {folder}. Rename one.")
+            files[name] = folder
+    return files
 
 
 def _find_plugins(kind: str) -> "dict[str, EntryPoint]":
@@ -277,7 +277,7 @@ def _find_kind(own: OwnFile) -> str:
     module = own.module
     public = [value for key, value in vars(module).items() if not key.startswith("_")]
     types = [value for value in public if isinstance(value, type) and value.__module__ == module.__name__]
-    classes = [each for value in types for each in value.__mro__] + [type(value) for value in public]
+    classes = [ancestor for value in types for ancestor in value.__mro__] + [type(value) for value in public]
     names_of_classes = [f"{cls.__module__}.{cls.__qualname__}" for cls in classes]
     kinds_of = {_BASES[name] for name in names_of_classes if name in _BASES}
     if len(kinds_of) != 1:
@@ -299,15 +299,15 @@ def _read_entry_points() -> Any:
 
 @cache
 def _find_entry_points(kind: str) -> "dict[str, EntryPoint]":
-    known: dict[str, EntryPoint] = {}
+    points: dict[str, EntryPoint] = {}
     for point in _read_entry_points().select(group=f"oochub.{kind}"):
-        if point.name in known:
+        if point.name in points:
             raise OochubError(
-                f"Two plug-ins offer the {kind} {point.name!r}: {known[point.name].value} and {point.value}. "
+                f"Two plug-ins offer the {kind} {point.name!r}: {points[point.name].value} and {point.value}. "
                 "Uninstall one of their packages, or ask its author to rename it."
             )
-        known[point.name] = point
-    return known
+        points[point.name] = point
+    return points
 
 
 def _find_public_object(module: Any, kind: str, name: str) -> Any:

@@ -39,8 +39,8 @@ class AnytimeNumbers:
         """A number with its confidence sequence; without an interval where there is none, and why."""
         if number.metric == "gap":
             return self._judge_gap(number)
-        found = self._find_evidence(number)
-        return without_interval(number, found) if isinstance(found, str) else judge_mean(found)
+        evidence = self._find_evidence(number)
+        return without_interval(number, evidence) if isinstance(evidence, str) else judge_mean(evidence)
 
     def _find_evidence(self, number: RuleNumber) -> Evidence | str:
         if number.ones is not None:
@@ -71,11 +71,11 @@ class AnytimeNumbers:
                 return without_interval(number, "the report has no two sides")
             description = self._report.description(gap.metric)
             side = RuleNumber(gap.metric, part, None, part.name, part.metrics[gap.metric], description)
-            found = self._find_evidence(side)
-            if isinstance(found, str):
-                return without_interval(number, found)
-            sides.append(found)
-        are_clusters = any(isinstance(each, MeanEvidence) and each.are_clusters for each in sides)
+            evidence = self._find_evidence(side)
+            if isinstance(evidence, str):
+                return without_interval(number, evidence)
+            sides.append(evidence)
+        are_clusters = any(isinstance(side, MeanEvidence) and side.are_clusters for side in sides)
         change = make_difference(*sides, are_independent=gap.pairs is None and not are_clusters)
         if are_clusters or abs(change.value - number.estimate.value) <= _WHOLE:
             return change
@@ -108,7 +108,7 @@ def check_growth(earlier: tuple[Report, str, Path | None], report: tuple[Report,
         raise OochubError(
             f"With {anytime}, clusters must not gain rows, which only the predictions of {earlier[1]} tell: {error}."
         ) from None
-    old, new = (read_keys(each).to_pylist() for each in (before, grown))
+    old, new = (read_keys(part).to_pylist() for part in (before, grown))
     lost = len(set(old) - set(new))
     if lost:
         raise OochubError(
@@ -116,7 +116,7 @@ def check_growth(earlier: tuple[Report, str, Path | None], report: tuple[Report,
             "those before: evaluate all rows."
         )
     if cluster is not None:
-        was, now = (Counter(map(str, each.column(cluster).tolist())) for each in (before, grown))
+        was, now = (Counter(map(str, part.column(cluster).tolist())) for part in (before, grown))
         changed = [name for name, rows in was.items() if now[name] != rows]
         if changed:
             raise OochubError(

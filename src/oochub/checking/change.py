@@ -46,7 +46,7 @@ class PairedChange:
         self._pair: Pair | None = None
         self._sampling = {"resamples": self._report.provenance.resamples, "seed": self._report.provenance.seed}
         try:
-            old, new = (find_predictions(each, path) for each, _, path in (baseline, report))
+            old, new = (find_predictions(opened, path) for opened, _, path in (baseline, report))
             pair = pair_rows(old, new, **self._sampling)
             self._check_rows(pair)
             self._pair = pair
@@ -89,8 +89,8 @@ class PairedChange:
     def _check_reports(self) -> None:
         """Refuses reports that say themselves that they are of other classes, or of as many other rows."""
         old, new = self._baseline, self._report
-        classes = [each.model.class_names for each in (old, new)]
-        examples = [each.slices[0].examples for each in (old, new)]
+        classes = [report_opened.model.class_names for report_opened in (old, new)]
+        examples = [report_opened.slices[0].examples for report_opened in (old, new)]
         as_many = old.slices[0].n == new.slices[0].n
         if all(classes) and classes[0] != classes[1]:
             what = "classes"
@@ -108,8 +108,8 @@ class PairedChange:
         for part in make_row_sets(pair[0]):
             own = pair[0].examples.of(part.mask)
             for report in (self._baseline, self._report):
-                known = next((each.examples for each in report.slices if each.name == part.name), None)
-                if known not in (own, None):
+                examples = next((other.examples for other in report.slices if other.name == part.name), None)
+                if examples not in (own, None):
                     raise OochubError(f"the report has other rows in {part.name} than its predictions")
 
     def at_any_look(self, number: RuleNumber) -> Estimate:
@@ -142,13 +142,13 @@ class PairedChange:
 
     def _measure_rows(self, base: str, metric: str, rows: Rows) -> Estimate | None:
         assert self._pair is not None  # noqa: S101  for the type checker
-        found = compute_numbers(base, catalog.get("metric", base), rows, self._pair).get(metric)
-        if found is None or found.test != "exact McNemar":
-            return None if found is None else found.difference
-        old, new = (each.predictions.output.wrong(each.columns)[rows] for each in self._pair)
+        number = compute_numbers(base, catalog.get("metric", base), rows, self._pair).get(metric)
+        if number is None or number.test != "exact McNemar":
+            return None if number is None else number.difference
+        old, new = (model.predictions.output.wrong(model.columns)[rows] for model in self._pair)
         fixed, broken = int((old & ~new).sum()), int((~old & new).sum())
         more, less = (fixed, broken) if base == "accuracy" else (broken, fixed)
-        return join_exact_shares(found.difference, more, less)
+        return join_exact_shares(number.difference, more, less)
 
     def _measure_set(self, rows: RowSet, metric: str) -> Estimate | None:
         assert self._pair is not None  # noqa: S101

@@ -102,8 +102,8 @@ class Check(DocumentForms):
     @property
     def state(self) -> State:
         """What all of it comes to: "fail" if one fails, else "undecided" if one is, else "pass"."""
-        found = {self.count_as(outcome) for outcome in self.outcomes}
-        return next(state for state in STATES if state in found)
+        states = {self.count_as(outcome) for outcome in self.outcomes}
+        return next(state for state in STATES if state in states)
 
     @property
     def exit_code(self) -> int:
@@ -146,10 +146,10 @@ class Check(DocumentForms):
 
     def by_report(self) -> dict[str, list[RuleOutcome]]:
         """The outcomes of each report by its path, as typed."""
-        found: dict[str, list[RuleOutcome]] = {}
+        outcomes_of: dict[str, list[RuleOutcome]] = {}
         for outcome in self.outcomes:
-            found.setdefault(outcome.report, []).append(outcome)
-        return found
+            outcomes_of.setdefault(outcome.report, []).append(outcome)
+        return outcomes_of
 
     def to_json(self) -> dict[str, object]:
         """Everything as JSON types."""
@@ -200,9 +200,9 @@ class Check(DocumentForms):
 
     def _make_table(self, outcomes: Sequence[RuleOutcome], *, signs: bool = False) -> Table:
         rows = []
-        for each in outcomes[:_SHOWN]:
-            name, *numbers = _describe_outcome(each)
-            rows.append((name, _SIGNS[each.state] if signs else each.state, *numbers))
+        for outcome in outcomes[:_SHOWN]:
+            name, *numbers = _describe_outcome(outcome)
+            rows.append((name, _SIGNS[outcome.state] if signs else outcome.state, *numbers))
         more = len(outcomes) - _SHOWN
         notes = [f"{more:,} more are in the output of --json and --junit"] if more > 0 else []
         notes += ["Differences of fractions are in points."] if any(map(_is_of_points, outcomes)) else []
@@ -210,7 +210,7 @@ class Check(DocumentForms):
             heads=_HEADS,
             rows=tuple(rows),
             left=frozenset({0, 1}),
-            bold=frozenset((i, 1) for i, each in enumerate(outcomes[:_SHOWN]) if each.state == "fail"),
+            bold=frozenset((i, 1) for i, outcome in enumerate(outcomes[:_SHOWN]) if outcome.state == "fail"),
             footnotes=tuple(notes),
         )
 
@@ -236,12 +236,12 @@ def _format_junit(check: "Check") -> str:
     """
 
     def count(outcomes: Sequence[RuleOutcome]) -> dict[str, str]:
-        states = [check.count_as(each) for each in outcomes]
+        states = [check.count_as(outcome) for outcome in outcomes]
         return {"tests": str(len(states)), "failures": str(states.count("fail")), "errors": "0"}
 
     root = ElementTree.Element("testsuites", {"name": _LABEL, **count(check.outcomes)})
     for name, outcomes in check.by_report().items():
-        skipped = [check.count_as(each) for each in outcomes].count("undecided")
+        skipped = [check.count_as(outcome) for outcome in outcomes].count("undecided")
         about = {"name": wording.clean(name), **count(outcomes), "skipped": str(skipped)}
         suite = ElementTree.SubElement(root, "testsuite", about)
         for outcome in outcomes:

@@ -78,18 +78,18 @@ def check(
     sources = [report] if isinstance(report, _Source) else list(report)
     if not sources:
         raise OochubError("There are no reports to check. Pass the path of a report.json.")
-    opened = [_open(each, number) for number, each in enumerate(sources, 1)]
+    opened = [_open(source, number) for number, source in enumerate(sources, 1)]
     old = None if asked.baseline is None else _open(asked.baseline, 0)
     for each, name, _ in [*opened, *([] if old is None else [old])]:
         check_all_rows(each, name, why="Rules hold a model to bounds on all rows")
     is_anytime = asked.anytime or read.looks == "any"
     named = [asked.earlier] if isinstance(asked.earlier, _Source) else asked.earlier
-    earlier = [_open(each, 0) for each in named]
+    earlier = [_open(source, 0) for source in named]
     for look in earlier:
         _check_earlier(look, opened)
         if is_anytime:
             _check_growth(look, opened[0])
-    outcomes = [outcome for each in opened for outcome in _check_report(*each, read.rules, old, is_anytime)]
+    outcomes = [outcome for source in opened for outcome in _check_report(*source, read.rules, old, is_anytime)]
     if read.correction == "holm":
         outcomes = _correct(outcomes)
     return Check(
@@ -209,7 +209,7 @@ def _pair(baseline: _Opened, report: _Opened) -> "PairedChange":
 
 def _check_same_benchmark(report: Report, name: str, baseline: _Opened, what: str = "A baseline") -> None:
     for part in ("name", "config"):
-        values = [getattr(each.benchmark, part) for each in (report, baseline[0])]
+        values = [getattr(opened.benchmark, part) for opened in (report, baseline[0])]
         if values[0] != values[1]:
             raise OochubError(
                 f"{name} is of the {part} {values[0]}, and {baseline[1]} of {values[1]}. {what} must be of the "
@@ -219,8 +219,8 @@ def _check_same_benchmark(report: Report, name: str, baseline: _Opened, what: st
 
 def _find_same(baseline: _Opened, rule: Rule, number: RuleNumber) -> RuleNumber:
     """The number of the baseline that a number of the report is compared with."""
-    found = find_numbers(baseline[0], rule, name=baseline[1])
-    same = next((each for each in found if each.key == number.key), None)
+    numbers = find_numbers(baseline[0], rule, name=baseline[1])
+    same = next((other for other in numbers if other.key == number.key), None)
     if same is None:
         raise OochubError(f"{baseline[1]} has no {number.metric} of {number.place or 'all rows'} to compare with.")
     return same
@@ -339,8 +339,8 @@ def _correct(outcomes: Sequence[RuleOutcome]) -> list[RuleOutcome]:
     ]
     reason = "fails by itself, and not among all rules (Holm)"
     return [
-        replace(each, state="undecided", reason="; ".join(filter(None, [reason, each.reason])))
-        if each.state == "fail" and not stands
-        else each
-        for each, stands in zip(outcomes, holm(tested), strict=True)
+        replace(outcome, state="undecided", reason="; ".join(filter(None, [reason, outcome.reason])))
+        if outcome.state == "fail" and not stands
+        else outcome
+        for outcome, stands in zip(outcomes, holm(tested), strict=True)
     ]

@@ -46,7 +46,14 @@ class RuleRows:
     def find_group(self, number: RuleNumber) -> Rows | None:
         """The row numbers of the group on its side that a number is of; None if it is of none."""
         row = number.row
-        part = next((each for each in self.sets.values() if row is not None and each.role == (row.role or "all")), None)
+        part = next(
+            (
+                candidate
+                for candidate in self.sets.values()
+                if row is not None and candidate.role == (row.role or "all")
+            ),
+            None,
+        )
         return None if row is None or part is None else self._evaluated.members(part.mask).get(row.group)
 
     def find_rows(self, number: RuleNumber) -> Rows | str:
@@ -85,7 +92,7 @@ class RuleRows:
         rows = self.find_rows(number)
         if isinstance(rows, str):
             return without_interval(number, rows)
-        old, new = (_read_values(number, each, rows) for each in pair)
+        old, new = (_read_values(number, model, rows) for model in pair)
         if isinstance(old, str) or isinstance(new, str):
             return without_interval(number, str(new))
         low, high = _read_bounds(number)
@@ -94,10 +101,10 @@ class RuleRows:
 
 def judge_mean(evidence: Evidence) -> Estimate:
     """The mean with its confidence sequence, and what it is of where clusters count."""
-    found = make_interval(evidence)
+    interval = make_interval(evidence)
     is_of_clusters = isinstance(evidence, MeanEvidence) and evidence.are_clusters
     reason = _BY_CLUSTER.format(n=evidence.n) if is_of_clusters else None
-    return Estimate.from_dict({**found.to_dict(), "reason": reason})
+    return Estimate.from_dict({**interval.to_dict(), "reason": reason})
 
 
 def without_interval(number: RuleNumber, reason: str) -> Estimate:

@@ -234,9 +234,9 @@ def suggest_rules(report: Report, *, name: str, margin: float = 2.0) -> str:
     """
     primary = report.benchmark.primary_metric
     sides = [part.name for part in (report.slice_of("in"), report.slice_of("out")) if part is not None]
-    asked = [Rule(metric=primary, slice=place, bound="at_least", limit=0.0) for place in (None, *sides)]
-    asked += [Rule(metric=metric, bound="at_least", limit=0.0) for metric in ("gap", "worst_group")]
-    blocks = [block for rule in asked for block in _suggest_rule(report, rule, name=name, margin=margin)]
+    rules = [Rule(metric=primary, slice=place, bound="at_least", limit=0.0) for place in (None, *sides)]
+    rules += [Rule(metric=metric, bound="at_least", limit=0.0) for metric in ("gap", "worst_group")]
+    blocks = [block for rule in rules for block in _suggest_rule(report, rule, name=name, margin=margin)]
     if not blocks:
         raise OochubError(f"{name} has no number of {primary} to start from. Write rules by hand: docs/check.md.")
     printable = "".join(character if character.isprintable() else "\ufffd" for character in name)
@@ -418,9 +418,9 @@ def _find_in_groups(report: Report, rule: Rule, pattern: str, name: str) -> Iter
     if not chosen:
         raise unknown_name(f"group in {name}", pattern, groups)
     rows = [row for row in report.group_rows if row.group in chosen]
-    known = dict.fromkeys(metric for row in rows for metric in _numbers_of_group(row))
-    if rule.metric not in known:
-        raise unknown_name(f"metric of groups in {name}", rule.metric, known)
+    metrics = dict.fromkeys(metric for row in rows for metric in _numbers_of_group(row))
+    if rule.metric not in metrics:
+        raise unknown_name(f"metric of groups in {name}", rule.metric, metrics)
     times = Counter(row.group for row in report.group_rows)
     for row in rows:
         absent = Estimate(np.nan, n=row.n, method="none", reason=f"{row.group} has no {rule.metric}")
@@ -432,7 +432,7 @@ def _find_in_groups(report: Report, rule: Rule, pattern: str, name: str) -> Iter
 
 def _numbers_of_group(row: GroupRow) -> Mapping[str, Estimate]:
     named = {"accuracy": row.accuracy, "error_rate": row.error_rate, "nll": row.nll}
-    return {metric: each for metric, each in named.items() if each is not None} | dict(row.metrics or {})
+    return {metric: estimate for metric, estimate in named.items() if estimate is not None} | dict(row.metrics or {})
 
 
 def _find_in_slices(report: Report, rule: Rule, pattern: str, name: str) -> Iterator[RuleNumber]:
@@ -443,8 +443,10 @@ def _find_in_slices(report: Report, rule: Rule, pattern: str, name: str) -> Iter
         raise unknown_name(f"slice in {name}", pattern, index)
     having = [(part, metric) for part in parts if (metric := _name_in_slice(part, rule.metric)) is not None]
     if not having:
-        known = dict.fromkeys(metric for part in parts for metric in part.metrics)
-        raise unknown_name(f"metric of {pattern} in {name}", rule.metric, known, _explain_absent(rule.metric, known))
+        metrics = dict.fromkeys(metric for part in parts for metric in part.metrics)
+        raise unknown_name(
+            f"metric of {pattern} in {name}", rule.metric, metrics, _explain_absent(rule.metric, metrics)
+        )
     for part, metric in having:
         yield RuleNumber(metric, part, None, part.name, part.metrics[metric], report.description(metric))
 
@@ -459,7 +461,7 @@ def _name_in_slice(part: Slice, metric: str) -> str | None:
     """The name of a metric in a slice; for one that gives several numbers, that of its headline."""
     if metric in part.metrics:
         return metric
-    return next((each for each in part.metrics if each.partition(".")[0] == metric), None)
+    return next((name for name in part.metrics if name.partition(".")[0] == metric), None)
 
 
 def _find_anywhere(report: Report, metric: str, name: str) -> RuleNumber:
@@ -472,7 +474,7 @@ def _find_anywhere(report: Report, metric: str, name: str) -> RuleNumber:
     own = _name_in_slice(whole, metric)
     if own is not None:
         return RuleNumber(own, whole, None, "", whole.metrics[own], report.description(own))
-    worst = {f"{_WORST}.{key}": each.estimate for key, each in (report.worst_group or {}).items()}
+    worst = {f"{_WORST}.{key}": group.estimate for key, group in (report.worst_group or {}).items()}
     for each, estimate in worst.items():
         if metric in (_WORST, each):
             described = report.description(each.partition(".")[2])
@@ -483,9 +485,9 @@ def _find_anywhere(report: Report, metric: str, name: str) -> RuleNumber:
     if metric in others:
         described = gap if metric.startswith(_CONTEXT) else _describe_key(report, metric)
         return RuleNumber(metric, None, None, "", report[metric], described)
-    known = dict.fromkeys([*whole.metrics, "gap", *(["matched_gap"] if report.matched_gap else []), *worst, *others])
-    known |= dict.fromkeys([_WORST] if worst else [])
-    raise unknown_name(f"metric in {name}", metric, known, _explain_absent(metric, known))
+    names = dict.fromkeys([*whole.metrics, "gap", *(["matched_gap"] if report.matched_gap else []), *worst, *others])
+    names |= dict.fromkeys([_WORST] if worst else [])
+    raise unknown_name(f"metric in {name}", metric, names, _explain_absent(metric, names))
 
 
 def _describe_gap(report: Report) -> MetricDescription:

@@ -89,17 +89,19 @@ def find_context_effects(evaluated: EvaluationRows, correction: Correction = "ho
     p_values = [test.p_value for test in tests]
     adjusted = adjusted_p_values(p_values, correction=correction)
     alike = adjusted_p_values([test.effect.alike for test in tests], correction=correction)
-    found = {
+    findings = {
         number: _make_finding(tested, number, right, own, (p_value, same), sampling)
         for number, (own, p_value, same) in enumerate(zip(tests, adjusted, alike, strict=True))
     }
-    order = sorted(found, key=lambda number: (_STATUS.index(found[number].status), _rank_gap(found[number].gap)))
+    order = sorted(
+        findings, key=lambda number: (_STATUS.index(findings[number].status), _rank_gap(findings[number].gap))
+    )
     pictured = [number for number in order if untold is None and tested.signs[number].any()][:PICTURED]
     for number in pictured:
         usual, against = (_make_shown_rows(evaluated, rows) for rows in tested.shown(number))
-        found[number] = replace(found[number], rows_usual=usual, rows_against=against)
+        findings[number] = replace(findings[number], rows_usual=usual, rows_against=against)
     if untold is not None:
-        found = {number: replace(each, status="no direction") for number, each in found.items()}
+        findings = {number: replace(finding, status="no direction") for number, finding in findings.items()}
     return ContextFindings(
         way=facts.way,
         model=facts.model,
@@ -108,7 +110,7 @@ def find_context_effects(evaluated: EvaluationRows, correction: Correction = "ho
         correction=correction,
         level=_LEVEL,
         n_tests=sum(not math.isnan(p_value) for p_value in p_values),
-        contexts=tuple(found[number] for number in order),
+        contexts=tuple(findings[number] for number in order),
     )
 
 
@@ -119,7 +121,7 @@ def _find_factor_effects(
     facts, label, cluster = tested.facts, tested.label, sampling.cluster
     gaps = [stratified_gap(right, has, label, cluster=cluster) for has in tested.has.T]
     adjusted = adjusted_p_values([gap.p_value for gap in gaps], correction=correction)
-    found = []
+    rows = []
     for number, (gap, p_value) in enumerate(zip(gaps, adjusted, strict=True)):
         status: Status = "too few" if math.isnan(p_value) else "not shown"
         if p_value <= _LEVEL:
@@ -143,7 +145,7 @@ def _find_factor_effects(
             alike_p_value=None if math.isnan(p_value) else p_value,
             error_ratio=lift_over_all(~right, has, sampling),
         )
-        found.append(finding)
+        rows.append(finding)
     return ContextFindings(
         way=facts.way,
         model=facts.model,
@@ -152,7 +154,7 @@ def _find_factor_effects(
         correction=correction,
         level=_LEVEL,
         n_tests=sum(not math.isnan(gap.p_value) for gap in gaps),
-        contexts=tuple(sorted(found, key=lambda each: (_STATUS.index(each.status), _rank_gap(each.gap)))),
+        contexts=tuple(sorted(rows, key=lambda each: (_STATUS.index(each.status), _rank_gap(each.gap)))),
     )
 
 
@@ -259,14 +261,14 @@ def _make_finding(
     # what the gap may be, where labels are as often wrong as people found
     sides, has = tested.sides(number), tested.has[:, number]
     of_with, of_against = (float(has[rows].mean()) if rows.any() else 0.0 for rows in (sides < 0, sides > 0))
-    found = gap_under_wrong_contexts(
+    wrong = gap_under_wrong_contexts(
         gap,
         wrong_having=(check.wrong_with, check.checked_with),
         wrong_lacking=(check.wrong_without, check.checked_without),
         having_of_with=of_with,
         having_of_against=of_against,
     )
-    return replace(finding, check=check, bounds=found.corrected, shrinkage=found.shrinkage, worst_case=found.worst_case)
+    return replace(finding, check=check, bounds=wrong.corrected, shrinkage=wrong.shrinkage, worst_case=wrong.worst_case)
 
 
 def _test_class(
@@ -297,14 +299,14 @@ def _make_shown_rows(evaluated: EvaluationRows, rows: Iterable[int]) -> tuple[Co
     shown = (make_mistake(int(row), evaluated, is_out=False) for row in rows)
     return tuple(
         ContextRow(
-            example_id=each.example_id,
-            split=each.split,
-            label=each.label,
-            predicted=each.predicted,
-            image=None if each.image is None else _shrink_image(each.image, f"the small image of {each.example_id}"),
-            attribution=each.attribution,
+            example_id=row.example_id,
+            split=row.split,
+            label=row.label,
+            predicted=row.predicted,
+            image=None if row.image is None else _shrink_image(row.image, f"the small image of {row.example_id}"),
+            attribution=row.attribution,
         )
-        for each in shown
+        for row in shown
     )
 
 

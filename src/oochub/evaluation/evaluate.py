@@ -277,11 +277,11 @@ def _write_notes(evaluated: EvaluationRows, allowed: NDArray[np.int64] | None, c
     light, column = evaluated.predictions.rows.light, evaluated.benchmark.group_column
     if column in light.column_names and light.column(column).null_count:
         notes.append(f"{light.column(column).null_count:,} rows have no value in {column}")
-    found = metadata.facts.found_contexts
+    contexts = metadata.facts.found_contexts
     output = evaluated.predictions.output
-    if found is not None and (not output.one_answer or output.asks_each_row(evaluated.predictions)):
+    if contexts is not None and (not output.one_answer or output.asks_each_row(evaluated.predictions)):
         notes.append(
-            f"contexts that were found ({found.way}) are not tested, because that needs one class for each row"
+            f"contexts that were found ({contexts.way}) are not tested, because that needs one class for each row"
         )
     data_set, benchmark = metadata.data_set, evaluated.benchmark
     seen = _find_seen_sources(

@@ -77,12 +77,12 @@ def join_columns(predictions: Predictions, path: Path) -> Predictions:
 def _find_places(predictions: Predictions, table: pa.Table, path: Path) -> pa.Array:
     """For each row of predictions its row of the file, null if there is none."""
     if "example_id" not in table.column_names:
-        known = np.flatnonzero(predictions.output.known(predictions.label))
-        rows = np.arange(len(predictions)) if table.num_rows == len(predictions) else known
+        labeled = np.flatnonzero(predictions.output.known(predictions.label))
+        rows = np.arange(len(predictions)) if table.num_rows == len(predictions) else labeled
         if table.num_rows != len(rows):
             raise OochubError(
-                f"{path} has {table.num_rows:,} rows, but the predictions {len(predictions):,}, {len(known):,} of them "
-                "labeled. Give it a column example_id, or the rows of one export."
+                f"{path} has {table.num_rows:,} rows, but the predictions {len(predictions):,}, {len(labeled):,} of "
+                "them labeled. Give it a column example_id, or the rows of one export."
             )
         places = np.full(len(predictions), -1)
         places[rows[_read_numbers(table, path)]] = np.arange(len(rows))
@@ -124,7 +124,9 @@ def _check_labels(joined: Predictions, path: Path) -> None:
     given, label = joined.rows.column(_GIVEN).to_pylist(), joined.label
     names = joined.class_names
     wrong = [
-        row for row, each in enumerate(given) if each is not None and each not in (str(label[row]), names[label[row]])
+        row
+        for row, value in enumerate(given)
+        if value is not None and value not in (str(label[row]), names[label[row]])
     ]
     if wrong:
         row = wrong[0]
@@ -204,14 +206,14 @@ def _check_metrics(metrics: object) -> list[object]:
         return read_names("metrics", metrics)
     listed = list(metrics)
     names = read_names("metrics", [metric for metric in listed if not callable(metric)])
-    known = {*catalog.names("metric")} if len(names) < len(listed) else {*names}
+    allowed = {*catalog.names("metric")} if len(names) < len(listed) else {*names}
     for function in dict.fromkeys(filter(callable, listed)):
         name = getattr(function, "__name__", "")
         if not name.isidentifier():
             raise OochubError(f"A metric must be a function with a name, got {function!r:.80}. Write it with def.")
-        if name in known:
+        if name in allowed:
             raise OochubError(f"There is a metric named {name!r} already. Rename your function.")
-        known.add(name)
+        allowed.add(name)
     return list(dict.fromkeys(listed))
 
 
@@ -219,9 +221,9 @@ def _check_detectors(detectors: Any) -> list[Any]:
     """Names of detectors, or detectors."""
     is_list = isinstance(detectors, Iterable) and not isinstance(detectors, str | Mapping)
     listed = list(detectors) if is_list else read_names("detectors", detectors)
-    for each in listed:
-        if not isinstance(each, str) and (isinstance(each, type) or not hasattr(each, "hyperparameters")):
-            raise OochubError(f"Detectors must be given by name, or as detectors, got a {type(each).__name__}.")
+    for metric in listed:
+        if not isinstance(metric, str) and (isinstance(metric, type) or not hasattr(metric, "hyperparameters")):
+            raise OochubError(f"Detectors must be given by name, or as detectors, got a {type(metric).__name__}.")
     return listed
 
 

@@ -75,13 +75,13 @@ class EvaluationRows:
 
     def arrays(self, metric: Callable[..., Any], rows: Any) -> dict[str, Any]:
         """The arrays of some rows that a metric takes, by name, in the form that it takes (`MetricFacts.compact`)."""
-        known = read_metric(metric)
+        read = read_metric(metric)
         if np.asarray(rows).dtype == np.bool_ and np.all(rows):
             rows = slice(None)  # nothing is copied
         rows = self.rows_for(metric, rows)
-        asked = [name for name in known.arrays if name in self.columns and name not in self.options(metric)]
-        columns = {name: self._gather(name, rows) for name in asked}
-        if known.facts is None or not known.facts.compact:
+        names = [name for name in read.arrays if name in self.columns and name not in self.options(metric)]
+        columns = {name: self._gather(name, rows) for name in names}
+        if read.facts is None or not read.facts.compact:
             return {name: _convert_column(column) for name, column in columns.items()}
         if "probability" in columns and isinstance(columns["probability"], ClassProbability):
             columns["label"] = columns["probability"].label
@@ -125,9 +125,9 @@ class EvaluationRows:
         if groups and self.benchmark.cluster is None and "group" not in read_metric(metric).arrays:
             rows, sizes = np.concatenate(groups), [len(group) for group in groups]
             columns, options = self.arrays(metric, rows), self.options(metric)
-            found = estimate_groups(metric, columns, sizes, Sampling(**self.sampling), options=options)
-            if found is not None:
-                return found
+            estimates = estimate_groups(metric, columns, sizes, Sampling(**self.sampling), options=options)
+            if estimates is not None:
+                return estimates
         return [self.of(metric, rows) for rows in groups]
 
     def rows_for(self, metric: Callable[..., Any], rows: Any) -> Any:
@@ -288,24 +288,24 @@ def check_metric(name: str, metric: Callable[..., Any], evaluated: EvaluationRow
         OochubError: A column or a fact of the build record that the predictions lack, a metric of another kind of
             output, or one that reads a score of the right class where rows have several right classes.
     """
-    known, kind, columns = read_metric(metric), evaluated.predictions.metadata.kind, evaluated.columns
-    if known.facts is not None and kind not in known.facts.outputs:
+    read, kind, columns = read_metric(metric), evaluated.predictions.metadata.kind, evaluated.columns
+    if read.facts is not None and kind not in read.facts.outputs:
         others = {other: read_metric(catalog.get("metric", other)).facts for other in catalog.names("metric")}
         fitting = [other for other, facts in others.items() if facts is not None and kind in facts.outputs]
         raise OochubError(
-            f"The metric {name} scores {' or '.join(known.facts.outputs)}, but these predictions are of the kind "
+            f"The metric {name} scores {' or '.join(read.facts.outputs)}, but these predictions are of the kind "
             f"{kind}, for which there are {', '.join(fitting) or 'none yet: a metric names its kinds in FACTS'}. "
             f"Name such metrics with {choose_wording('metrics=[...]', '--metric')}."
         )
-    missing = [argument for argument in known.required if argument not in columns]
+    missing = [argument for argument in read.required if argument not in columns]
     if missing:
         why = "two classes make a score" if "score" in missing else f"columns: {', '.join(sorted(columns))}"
         raise OochubError(
             f"The metric {name} needs {', '.join(missing)}, which these predictions lack ({why}). "
             f"Name other metrics with {choose_wording('metrics=[...]', '--metric')}."
         )
-    also, takes = evaluated.predictions.also_right, {"score", "probability"} & {*known.arrays}
-    if also is not None and len(also.rows) and takes and not (known.facts and known.facts.compact):
+    also, takes = evaluated.predictions.also_right, {"score", "probability"} & {*read.arrays}
+    if also is not None and len(also.rows) and takes and not (read.facts and read.facts.compact):
         raise OochubError(
             f"The metric {name} reads the {takes.pop()} of one right class, but {len(np.unique(also.rows)):,} rows "
             f"have several right ones (column {ALSO_RIGHT}). Name other metrics with "

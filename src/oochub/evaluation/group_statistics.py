@@ -239,14 +239,14 @@ def _find_worst(
         return Estimate(np.nan, n=0, method="none", reason=reason)
     pick = min if higher_is_better else max
     worst = pick(defined, key=float)
-    ends = [[getattr(each, end) for each in defined] for end in ("low", "high")]
+    ends = [[getattr(estimate, end) for estimate in defined] for end in ("low", "high")]
     low, high = (pick(end) if not np.isnan(end).any() else np.nan for end in ends)
     method = f"{worst.method}, simultaneous over {len(groups)} groups" if len(groups) > 1 else worst.method
-    left_out, without = len(estimates) - len(defined), sum(bool(np.isnan(each.low)) for each in defined)
+    left_out, without = len(estimates) - len(defined), sum(bool(np.isnan(estimate.low)) for estimate in defined)
     reasons = [f"{left_out} of {len(groups)} groups have no value"] if left_out else []
     reasons += [f"{without} of {len(groups)} groups have no interval"] if without else []
     if not np.isnan(low) and not np.isnan(high):  # ends of any group: what limits one limits them
-        reasons += dict.fromkeys(each.reason for each in defined if each.reason)
+        reasons += dict.fromkeys(estimate.reason for estimate in defined if estimate.reason)
     reason = "; ".join(reasons) or worst.reason
     return Estimate(worst.value, low=low, high=high, n=worst.n, method=method, reason=reason)
 

@@ -47,13 +47,13 @@ def tabulate_groups(evaluation: Evaluation) -> pa.Table:
     for side, mask in evaluation.sides_of_groups:
         groups = evaluated.members(mask)
         names = list(groups)
-        known = facts.trained_groups
+        trained = facts.trained_groups
         part: dict[str, object] = {
             "side": pa.array([side] * len(names), pa.string()),
             "group": names,
             "label": [name.partition("/")[0] for name in names],
             "context": [declared.describe_context({"group": name}, facts) for name in names],
-            "trained": pa.array([None if known is None else name in known for name in names], pa.bool_()),
+            "trained": pa.array([None if trained is None else name in trained for name in names], pa.bool_()),
             "n": [len(rows) for rows in groups.values()],
         }
         for name, metric in metrics.items():

@@ -129,9 +129,9 @@ def estimate_matched_gap(
     check_match(column, in_columns)
     sides, samplings, clusters = [], [], []
     for columns, cluster, own in ((in_columns, in_cluster, seed), (out_columns, out_cluster, seed + 1)):
-        known = np.isfinite(columns[column].astype(np.float64))
-        sides.append({name: array[known] for name, array in columns.items()})
-        shared = None if cluster is None or not known.any() else cluster[known]
+        is_finite = np.isfinite(columns[column].astype(np.float64))
+        sides.append({name: array[is_finite] for name, array in columns.items()})
+        shared = None if cluster is None or not is_finite.any() else cluster[is_finite]
         clusters.append(shared)
         samplings.append(Sampling(cluster=shared, resamples=resamples, seed=own, confidence=confidence))
     codes, strata = _make_strata(*(side["label"] for side in sides), *(side[column] for side in sides))
@@ -216,7 +216,7 @@ def _estimate_gap(
     drawn = _resample_gap(metric, sides, codes, within, samplings, value, units_of_both)
     kept = drawn[~np.isnan(drawn)]
     reasons = [f"undefined in {len(drawn) - len(kept)} of {len(drawn)} resamples"] if len(kept) < len(drawn) else []
-    reasons += [warning for warning in dict.fromkeys(each.warning for each in samplings) if warning]
+    reasons += [warning for warning in dict.fromkeys(sampling.warning for sampling in samplings) if warning]
     if metric in ("accuracy", "error_rate"):
         right = [side["label"] == side["prediction"] for side in sides]
         fewest = min(int(min(rows.sum(), (~rows).sum())) for rows in right)
@@ -228,8 +228,8 @@ def _estimate_gap(
         reasons.append("too few resamples have a value or differ: no interval")
     else:
         units = min(
-            _count_effective(rows[0], of, each.cluster)
-            for rows, of, each in zip(whole, classes, samplings, strict=True)
+            _count_effective(rows[0], of, sampling.cluster)
+            for rows, of, sampling in zip(whole, classes, samplings, strict=True)
         )
         low, high = _find_ends(kept, value, units, sampling.tail)
     return Estimate(value, low=low, high=high, n=n, method=method, reason="; ".join(reasons) or None)
@@ -275,12 +275,12 @@ def _resample_gap(
     together = max(1, _BLOCK // max(len(code) for code in strata))
     blocks: Iterable[Sequence[Array]]
     if units_of_both is None:
-        own_blocks = (_draw_counts(each.rows, s, together) for each, s in zip(units, samplings, strict=True))
+        own_blocks = (_draw_counts(unit.rows, s, together) for unit, s in zip(units, samplings, strict=True))
         blocks = zip(*own_blocks, strict=True)
     else:  # each unit is drawn with its rows of both sides
-        every = np.arange(max(int(each.max()) for each in units_of_both) + 1)
+        every = np.arange(max(int(unit_of.max()) for unit_of in units_of_both) + 1)
         drawn_units = _draw_counts(np.ones(len(every)), replace(samplings[0], cluster=every), together)
-        blocks = ([counts[:, each] for each in units_of_both] for counts in drawn_units)
+        blocks = ([counts[:, unit_of] for unit_of in units_of_both] for counts in drawn_units)
     drawn: Array = np.concatenate(
         [_compute_differences(forms, _compute_weights(strata, within, counts)) for counts in blocks]
     )

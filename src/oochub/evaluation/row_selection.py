@@ -84,7 +84,7 @@ class RowsFile:
         texts = [line.rstrip("\r") for line in read_text(path, largest=_LARGEST).split("\n")]
         comments = [line.lstrip("#").strip() for line in texts if line.startswith("#")]
         pairs = [line.partition(":") for line in comments]
-        said = {key.strip().lower(): value.strip() for key, _, value in pairs}
+        facts = {key.strip().lower(): value.strip() for key, _, value in pairs}
         lines = []
         for number, text in enumerate(texts, 1):
             if text and not text.startswith("#"):
@@ -98,15 +98,15 @@ class RowsFile:
             before = first.setdefault((line.split, line.example_id), line)
             if before is not line:
                 raise OochubError(f"{path} names {line.words} twice, first in line {before.number:,}. Remove one.")
-        looked_at = said.get("looked at", _ALL)
+        looked_at = facts.get("looked at", _ALL)
         if looked_at not in (_ALL, _HALF):
             raise OochubError(f"{path} says that {looked_at[:_SHOWN]!r} was looked at. Allowed: {_ALL}, {_HALF}.")
         return cls(
             name=path.name,
             lines=tuple(lines),
-            rule=said.get("rule", comments[0] if comments and pairs[0][0].strip().lower() not in _KEYS else ""),
+            rule=facts.get("rule", comments[0] if comments and pairs[0][0].strip().lower() not in _KEYS else ""),
             is_of_half=looked_at == _HALF,
-            data=said.get("data", ""),
+            data=facts.get("data", ""),
             comments=tuple(hashed),
         )
 
@@ -164,8 +164,8 @@ def describe_data(predictions: Predictions) -> str:
     >>> describe_data(Predictions.from_arrays(logits=[[1.0, 0.0]], label=[0], benchmark="waterbirds"))
     'waterbirds/default'
     """
-    said = predictions.metadata
-    return f"{said.benchmark or OWN}/{said.config or 'default'}"
+    metadata = predictions.metadata
+    return f"{metadata.benchmark or OWN}/{metadata.config or 'default'}"
 
 
 def find_half(predictions: Predictions, declared: Benchmark) -> NDArray[np.bool_]:
@@ -250,15 +250,15 @@ def select_by_rule(predictions: Predictions, file: RowsFile, declared: Benchmark
     else:
         scope = np.logical_or.reduce([rows.mask for rows in make_row_sets(evaluated) if rows.role in _SCORED])
     fits = rule.without_outcome().find_rows(evaluated) & scope
-    said = f"The rule of {file.name} ({rule.without_outcome().words}) holds for"
+    subject = f"The rule of {file.name} ({rule.without_outcome().words}) holds for"
     if not fits.any():
         raise OochubError(
-            f"{said} none of the {int(scope.sum()):,} rows that were not looked at, so there is nothing to test. Use "
-            "more rows, or a broader rule."
+            f"{subject} none of the {int(scope.sum()):,} rows that were not looked at, so there is nothing to test. "
+            "Use more rows, or a broader rule."
         )
     if not (scope & ~fits).any():
         raise OochubError(
-            f"{said} every row that was not looked at, so there is nothing to compare with. Use a narrower rule."
+            f"{subject} every row that was not looked at, so there is nothing to compare with. Use a narrower rule."
         )
     tested = _test_rule(evaluated, fits, scope, rule, by)
     where = "in the half that was kept back" if by else "in data that was not looked at"
@@ -278,7 +278,7 @@ def _find_numbers(predictions: Predictions, file: RowsFile) -> tuple[NDArray[np.
     ids, splits = (light.column(name).cast(pa.string()).to_pylist() for name in ("example_id", "split"))
     place = {pair: number for number, pair in enumerate(zip(splits, ids, strict=True))}
     names = list(dict.fromkeys(splits))
-    found: dict[int, _Line] = {}
+    lines: dict[int, _Line] = {}
     unknown: list[_Line] = []
     for line in file.lines:
         having = [line.split] if line.split else [split for split in names if (split, line.example_id) in place]
@@ -290,13 +290,13 @@ def _find_numbers(predictions: Predictions, file: RowsFile) -> tuple[NDArray[np.
         number = place.get((having[0], line.example_id)) if having else None
         if number is None:
             unknown.append(line)
-        elif number in found:
+        elif number in lines:
             raise OochubError(
-                f"{file.name} names {line.words} twice, first in line {found[number].number:,}. Remove one."
+                f"{file.name} names {line.words} twice, first in line {lines[number].number:,}. Remove one."
             )
         else:
-            found[number] = line
-    return np.array(sorted(found), np.int64), unknown
+            lines[number] = line
+    return np.array(sorted(lines), np.int64), unknown
 
 
 def _refuse_unknown(predictions: Predictions, file: RowsFile, unknown: Sequence[_Line]) -> OochubError:
@@ -392,10 +392,12 @@ def _take(
         tested=tested,
     )
     whole = predictions.metadata
-    said = f"only {chosen.n:,} of {chosen.among:,} rows are scored, chosen {note} (file {file.name}, digest {digest})"
+    note_of_rows = (
+        f"only {chosen.n:,} of {chosen.among:,} rows are scored, chosen {note} (file {file.name}, digest {digest})"
+    )
     metadata = replace(
         whole,
-        notes=(said, *whole.notes),
+        notes=(note_of_rows, *whole.notes),
         fingerprint=hashlib.sha256(f"{whole.fingerprint} {digest}".encode()).hexdigest(),
     )
     return SelectedRows(replace(predictions, metadata=metadata).take(numbers), chosen)

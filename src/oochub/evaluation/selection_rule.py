@@ -67,10 +67,10 @@ class RowRule:
             raise OochubError(
                 f"A rule is written as column=value&column=value, such as label=dog&context=snow, got {text[:80]!r}."
             ) from None
-        found: dict[str, tuple[str, ...]] = {}
+        values_of: dict[str, tuple[str, ...]] = {}
         for name, value in pairs:
-            found[name] = tuple(dict.fromkeys((*found.get(name, ()), value)))
-        return cls(found)
+            values_of[name] = tuple(dict.fromkeys((*values_of.get(name, ()), value)))
+        return cls(values_of)
 
     def __str__(self) -> str:
         return "&".join(
@@ -132,7 +132,7 @@ def _find_fitting(evaluated: EvaluationRows, name: str, values: tuple[str, ...])
         return _select_numbers(name, columns["probability"].confidence, values)
     if name == "ids":
         ids = evaluated.predictions.rows.light.column("example_id").cast(pa.string()).to_pylist()
-        return np.array([any(value.lower() in each.lower() for value in values) for each in ids], bool)
+        return np.array([any(value.lower() in example_id.lower() for value in values) for example_id in ids], bool)
     if name.startswith(_HAS):
         return _find_having(evaluated, name.removeprefix(_HAS), values)
     if name in ("label", "answered") and output.one_answer:
@@ -156,8 +156,8 @@ def _select_values(evaluated: EvaluationRows, name: str, column: str, values: tu
     """The rows whose value of a column is one of these; a list has a value if it holds it."""
     lists = _read_lists(evaluated, column)
     if lists is not None:
-        named, codes = np.unique([value for each in lists for value in each], return_inverse=True)
-        having = np.repeat(np.arange(len(lists)), [len(each) for each in lists])
+        named, codes = np.unique([value for names_of_row in lists for value in names_of_row], return_inverse=True)
+        having = np.repeat(np.arange(len(lists)), [len(names_of_row) for names_of_row in lists])
         fits = np.zeros(len(lists), bool)
         fits[having[_select_codes(name, codes, named.tolist(), values)]] = True
         return fits
@@ -184,7 +184,7 @@ def _read_lists(evaluated: EvaluationRows, column: str) -> list[list[str]] | Non
     stored = (light if column in light.column_names else predictions.rows).column(column)
     if not (pa.types.is_list(stored.type) or pa.types.is_large_list(stored.type)):
         return None
-    return [list(map(str, each or ())) for each in stored.to_pylist()]
+    return [list(map(str, names or ())) for names in stored.to_pylist()]
 
 
 def _select_codes(name: str, codes: ArrayLike, named: Iterable[str], values: tuple[str, ...]) -> _Rows:
@@ -194,15 +194,15 @@ def _select_codes(name: str, codes: ArrayLike, named: Iterable[str], values: tup
         OochubError: A value that no code has: it is a typing error, or the rule is of other data.
     """
     names = list(named)
-    shown = [wording.name(each) or _NO_VALUE for each in names]
+    shown = [wording.name(name) or _NO_VALUE for name in names]
     chosen = np.zeros(len(names), bool)
     for value in values:
         fits = [value in pair for pair in zip(names, shown, strict=True)]
         if not any(fits):
             raise unknown_name(f"value of {name}", value, names, "The rule may have been made on other data.")
         chosen |= fits
-    found: _Rows = chosen[np.asarray(codes)]
-    return found
+    rows: _Rows = chosen[np.asarray(codes)]
+    return rows
 
 
 def _select_numbers(name: str, numbers: ArrayLike, values: tuple[str, ...]) -> _Rows:
@@ -243,12 +243,12 @@ def _find_sides(evaluated: EvaluationRows, values: tuple[str, ...]) -> _Rows:
 
 def _find_having(evaluated: EvaluationRows, context: str, values: tuple[str, ...]) -> _Rows:
     """The rows with or without a context that was found."""
-    found = RowsWithContexts.of(evaluated.predictions, every=True)
-    if found is None:
+    with_contexts = RowsWithContexts.of(evaluated.predictions, every=True)
+    if with_contexts is None:
         finder = choose_wording("oochub.contexts", "oochub contexts")
         raise OochubError(f"These rows have no contexts that were found, such as {context}. `{finder}` finds some.")
-    if context not in found.facts.names:
-        raise unknown_name("context that was found", context, found.facts.names)
+    if context not in with_contexts.facts.names:
+        raise unknown_name("context that was found", context, with_contexts.facts.names)
     codes = np.full(len(evaluated.known), 2)
-    codes[found.rows] = np.where(found.has[:, found.facts.names.index(context)], 0, 1)
+    codes[with_contexts.rows] = np.where(with_contexts.has[:, with_contexts.facts.names.index(context)], 0, 1)
     return _select_codes(f"{_HAS}{context}", codes, ("with", "without", "not known"), values)

@@ -140,11 +140,11 @@ def make_row_sets(evaluated: EvaluationRows) -> list[RowSet]:
     Raises:
         OochubError: The evaluation split has no row with a label.
     """
-    benchmark, columns, known = evaluated.benchmark, evaluated.columns, evaluated.known
+    benchmark, columns, is_known = evaluated.benchmark, evaluated.columns, evaluated.known
     split = columns["split"]
     present = list(count_rows(evaluated.predictions.rows.light.column("split")))  # in order of appearance
     main = benchmark.evaluation_split if benchmark.evaluation_split in present else present[-1]
-    sets = [RowSet("all", "all", f"All of {main}", main, known & (split == main))]
+    sets = [RowSet("all", "all", f"All of {main}", main, is_known & (split == main))]
     sides: tuple[tuple[Role, str, Any], ...] = (
         ("in", "in_context", benchmark.in_context),
         ("out", "out_of_context", benchmark.out_of_context),
@@ -152,20 +152,22 @@ def make_row_sets(evaluated: EvaluationRows) -> list[RowSet]:
     for role, name, rows in sides:
         needed = {*rows.where, *([rows.column] if isinstance(rows, GroupsOfRows) else [])}
         if needed <= set(columns):
-            sets.append(RowSet(name, role, rows.name, rows.split, known & rows.mask(columns)))
+            sets.append(RowSet(name, role, rows.name, rows.split, is_known & rows.mask(columns)))
     if "challenge" in columns:
         parts: tuple[tuple[Role, str], ...] = (
             ("hard_positive", benchmark.words.hard_positive),
             ("hard_negative", benchmark.words.hard_negative),
         )
         for part, title in parts:
-            rows_of_part = known & (split == main) & (columns["challenge"] == part)
+            rows_of_part = is_known & (split == main) & (columns["challenge"] == part)
             sets.append(RowSet(part, part, title, main, rows_of_part))
-    shown = {each.split for each in sets}
+    shown = {part.split for part in sets}
     sets += [
-        RowSet(name, "split", f"Split {name}", name, known & (split == name)) for name in present if name not in shown
+        RowSet(name, "split", f"Split {name}", name, is_known & (split == name))
+        for name in present
+        if name not in shown
     ]
-    sets = [each for each in sets if each.role == "all" or each.mask.any()]
+    sets = [part for part in sets if part.role == "all" or part.mask.any()]
     if not sets[0].mask.any():
         raise OochubError(f"The split {main} of these predictions has no row with a label.")
     return sets
@@ -210,7 +212,7 @@ def measure_slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evalu
                         number = f"worst_group.{key.removesuffix('_group')}"
                         worst_groups[number] = ChosenGroup(name=str(chosen), among=among)
             named = value if isinstance(value, dict) else {"": value}
-            estimates |= {f"{name}.{key}" if key else name: each for key, each in named.items()}
+            estimates |= {f"{name}.{key}" if key else name: estimate for key, estimate in named.items()}
         is_lacking = rows.role in _SIDES and primary not in metrics
         if is_lacking and {*read_metric(of_primary).required} <= {*evaluated.columns}:
             estimates[primary] = estimate_side(rows, of_primary, evaluated)
@@ -249,7 +251,7 @@ def describe_no_class(sets: Sequence[RowSet], evaluated: EvaluationRows) -> str:
 
     shown: list[RowSet] = []
     for rows in sets:
-        is_new = not any(np.array_equal(rows.mask, each) for each in (evaluated.known, *(one.mask for one in shown)))
+        is_new = not any(np.array_equal(rows.mask, mask) for mask in (evaluated.known, *(one.mask for one in shown)))
         if rows.role in ("all", "in", "out", "split") and is_new:
             shown.append(rows)
     parts = f": {', '.join(f'{rows.title} {count(rows.mask)}' for rows in shown)}" if shown else ""
@@ -269,8 +271,8 @@ def describe_boxes(sets: Sequence[RowSet], evaluated: EvaluationRows) -> str:
     for rows in sets if counts else ():
         if rows.role in ("all", "in", "out"):
             n, title = int(rows.mask.sum()), rows.title[:1].lower() + rows.title[1:]
-            found = " and ".join(f"{int(each[rows.mask].sum()):,} {kind}" for kind, each in counts.items())
-            parts.append(f"{title} {found} in {n:,} {example}{'' if n == 1 else 's'}")
+            words = " and ".join(f"{int(mask[rows.mask].sum()):,} {kind}" for kind, mask in counts.items())
+            parts.append(f"{title} {words} in {n:,} {example}{'' if n == 1 else 's'}")
     return f"number of boxes: {'; '.join(parts)}" if parts else ""
 
 
@@ -433,11 +435,11 @@ def pair_sides(metric: _Metric, sides: "Mapping[Role, RowSet]", models: Sequence
     if not np.isin(units[0], units[1]).any():
         if benchmark.pair is None:
             return None
-        found = SideCorrelation(0.0, 0, *(len(np.unique(unit)) for unit in units))
+        correlation = SideCorrelation(0.0, 0, *(len(np.unique(unit)) for unit in units))
     elif influences[0] is None or influences[1] is None:
-        found = _correlate_by_bootstrap(metric, places, units, models)
+        correlation = _correlate_by_bootstrap(metric, places, units, models)
     else:
-        found = side_correlation(
+        correlation = side_correlation(
             influences[0].values,
             influences[1].values,
             first_unit=units[0],
@@ -446,10 +448,10 @@ def pair_sides(metric: _Metric, sides: "Mapping[Role, RowSet]", models: Sequence
         )
     return SidePairs(
         column=benchmark.cluster,
-        both=found.both,
-        only_in=found.only_first,
-        only_out=found.only_second,
-        correlation=found.value,
+        both=correlation.both,
+        only_in=correlation.only_first,
+        only_out=correlation.only_second,
+        correlation=correlation.value,
     )
 
 
@@ -462,23 +464,27 @@ class _Influence(NamedTuple):
 
 def _find_influence(metric: _Metric, rows: _RowNumbers, models: Sequence[EvaluationRows]) -> _Influence | None:
     """That of the metric of one model, or of its change; None for a metric that is no mean and no AUC."""
-    facts, found = read_facts(metric), []
+    facts, influences = read_facts(metric), []
     for model in models:
         arrays = model.arrays(metric, rows)
         if getattr(metric, "__name__", "") == "auc":
             label = arrays["label"]
             if label.all() or not label.any():  # no AUC, and nothing to correlate
                 return _Influence(np.zeros(len(rows)), are_shares=False)
-            found.append(_Influence(compute_auc_influence(label, arrays["score"]), are_shares=False))
+            influences.append(_Influence(compute_auc_influence(label, arrays["score"]), are_shares=False))
         elif facts is not None and facts.row_numbers is not None:
             values, is_share = facts.row_numbers(arrays, **model.options(metric))[:2]
             if len(values) != len(rows):  # some rows have no number
                 return None
             is_share = is_share and len(models) == 1 and bool(np.isin(values, (0, 1)).all())
-            found.append(_Influence((values - values.mean()) / len(rows), is_share))
+            influences.append(_Influence((values - values.mean()) / len(rows), is_share))
         else:
             return None
-    return found[0] if len(found) == 1 else _Influence(found[1].values - found[0].values, are_shares=False)
+    return (
+        influences[0]
+        if len(influences) == 1
+        else _Influence(influences[1].values - influences[0].values, are_shares=False)
+    )
 
 
 def _correlate_by_bootstrap(

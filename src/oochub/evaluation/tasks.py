@@ -76,17 +76,17 @@ def _select_from_dataset(data: datasets.Dataset, name: str) -> datasets.Dataset:
             'load_dataset("nooch", "all", data_dir=...).'
         )
     _check(record.benchmark, record.config, data.column_names)
-    needed = [each for each in _NEEDED if each in data.column_names]
+    needed = [column for column in _NEEDED if column in data.column_names]
     # not by the numpy format, which rounds float64 to float32 and reads images
     table = data.select_columns(needed).with_format("arrow")[:]
     spec, columns, facts = _make(record.benchmark, table, record.facts, name)
     features = spec.features(gist="challenge_gist" in columns)
     # not by `from_dict`, which encodes value by value
     own = datasets.Dataset(pa.Table.from_pydict(_number_classes(columns, features), schema=features.arrow_schema))
-    rest = data.remove_columns([each for each in _OF_ALL if each in data.column_names])
+    rest = data.remove_columns([column for column in _OF_ALL if column in data.column_names])
     joined = datasets.concatenate_datasets([rest, own], axis=1)
-    first = [each for each in ("example_id", "image") if each in joined.column_names]
-    last = [each for each in joined.column_names if each not in {*first, *features}]
+    first = [column for column in ("example_id", "image") if column in joined.column_names]
+    last = [column for column in joined.column_names if column not in {*first, *features}]
     joined = joined.select_columns([*first, *features, *last])
     config = BuildRecord(
         benchmark=record.benchmark, config=name, version=record.version, notes=record.notes, facts=facts
@@ -129,7 +129,9 @@ def _replace_columns(
     rows: pa.Table, columns: Mapping[str, Any], features: datasets.Features, logit: np.ndarray[Any, Any]
 ) -> pa.Table:
     """The table with the task's columns instead of those of all tasks, names in place of class numbers."""
-    rows = rows.drop_columns([each for each in (*_OF_ALL, "label", "logits", "captions") if each in rows.column_names])
+    rows = rows.drop_columns(
+        [column for column in (*_OF_ALL, "label", "logits", "captions") if column in rows.column_names]
+    )
     pair = np.stack([np.zeros_like(logit), logit], axis=1)
     rows = rows.append_column("label", pa.array(columns["label"], pa.int64()))
     rows = rows.append_column("logits", make_vectors(pair))
@@ -148,14 +150,14 @@ def _replace_columns(
 def _make(benchmark: str, rows: pa.Table, facts: BuildFacts, name: str) -> tuple[Any, dict[str, Any], BuildFacts]:
     """What the benchmark says of the task, its columns and facts."""
     maker = catalog.get("benchmark", benchmark).task
-    arrays = {each: _read_rows(rows.column(each)) for each in _NEEDED if each in rows.column_names}
+    arrays = {column: _read_rows(rows.column(column)) for column in _NEEDED if column in rows.column_names}
     parts: tuple[Any, dict[str, Any], BuildFacts] = maker(arrays, facts, name)
     return parts
 
 
 def _check(benchmark: str, config: str, columns: Any) -> None:
-    known = benchmark in catalog.names("benchmark") and catalog.get("benchmark", benchmark).task is not None
-    if not known or config != "all" or "labels" not in columns:
+    is_task = benchmark in catalog.names("benchmark") and catalog.get("benchmark", benchmark).task is not None
+    if not is_task or config != "all" or "labels" not in columns:
         raise OochubError(
             f"{benchmark}/{config} is not a config that holds every task at once. "
             + choose_wording("Load oochub.load('nooch/all', data_dir=...), or take", "Give")

@@ -50,14 +50,14 @@ class KnownRows:
         every = self.context >= 0
         if every.all():
             return self
-        known = every[: len(self.label)]
+        labeled = every[: len(self.label)]
         return KnownRows(
-            label=self.label[known],
+            label=self.label[labeled],
             prediction=self.prediction[every],
             probability=self.probability[every],
             context=self.context[every],
-            is_usual=self.is_usual[known],
-            is_unusual=self.is_unusual[known],
+            is_usual=self.is_usual[labeled],
+            is_unusual=self.is_unusual[labeled],
         )
 
     @cached_property
@@ -73,8 +73,8 @@ class KnownRows:
 
     def estimate_accuracy(self) -> FewShare:
         """The share of right answers."""
-        known, every = np.ones(len(self.label)), np.ones(len(self.prediction))
-        return estimate_share(self.is_right, known, self.answered, every, (self._lean, 0 * every))
+        labeled, every = np.ones(len(self.label)), np.ones(len(self.prediction))
+        return estimate_share(self.is_right, labeled, self.answered, every, (self._lean, 0 * every))
 
     def estimate_members(self, members: NDArray[np.bool_], *, confidence: float = 0.95) -> FewShare:
         """The share of right answers among images of some pairs of class and context; all have a context.
@@ -136,23 +136,23 @@ def estimate_numbers(rows: KnownRows) -> dict[str, FewShare | str]:
     Args:
         rows: The images; one has a label.
     """
-    found: dict[str, FewShare | str] = {"accuracy": rows.estimate_accuracy()}
+    shares: dict[str, FewShare | str] = {"accuracy": rows.estimate_accuracy()}
     placed = rows.with_context
     sides: list[FewShare] = []
     for name, side in (("in_context", placed.is_usual), ("out_of_context", placed.is_unusual)):
         sides += [placed.estimate_members(placed.mark_pairs(side))] if side.any() else []
         words = name.replace("_", " ")
-        found[name] = sides[-1] if side.any() else f"no image that has a label is known to be {words}"
+        shares[name] = sides[-1] if side.any() else f"no image that has a label is known to be {words}"
     gap = subtract_shares(*sides[::-1]) if len(sides) == 2 else "one side has no image that has a label"
-    found |= {"gap": gap}
+    shares |= {"gap": gap}
     pairs = np.argwhere(placed.mark_pairs(np.ones(len(placed.label), bool)))
     groups = []
     for label, context in pairs:
         one = np.zeros((placed.probability.shape[1], int(placed.context.max()) + 1), bool)
         one[label, context] = True
         groups.append(placed.estimate_members(one, confidence=1 - 0.05 / len(pairs)))
-    found["worst_group"] = take_smallest(groups) if groups else _NO_CONTEXT
-    return found
+    shares["worst_group"] = take_smallest(groups) if groups else _NO_CONTEXT
+    return shares
 
 
 def read_proxies(given: Predictions | str | Path | Sequence[Predictions | str | Path]) -> list[Predictions]:
@@ -165,11 +165,11 @@ def read_proxies(given: Predictions | str | Path | Sequence[Predictions | str | 
         OochubError: Predictions that cannot be read, or without a probability for each class.
     """
     given = [given] if isinstance(given, Predictions | str | Path) else list(given)
-    opened = [each if isinstance(each, Predictions) else Predictions.load(Path(each)) for each in given]
-    for one, each in zip(given, opened, strict=True):
-        if not (each.output.one_answer and each.output.has_confidence):
+    opened = [proxy if isinstance(proxy, Predictions) else Predictions.load(Path(proxy)) for proxy in given]
+    for one, proxy in zip(given, opened, strict=True):
+        if not (proxy.output.one_answer and proxy.output.has_confidence):
             raise OochubError(
-                f"{_name_proxy(one, each)} has no probability for each class, but {each.metadata.kind}. Pass "
+                f"{_name_proxy(one, proxy)} has no probability for each class, but {proxy.metadata.kind}. Pass "
                 "predictions of a classifier."
             )
     return opened
@@ -187,12 +187,12 @@ def check_proxies(proxies: Sequence[Predictions], ids: Sequence[str], class_name
         OochubError: An image without a prediction, or with two, or other classes.
     """
     option = choose_wording("proxy=", "--proxy")
-    for each in proxies:
-        own = each.column("example_id").tolist()
-        name = _name_proxy(None, each)
-        if class_names is not None and set(each.class_names) != set(class_names):
+    for proxy in proxies:
+        own = proxy.column("example_id").tolist()
+        name = _name_proxy(None, proxy)
+        if class_names is not None and set(proxy.class_names) != set(class_names):
             raise OochubError(
-                f"The classes of {option} {name} are {', '.join(each.class_names)[:200]}, but those of the labels are "
+                f"The classes of {option} {name} are {', '.join(proxy.class_names)[:200]}, but those of the labels are "
                 f"{', '.join(class_names)[:200]}. Pass predictions for the same classes."
             )
         if len(set(own)) < len(own):
@@ -237,7 +237,7 @@ def measure_few_labels(predictions: Predictions, proxies: Sequence[Predictions] 
         n_labeled=n,
         n_unlabeled=len(shown) - n,
         n_contexts=int((rows.context[n:] >= 0).sum()),
-        proxies=tuple(_name_proxy(None, each) for each in proxies),
+        proxies=tuple(_name_proxy(None, proxy) for proxy in proxies),
         correlation=float(np.corrcoef(shown[:n], rows.is_right)[0, 1]) if varies else None,
         p_value=_compare(shown[:n], shown[n:]),
     )
@@ -247,7 +247,7 @@ def _make_row(name: str, number: FewShare | str) -> FewLabelRow:
     if isinstance(number, str):
         nothing = Estimate(math.nan, n=0, method="none", reason=number)
         return FewLabelRow(name=name, alone=nothing, together=nothing, saved=0.0)
-    alone, together = ((each.high - each.low) ** 2 for each in (number.alone, number.together))
+    alone, together = ((share.high - share.low) ** 2 for share in (number.alone, number.together))
     saved = max(0.0, min(number.saved, 1 - together / alone)) if alone > 0 else 0.0  # no more than the interval shows
     return FewLabelRow(name=name, alone=number.alone, together=number.together, saved=saved)
 
@@ -260,17 +260,17 @@ def _compare(first: NDArray[np.float64], second: NDArray[np.float64]) -> float |
 
 def _read_rows(predictions: Predictions, proxies: Sequence[Predictions]) -> KnownRows:
     label, ids = np.asarray(predictions.label), predictions.column("example_id").tolist()
-    order, known = np.argsort(label < 0, kind="stable"), int((label >= 0).sum())
+    order, count = np.argsort(label < 0, kind="stable"), int((label >= 0).sum())
     place, side = (_read_names(predictions, column)[order] for column in ("context", "challenge"))
     contexts = np.unique(place[place != ""])
     probability = predictions.probability if not proxies else _average(proxies, ids, predictions.class_names)
     return KnownRows(
-        label=label[order[:known]],
+        label=label[order[:count]],
         prediction=np.asarray(predictions.prediction)[order],
         probability=probability[order],
         context=np.where(place == "", -1, np.searchsorted(contexts, place)),
-        is_usual=side[:known] == "easy",
-        is_unusual=np.char.startswith(side[:known], "hard"),
+        is_usual=side[:count] == "easy",
+        is_unusual=np.char.startswith(side[:count], "hard"),
     )
 
 
@@ -278,7 +278,9 @@ def _read_names(predictions: Predictions, column: str) -> NDArray[np.str_]:
     """A column of names (n,), "" where there is none."""
     if column not in predictions.column_names:
         return np.full(len(predictions), "")
-    return np.array(["" if each is None else str(each) for each in predictions.rows.light.column(column).to_pylist()])
+    return np.array(
+        ["" if value is None else str(value) for value in predictions.rows.light.column(column).to_pylist()]
+    )
 
 
 def _average(proxies: Sequence[Predictions], ids: Sequence[str], class_names: Sequence[str]) -> NDArray[np.float64]:
@@ -286,6 +288,8 @@ def _average(proxies: Sequence[Predictions], ids: Sequence[str], class_names: Se
     total = np.zeros((len(ids), len(class_names)))
     for proxy in proxies:
         place = {name: row for row, name in enumerate(proxy.column("example_id").tolist())}
-        total += proxy.probability[[place[each] for each in ids]][:, [*map(proxy.class_names.index, class_names)]]
+        total += proxy.probability[[place[example_id] for example_id in ids]][
+            :, [*map(proxy.class_names.index, class_names)]
+        ]
     mean: NDArray[np.float64] = total / len(proxies)
     return mean

@@ -45,8 +45,8 @@ def check_rows(rows: StoredRows, metadata: Metadata) -> None:
     _check_nulls(table, required)
     for name in _ROW:
         kind = table.schema.field(name).type
-        found = kind.value_type if pa.types.is_dictionary(kind) else kind
-        if not (pa.types.is_string(found) or pa.types.is_large_string(found)):
+        type_ = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if not (pa.types.is_string(type_) or pa.types.is_large_string(type_)):
             raise OochubError(f"{name} must hold text, got {kind}. Write it as text.")
     for name in {*_ROW, "group"} & {*table.column_names}:
         _check_length(name, table.column(name))
@@ -62,16 +62,16 @@ def check_rows(rows: StoredRows, metadata: Metadata) -> None:
     if "group" in table.column_names:
         _check_group(table.schema.field("group").type)
     if "thumbnail" in table.column_names and not pa.types.is_binary(table.schema.field("thumbnail").type):
-        found = table.schema.field("thumbnail").type
-        raise OochubError(f"thumbnail must hold the bytes of small images, got {found}. Rename the column.")
+        type_ = table.schema.field("thumbnail").type
+        raise OochubError(f"thumbnail must hold the bytes of small images, got {type_}. Rename the column.")
 
 
 def _check_group(kind: pa.DataType) -> None:
     """That groups are named by text or numbers, one per row."""
-    found = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if pa.types.is_nested(found):
+    type_ = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_nested(type_):
         raise OochubError("group must contain one name per row. Put several names per row into a column groups.")
-    if pa.types.is_binary(found) or pa.types.is_large_binary(found) or pa.types.is_fixed_size_binary(found):
+    if pa.types.is_binary(type_) or pa.types.is_large_binary(type_) or pa.types.is_fixed_size_binary(type_):
         raise OochubError(f"group must hold text or numbers, got {kind}. Decode it: [name.decode() for name in group].")
 
 
@@ -120,13 +120,13 @@ def _check_not_swapped(ids: pa.ChunkedArray, splits: Mapping[str, int]) -> None:
     is_named, is_single = _is_split_name(ids[0].as_py()), len(splits) > _FEW and 2 * len(splits) > n
     if not is_named and not is_single:
         return
-    found = pc.unique(ids).to_pylist()
-    is_named = all(map(_is_split_name, found)) and not any(map(_is_split_name, splits))
-    if is_named or (is_single and len(found) < len(splits)):
+    names = pc.unique(ids).to_pylist()
+    is_named = all(map(_is_split_name, names)) and not any(map(_is_split_name, splits))
+    if is_named or (is_single and len(names) < len(splits)):
         raise OochubError(
-            f"split has {len(splits):,} values in {n:,} rows, and example_id {len(found):,}: were the two columns "
+            f"split has {len(splits):,} values in {n:,} rows, and example_id {len(names):,}: were the two columns "
             f"swapped? A split is a part of the data, such as test; the first row has split {next(iter(splits))} and "
-            f"example_id {found[0]}. Swap the columns, or rename the splits."
+            f"example_id {names[0]}. Swap the columns, or rename the splits."
         )
 
 

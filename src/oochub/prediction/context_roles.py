@@ -68,8 +68,8 @@ class RowsWithContexts:
                 f"{_AGAIN}"
             )
         chosen = chosen.fill_null(True)
-        known = lists.is_valid()
-        tested = (known if every else pc.and_(known, pc.invert(chosen))).to_numpy(zero_copy_only=False)
+        is_valid = lists.is_valid()
+        tested = (is_valid if every else pc.and_(is_valid, pc.invert(chosen))).to_numpy(zero_copy_only=False)
         rows = np.flatnonzero(tested & predictions.output.known(predictions.label))
         return cls(
             predictions=predictions,
@@ -117,8 +117,8 @@ class RowsWithContexts:
         for part in row_blocks(len(self.rows), _TOGETHER):
             some = columns.take(pa.array(self.rows[part]))
             names = zip(*(some.column(name).to_pylist() for name in some.column_names), strict=True)
-            each = (hashlib.sha256(f"{split}/{name}".encode()).digest()[:8] for split, name in names)
-            digests[part] = [int.from_bytes(digest, "big") for digest in each]
+            hashes = (hashlib.sha256(f"{split}/{name}".encode()).digest()[:8] for split, name in names)
+            digests[part] = [int.from_bytes(digest, "big") for digest in hashes]
         return np.argsort(digests, kind="stable")
 
 

@@ -110,7 +110,7 @@ def convert_frame(
         names = several if class_names is None else _check_names(class_names)
         _check_order(several, names)
         columns["logits"] = np.stack(
-            [_read_numbers(name, each) for name, each in zip(several, taken, strict=True)], axis=1
+            [_read_numbers(name, column) for name, column in zip(several, taken, strict=True)], axis=1
         )
     else:
         names = class_names
@@ -143,8 +143,8 @@ def _read_numbers(name: str, values: Any) -> Any:
     column = coerce_column(name, values)
     is_number = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
     if not is_number or column.null_count:
-        found = f"no value in {column.null_count:,} rows" if is_number else str(column.type)
-        raise OochubError(f"The column {name!r}, which logits= names, must hold numbers, got {found}.")
+        fault = f"no value in {column.null_count:,} rows" if is_number else str(column.type)
+        raise OochubError(f"The column {name!r}, which logits= names, must hold numbers, got {fault}.")
     return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()
 
 
@@ -153,7 +153,7 @@ def _check_order(columns: Sequence[str], names: Sequence[str]) -> None:
     ends = zip(min(columns), max(columns), strict=False)
     start = next((place for place, (one, other) in enumerate(ends) if one != other), 0)  # what all begin with
     for meant in (list(columns), [column[start:] for column in columns]):
-        moved = [each for place, each in enumerate(meant) if each in names and names.index(each) != place]
+        moved = [name for place, name in enumerate(meant) if name in names and names.index(name) != place]
         if moved:
             raise OochubError(
                 f"class_names are {', '.join(names[:6])}, and the columns of logits {', '.join(columns[:6])}: "
@@ -185,7 +185,7 @@ def _check_texts(**texts: Any) -> None:
 
 def _advise_transpose(arrays: Mapping[str, pa.Array]) -> str:
     """What to do where logits are (c, n)."""
-    logits, others = arrays.get("logits"), [len(each) for name, each in arrays.items() if name not in VECTORS]
+    logits, others = arrays.get("logits"), [len(array) for name, array in arrays.items() if name not in VECTORS]
     if logits is None or not len(logits) or not others:
         return ""
     row = logits[0].as_py()
@@ -195,9 +195,9 @@ def _advise_transpose(arrays: Mapping[str, pa.Array]) -> str:
 
 def _number_classes(label: pa.Array, names: Sequence[str]) -> pa.Array:
     """The numbers of the classes that text means; null where there is none."""
-    known = label.drop_null()
-    numbers = dict(zip(known.to_pylist(), number_classes(known.to_pylist(), names).tolist(), strict=True))
-    return pa.array([numbers.get(each) for each in label.to_pylist()], pa.int64())
+    labels = label.drop_null()
+    numbers = dict(zip(labels.to_pylist(), number_classes(labels.to_pylist(), names).tolist(), strict=True))
+    return pa.array([numbers.get(value) for value in label.to_pylist()], pa.int64())
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -228,7 +228,7 @@ def _read_probabilities(given: object, *, of_one: bool) -> NDArray[np.float64]:
         row, sums = int(np.argmax(wrong)), " and sum to 1" if of_one else ""
         raise OochubError(
             f"Probabilities lie in [0, 1]{sums}; those of {int(wrong.sum()):,} of {len(wrong):,} rows do not, first "
-            f"row {row}: {', '.join(f'{each:g}' for each in values[row, :5])}. If they are logits, remove "
+            f"row {row}: {', '.join(f'{number:g}' for number in values[row, :5])}. If they are logits, remove "
             "probabilities=True."
         )
     kept = np.clip(values.astype(np.float64), _SMALLEST, 1 - _SMALLEST)

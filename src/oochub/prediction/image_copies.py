@@ -40,7 +40,7 @@ def number_digests(digests: Mapping[str, Iterable[object]]) -> dict[str, NDArray
     """
     numbers = dict[object, int]()
     return {
-        split: np.fromiter((numbers.setdefault(each, len(numbers)) for each in own), np.int64)
+        split: np.fromiter((numbers.setdefault(digest, len(numbers)) for digest in own), np.int64)
         for split, own in digests.items()
     }
 
@@ -77,8 +77,8 @@ def number_images(predictions: Predictions) -> NDArray[np.int64] | None:
         return None
     column = predictions.rows.light.column(IMAGE_DIGEST).combine_chunks()
     numbers = pc.fill_null(column.dictionary_encode().indices, -1).to_numpy(zero_copy_only=False)
-    found: NDArray[np.int64] = numbers.astype(np.int64)
-    return found
+    codes: NDArray[np.int64] = numbers.astype(np.int64)
+    return codes
 
 
 def describe_copies(predictions: Predictions) -> Iterator[str]:
@@ -92,7 +92,7 @@ def describe_copies(predictions: Predictions) -> Iterator[str]:
         return
     split = np.asarray(predictions.split)
     names = dict.fromkeys(split.tolist())
-    for name, other, copies in find_copies({each: image[(split == each) & (image >= 0)] for each in names}):
+    for name, other, copies in find_copies({name_of: image[(split == name_of) & (image >= 0)] for name_of in names}):
         yield (
             f"the images of {copies:,} of {int((split == other).sum()):,} rows of {other} also stand in {name}, byte "
             "for byte, so they are not new to a model that saw these"

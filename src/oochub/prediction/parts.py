@@ -142,8 +142,8 @@ class Parts:
         if self.folder is not None:
             for file in (*self.folder.glob("part-*.parquet"), *self.folder.glob("_empty-*.json")):
                 number = int(file.stem.rpartition("-")[2])
-                if number not in self._made and (made := _open_part(file)) is not None:
-                    self._made[number] = made
+                if number not in self._made and (part := _open_part(file)) is not None:
+                    self._made[number] = part
         return set(self._made)
 
     def put(self, number: int, made: MadePart) -> None:
@@ -167,11 +167,11 @@ class Parts:
 
     def joined(self) -> tuple[list[MadePart], StoredRows, SoftmaxSummary | None]:
         """All parts in order, and their rows together, which the parts then hold no more."""
-        filled = [each.predictions for each in self.made() if each.predictions is not None]
-        self._made = {number: replace(each, predictions=None) for number, each in self._made.items()}
-        summaries = [each.summary for each in filled if each.output.has_confidence]
+        filled = [part.predictions for part in self.made() if part.predictions is not None]
+        self._made = {number: replace(part, predictions=None) for number, part in self._made.items()}
+        summaries = [predictions.summary for predictions in filled if predictions.output.has_confidence]
         summary = SoftmaxSummary(*map(np.concatenate, zip(*summaries, strict=True))) if summaries else None
-        return self.made(), StoredRows.joined([each.rows for each in filled]), summary
+        return self.made(), StoredRows.joined([predictions.rows for predictions in filled]), summary
 
     def become(self, predictions: Predictions, pictures: pa.Table | None) -> None:
         """Makes the folder itself the predictions, in the place of the target.
@@ -345,8 +345,11 @@ class _Held:
 
 def _join_batches(vectors: list[torch.Tensor]) -> np.ndarray[Any, Any]:
     """Batches (b, k) after each other; after the end of narrower ones stands -1."""
-    width = max(each.shape[1] for each in vectors)
-    wide = [each if each.shape[1] == width else pad(each, (0, width - each.shape[1]), value=-1) for each in vectors]
+    width = max(vector.shape[1] for vector in vectors)
+    wide = [
+        vector if vector.shape[1] == width else pad(vector, (0, width - vector.shape[1]), value=-1)
+        for vector in vectors
+    ]
     together: np.ndarray[Any, Any] = torch.cat(wide).numpy()
     return together
 
@@ -365,10 +368,10 @@ def _time_batches(batches: Iterator[InputBatch], bar: Any) -> Iterator[InputBatc
     """The batches; the bar says which share of the time went into waiting for them."""
     started, waited = perf_counter(), 0.0
     while True:
-        asked = perf_counter()
+        start = perf_counter()
         batch = next(batches, None)
         now = perf_counter()
-        waited += now - asked
+        waited += now - start
         if batch is None:
             return
         bar.set_postfix_str(f"{waited / (now - started):.0%} waiting for data", refresh=False)

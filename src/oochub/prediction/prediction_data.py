@@ -161,7 +161,7 @@ def leave_out_classes(parts: Mapping[str, Any], left_out: Collection[str]) -> Sp
     kept, count = {}, 0
     for name, part in parts.items():
         feature = part.features["label"]
-        gone = {feature.str2int(each) for each in left_out}
+        gone = {feature.str2int(name) for name in left_out}
         if not isinstance(part, datasets.Dataset):
             kept[name] = part.decode(False).filter(_is_answered, input_columns=["label"], fn_kwargs={"gone": gone})
             continue
@@ -213,4 +213,7 @@ def list_example_ids(part: datasets.Dataset) -> list[str]:
     """
     if "example_id" not in part.column_names:
         return [str(row) for row in range(len(part))]
-    return [str(each) for each in part.select_columns(["example_id"]).with_format("arrow")[:]["example_id"].to_pylist()]
+    return [
+        str(example_id)
+        for example_id in part.select_columns(["example_id"]).with_format("arrow")[:]["example_id"].to_pylist()
+    ]

@@ -86,14 +86,14 @@ def _describe_answer(predictions: "Predictions", row: int) -> list[str]:
     """The truth, the answer, its confidence and the loss."""
     names, summary = predictions.class_names, predictions.summary
     answer = int(summary.prediction[row])
-    said = names[answer] if answer >= 0 else "none of them"
+    answered = names[answer] if answer >= 0 else "none of them"
     loss: Any = summary.loss  # there is one: else the rows are not ranked
-    return [names[int(predictions.label[row])], said, f"{100 * summary.confidence[row]:.1f}", f"{loss[row]:.3f}"]
+    return [names[int(predictions.label[row])], answered, f"{100 * summary.confidence[row]:.1f}", f"{loss[row]:.3f}"]
 
 
 def _clean(text: str) -> str:
     """A text on one line, cut, without characters that redraw their surroundings."""
-    line = "".join(each if each.isprintable() else "\ufffd" for each in text)
+    line = "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
 
@@ -154,8 +154,8 @@ class Predictions(WithStoredRows):
         path = Path(path).expanduser()
         opened, head = open_predictions(path), head_file(path)
         try:
-            known = read_metadata(opened.metadata, opened.rows.column_names)
-            loaded = cls(opened.rows, known, opened.integrity, head, opened.part)
+            metadata = read_metadata(opened.metadata, opened.rows.column_names)
+            loaded = cls(opened.rows, metadata, opened.integrity, head, opened.part)
             facts = read_answer_facts(loaded.rows, loaded.metadata, sealed=opened.digest)
         except OochubError as error:
             raise error if str(path) in str(error) else OochubError(f"{path}: {error}") from None
@@ -282,13 +282,13 @@ class Predictions(WithStoredRows):
 
     def _list_facts(self) -> list[tuple[str, str]]:
         """What the predictions are of, as words and values."""
-        known = self.metadata
-        data = "/".join(filter(None, (known.benchmark or "own data", known.config)))
-        kind = f"{known.kind} ({len(known.class_names)})" if "logits" in self.output.columns else known.kind
-        rows = ", ".join(f"{split} {n:,}" for split, n in known.rows.items())
-        facts = {"model": known.model.id or "a model", "data": data, "kind": kind, "rows": rows}
-        if known.no_class_words:
-            facts["answers"] = known.no_class_words
+        metadata = self.metadata
+        data = "/".join(filter(None, (metadata.benchmark or "own data", metadata.config)))
+        kind = f"{metadata.kind} ({len(metadata.class_names)})" if "logits" in self.output.columns else metadata.kind
+        rows = ", ".join(f"{split} {n:,}" for split, n in metadata.rows.items())
+        facts = {"model": metadata.model.id or "a model", "data": data, "kind": kind, "rows": rows}
+        if metadata.no_class_words:
+            facts["answers"] = metadata.no_class_words
         return [*facts.items(), ("columns", textwrap.shorten(", ".join(self.column_names), 200))]
 
     @cached_property
@@ -389,8 +389,8 @@ class Predictions(WithStoredRows):
         rows = self.rows.take(numbers)
         counts = count_rows(rows.light.column("split"))
         some = replace(self, rows=rows, metadata=replace(self.metadata, rows=counts))
-        known = vars(self).get("summary")
-        return some.remember(summary=known and SoftmaxSummary(*(np.asarray(each)[numbers] for each in known)))
+        summary = vars(self).get("summary")
+        return some.remember(summary=summary and SoftmaxSummary(*(np.asarray(array)[numbers] for array in summary)))
 
     def select_classes(self, numbers: Sequence[int]) -> "Predictions":
         """The rows of some classes, with these as the classes present: `evaluate(..., classes="present")` looks there.
@@ -438,7 +438,7 @@ def concatenate_predictions(parts: Sequence[Predictions]) -> Predictions:
     first = parts[0]
     for part in parts[1:]:
         for name in ("benchmark", "config", "class_names", "model"):
-            values = [getattr(each.metadata, name) for each in (first, part)]
+            values = [getattr(predictions.metadata, name) for predictions in (first, part)]
             if values[0] != values[1]:
                 shown = " and ".join(str(to_json(value)) for value in values)
                 raise OochubError(
@@ -461,5 +461,5 @@ def concatenate_predictions(parts: Sequence[Predictions]) -> Predictions:
 
 def join_integrity(parts: Iterable[Predictions]) -> Integrity | None:
     """What holds of several predictions together: "not checked" where one file was not; None for rows in memory."""
-    found = {part.integrity for part in parts}
-    return "not checked" if "not checked" in found else "checked" if "checked" in found else None
+    integrities = {part.integrity for part in parts}
+    return "not checked" if "not checked" in integrities else "checked" if "checked" in integrities else None

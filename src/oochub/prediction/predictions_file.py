@@ -194,15 +194,17 @@ def _find_rows(file: Path, some: pa.Table, rows: int) -> NDArray[np.integer]:
     """The number of the row (k,) that each image is of."""
     names = some.column_names
     column = some.column("row") if names.count("row") == 1 else pa.chunked_array([pa.nulls(len(some))])
-    found: NDArray[np.integer] = column.to_numpy()
+    numbers: NDArray[np.integer] = column.to_numpy()
     if not pa.types.is_integer(column.type) or column.null_count:
         raise OochubError(f"{file} must give the row number of each image, got {column.type}. Delete the file.")
-    wrong = (found < 0) | (found >= rows)
+    wrong = (numbers < 0) | (numbers >= rows)
     if wrong.any():
-        raise OochubError(f"{file} has an image for row {found[wrong][0]}, but there are {rows} rows. Delete the file.")
-    if len(np.unique(found)) < len(found):
+        raise OochubError(
+            f"{file} has an image for row {numbers[wrong][0]}, but there are {rows} rows. Delete the file."
+        )
+    if len(np.unique(numbers)) < len(numbers):
         raise OochubError(f"{file} has two images for one row. Delete the file.")
-    return found
+    return numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,22 +316,22 @@ def _iterate_sealed(
     rows: StoredRows, metadata: Metadata, *, summary: SoftmaxSummary | None, digest: str, part: PartRecord | None
 ) -> Iterator[pa.Table]:
     """What a file holds, a block of rows at a time: the columns in their order, then the summary of the answers."""
-    said = {_KEY: json.dumps(to_json(metadata), sort_keys=True).encode()}
-    said[_SUMS] = json.dumps(to_json(_Sums(digest=digest, version=2))).encode()
+    content = {_KEY: json.dumps(to_json(metadata), sort_keys=True).encode()}
+    content[_SUMS] = json.dumps(to_json(_Sums(digest=digest, version=2))).encode()
     if part is not None:
-        said[_PART] = json.dumps(to_json(part)).encode()
+        content[_PART] = json.dumps(to_json(part)).encode()
     added, start = {} if summary is None else make_summary_columns(summary), 0
     for block in rows.blocks(rows.column_names):
         for name, values in added.items():
             block = block.append_column(name, values.slice(start, len(block)))
-        yield block.replace_schema_metadata(said)
+        yield block.replace_schema_metadata(content)
         start += len(block)
 
 
 def _open_file(path: Path) -> OpenedPredictions:
     stored = read_parquet(path, without=(*VECTORS, *SUMMARY), joined=join_text)
-    said, light = stored.schema.metadata or {}, stored.table.replace_schema_metadata(None)
-    if _KEY not in said:
+    content, light = stored.schema.metadata or {}, stored.table.replace_schema_metadata(None)
+    if _KEY not in content:
         raise OochubError(
             f"{path} is Parquet without oochub's metadata, so benchmark and class names are unknown. "
             "Write it with Predictions.from_pandas(frame, class_names=[...]).save(path)."
@@ -339,11 +341,11 @@ def _open_file(path: Path) -> OpenedPredictions:
     if twice:
         raise OochubError(f"{path} has the column {twice[0]} twice. Drop or rename one.")
     wide = pa.schema([field for field in stored.schema if field.name in VECTORS])
-    sums = _parse_metadata(_Sums, said.get(_SUMS), f"{path}: what it says of its answers")
-    part = _parse_metadata(PartRecord, said.get(_PART), f"{path}: what it says of itself as a part")
+    sums = _parse_metadata(_Sums, content.get(_SUMS), f"{path}: what it says of its answers")
+    part = _parse_metadata(PartRecord, content.get(_PART), f"{path}: what it says of itself as a part")
     return OpenedPredictions(
         rows=StoredRows(light, LazyColumns.of(path, wide, len(light)), names),
-        metadata=said[_KEY],
+        metadata=content[_KEY],
         integrity=stored.integrity,
         digest=sums.digest if sums is not None and stored.integrity == "checked" else None,
         of_before=sums is not None and sums.version == 1,
@@ -367,11 +369,13 @@ def _open_folder(folder: Path) -> OpenedPredictions:
                 f"{file} is not the part that {MANIFEST} lists: it was truncated, changed, or is of another "
                 "prediction. Copy the folder again, or predict again."
             )
-        each = _open_file(file)
-        if len(each.rows) != part.rows:
-            raise OochubError(f"{file} has {len(each.rows)} rows, but {MANIFEST} says {part.rows}. Predict again.")
-        opened.append(each)
-    rows = StoredRows.joined([each.rows for each in opened])
+        opened_part = _open_file(file)
+        if len(opened_part.rows) != part.rows:
+            raise OochubError(
+                f"{file} has {len(opened_part.rows)} rows, but {MANIFEST} says {part.rows}. Predict again."
+            )
+        opened.append(opened_part)
+    rows = StoredRows.joined([part_opened.rows for part_opened in opened])
     for name, column in _load_thumbnails(folder, len(rows), seal=manifest.thumbnails).items():
         rows = rows.with_column(name, column)
     return OpenedPredictions(
@@ -379,7 +383,7 @@ def _open_folder(folder: Path) -> OpenedPredictions:
         metadata=json.dumps(manifest.metadata).encode(),
         integrity="checked",  # a part without a seal is not the one that is listed
         digest=manifest.digest,
-        of_before=any(each.of_before for each in opened),
+        of_before=any(part_opened.of_before for part_opened in opened),
     )
 
 
@@ -413,9 +417,9 @@ def find_stale_note(given: pa.Table, summary: SoftmaxSummary | None) -> str | No
     >>> find_stale_note(pa.table({"oochub_prediction": [0, 0]}), made)
     'the column oochub_prediction that came with the rows is left out: it is not what the logits give'
     """
-    made: dict[str, Any] = {} if summary is None else dict(zip(SUMMARY, summary, strict=True))
+    columns_made: dict[str, Any] = {} if summary is None else dict(zip(SUMMARY, summary, strict=True))
     columns = zip(given.column_names, given.columns, strict=True)
-    stale = [name for name, column in columns if not _is_equal(column, made.get(name))]
+    stale = [name for name, column in columns if not _is_equal(column, columns_made.get(name))]
     if not stale:
         return None
     which, verb, pronoun = ("column", "is", "it is") if len(stale) == 1 else ("columns", "are", "they are")
@@ -437,10 +441,10 @@ def drop_earlier_summary(rows: StoredRows, summary: SoftmaxSummary | None) -> St
 def _is_equal(column: pa.ChunkedArray, made: NDArray[Any] | None) -> bool:
     if made is None or not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         return False
-    found = column.to_numpy().astype(np.float64)
+    values = column.to_numpy().astype(np.float64)
     if made.dtype.kind == "i":
-        return np.array_equal(found, made)
-    return bool(np.allclose(found, made, rtol=_ROUNDING, atol=_ROUNDING, equal_nan=True))
+        return np.array_equal(values, made)
+    return bool(np.allclose(values, made, rtol=_ROUNDING, atol=_ROUNDING, equal_nan=True))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -484,8 +488,8 @@ class StoredHead:
                 stacklevel=2,
             )
         if set(stored.arrays) != {"weight", "bias"}:
-            found = ", ".join(sorted(stored.arrays)) or "nothing"
-            raise OochubError(f"{file} contains {found}, but a head is weight and bias. Predict again.")
+            names = ", ".join(sorted(stored.arrays)) or "nothing"
+            raise OochubError(f"{file} contains {names}, but a head is weight and bias. Predict again.")
         try:
             return cls(**stored.arrays)
         except OochubError as error:

@@ -149,7 +149,7 @@ class RayEngine:
         count, cpus = self._start_actors(device)
         blocks = max(min(len(items), 4 * cpus), -(-len(items) // _PASSES))
         threads = max(1, torch.get_num_threads() // count)
-        made = (
+        rows = (
             ray.data.from_items(list(items), override_num_blocks=blocks)
             .map(_read, fn_kwargs={"job": [ray.put(read)]}, num_cpus=1)
             .map(
@@ -161,7 +161,7 @@ class RayEngine:
             )
         )
         try:
-            for row in made.iter_rows():
+            for row in rows.iter_rows():
                 if isinstance(row["made"], OochubError):
                     raise row["made"]
                 yield row["made"]
@@ -258,7 +258,7 @@ def _read_pass(first: int, *, inputs: Input, rows: Any, batch_size: int, zoom: f
     for batch in inputs.pack_batches(some, batch_size=batch_size, zoom=zoom, broken=broken if skips else None):
         places = batch.rows or range(len(batch.columns["example_id"]))
         batches.append(batch._replace(rows=[first + place for place in places]))
-    return _Passes(batches, [each._replace(row=first + each.row) for each in broken])
+    return _Passes(batches, [row._replace(row=first + row.row) for row in broken])
 
 
 def _answer_pass(passes: _Passes, *, inputs: Input, extraction: "Extraction", device: str) -> _Passes:

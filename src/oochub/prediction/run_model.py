@@ -267,7 +267,7 @@ class _PartMaker:
         answer: Callable[[InputBatch], Mapping[str, torch.Tensor]],
     ) -> Iterator[int]:
         """Makes the wanted parts of a split, all of a stream, and gives the number of each within the split."""
-        for place, made in extract_parts(
+        for place, part_made in extract_parts(
             *(name, part, read, answer, self.mode),
             said=self.said,
             unit=self.inputs.unit,
@@ -277,8 +277,8 @@ class _PartMaker:
             is_quiet=not self.ranks.is_first,
         ):
             number = place if wanted is not None else place * self.ranks.count + self.ranks.number
-            self.parts.put(first_number + number, made)
-            del made  # before the next one is made
+            self.parts.put(first_number + number, part_made)
+            del part_made  # before the next one is made
             yield number
 
 
@@ -325,13 +325,16 @@ def _finish_parts(
     """All parts together, with small images of the worst mistakes, in the place that they are for."""
     for name in splits:
         _check_read(name, parts.made(), inputs.unit)
-    made, rows, summary = parts.joined()
-    broken = {name: [row for each in made if each.split == name for row in each.broken] for name in splits}
+    parts_made, rows, summary = parts.joined()
+    broken = {
+        name: [row for part_made in parts_made if part_made.split == name for row in part_made.broken]
+        for name in splits
+    }
     unread = [_describe_unread(name, several, inputs.unit) for name, several in broken.items() if several]
     predictions = Predictions(rows, said(rows, unread), stored_head=stored).remember(summary=summary)
     pictures = None
     if asked.images:
-        numbers = {name: [each.rows for each in made if each.split == name] for name in splits}
+        numbers = {name: [part_made.rows for part_made in parts_made if part_made.split == name] for name in splits}
         pictures = _make_thumbnails(predictions, splits, numbers, inputs)
     if parts.folder is not None and target is not None and not is_one_file(rows):
         parts.become(predictions, pictures)
@@ -354,10 +357,10 @@ def _finish_parts(
 
 
 def _check_read(name: str, made: Sequence[MadePart], unit: str) -> None:
-    own = [each for each in made if each.split == name]
-    if any(each.predictions is not None for each in own):
+    own = [part_made for part_made in made if part_made.split == name]
+    if any(part_made.predictions is not None for part_made in own):
         return
-    broken = [row for each in own for row in each.broken]
+    broken = [row for part_made in own for row in part_made.broken]
     if broken:
         raise OochubError(
             f"None of the {len(broken)} {unit}s of the split {name} can be read. The first: {broken[0].fault}"
@@ -374,10 +377,10 @@ def _describe_unread(split: str, broken: Sequence[BrokenRow], unit: str) -> str:
 
 def _add_rows(few: Mapping[str, torch.Tensor], noise: Mapping[str, torch.Tensor]) -> Mapping[str, torch.Tensor]:
     """The first rows and rows of noise of the same shape, which differ even if the first rows are all alike."""
-    shapes = [{name: each.shape[1:] for name, each in several.items()} for several in (few, noise)]
+    shapes = [{name: tensor.shape[1:] for name, tensor in several.items()} for several in (few, noise)]
     if shapes[0] != shapes[1]:
         return few
-    return {name: torch.cat([each, noise[name].to(each)]) for name, each in few.items()}
+    return {name: torch.cat([tensor, noise[name].to(tensor)]) for name, tensor in few.items()}
 
 
 def _take_few(part: Any) -> Any:

@@ -68,7 +68,7 @@ class LazyColumns:
     """
 
     def __init__(self, segments: Sequence[_Segment], schema: pa.Schema) -> None:
-        self._segments, self.schema = [each for each in segments if len(each)], schema
+        self._segments, self.schema = [segment for segment in segments if len(segment)], schema
 
     @classmethod
     def of(cls, source: Path | pa.Table, schema: pa.Schema | None = None, length: int | None = None) -> "LazyColumns":
@@ -446,5 +446,5 @@ def _make_coded(field: pa.Field) -> pa.Field:
 
 
 def _is_text(field: pa.Field) -> pa.Field:
-    said = {key: value for key, value in field.metadata.items() if key not in _MARK}
-    return field.with_type(field.type.value_type).with_metadata(said or None)
+    metadata = {key: value for key, value in field.metadata.items() if key not in _MARK}
+    return field.with_type(field.type.value_type).with_metadata(metadata or None)

@@ -153,7 +153,7 @@ def make_difference(first: Evidence, second: Evidence, *, are_independent: bool 
     """
     value, n = first.value - second.value, first.n + second.n
     if not are_independent:
-        one, other = (make_interval(each, tail=TAIL / 2) for each in (first, second))
+        one, other = (make_interval(evidence, tail=TAIL / 2) for evidence in (first, second))
         return Estimate(value, low=one.low - other.high, high=one.high - other.low, n=n, method=METHOD)
     span, bar = first.most - first.least, -math.log(TAIL)
     low = _find_end(lambda gap: log_difference_above(first, second, gap) >= bar, -span, value)
@@ -177,8 +177,8 @@ def log_difference_above(first: Evidence, second: Evidence, gap: float) -> float
     places = np.linspace(low, high, _GRID)
     at = int(np.argmin([wealth(place) for place in places]))
     ends = places[max(at - 1, 0)], places[min(at + 1, _GRID - 1)]
-    found = optimize.minimize_scalar(wealth, bounds=ends, method="bounded", options={"xatol": 1e-6})
-    return float(min(found.fun, wealth(places[at])))
+    optimum = optimize.minimize_scalar(wealth, bounds=ends, method="bounded", options={"xatol": 1e-6})
+    return float(min(optimum.fun, wealth(places[at])))
 
 
 def _find_end(is_excluded: Callable[[float], bool], bound: float, value: float) -> float:

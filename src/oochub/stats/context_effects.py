@@ -129,7 +129,7 @@ class _Counts:
         self.seen, self.with_, self.ones, self.size = (
             np.bincount(label, of).astype(np.int64) for of in (right & has, has, right, right | True)
         )
-        self._laws = [_compute_law(*each) for each in zip(self.with_, self.ones, self.size, strict=True)]
+        self._laws = [_compute_law(*counts) for counts in zip(self.with_, self.ones, self.size, strict=True)]
         least, largest = (sum(int(count[end]) for count, _ in self._laws) for end in (0, -1))
         self.whole = int(self.seen.sum())
         self.is_free = least < self.whole < largest

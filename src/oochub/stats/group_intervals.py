@@ -69,26 +69,26 @@ def worst_group_interval(
     present = np.flatnonzero(sizes)
     level = 1 - (1 - confidence) / len(present)
     binary = bool(np.isin(values, (0, 1)).all())
-    each: dict[int, Estimate]  # by the number of the group; of many those that can matter
+    intervals: dict[int, Estimate]  # by the number of the group; of many those that can matter
     if binary and shared is None:  # two counts say all, and few of many groups have counts of their own
         of_pair = cache(lambda ones, n: clopper_pearson(ones, n, confidence=level))
         ones = np.bincount(codes, values, minlength=len(numbers)).astype(np.int64).tolist()
-        each = {at: of_pair(ones[at], n) for at, n in zip(present.tolist(), sizes[present].tolist(), strict=True)}
+        intervals = {at: of_pair(ones[at], n) for at, n in zip(present.tolist(), sizes[present].tolist(), strict=True)}
     else:
         order, ends = np.argsort(codes, kind="stable"), np.cumsum(sizes)
-        each = {}
+        intervals = {}
         for at in present if shared is not None else _choose_decisive(values, codes, sizes, level, worst):
             rows = order[ends[at] - sizes[at] : ends[at]]
             cluster_of = None if shared is None else shared[rows]
-            each[int(at)] = _estimate_one_group(values[rows], cluster_of, level, binary=binary)
+            intervals[int(at)] = _estimate_one_group(values[rows], cluster_of, level, binary=binary)
     pick, sign = (min, 1) if worst == "smallest" else (max, -1)
-    at = min(each, key=lambda i: (sign * each[i].value, -each[i].n))  # of equal ones the metric's group
+    at = min(intervals, key=lambda i: (sign * intervals[i].value, -intervals[i].n))  # of equal ones the metric's group
     without = [
         str(numbers[at] if names is None else names[int(str(numbers[at]))])
-        for at, interval in each.items()
+        for at, interval in intervals.items()
         if math.isnan(interval.low)
     ]
-    limits = dict.fromkeys(interval.reason for interval in each.values() if interval.reason)
+    limits = dict.fromkeys(interval.reason for interval in intervals.values() if interval.reason)
     reason = "; ".join(limits) or None
     if without:
         more = f" and {len(without) - _NAMED} more" if len(without) > _NAMED else ""
@@ -96,10 +96,15 @@ def worst_group_interval(
     low, high = (
         (math.nan, math.nan)
         if without
-        else (pick(interval.low for interval in each.values()), pick(interval.high for interval in each.values()))
+        else (
+            pick(interval.low for interval in intervals.values()),
+            pick(interval.high for interval in intervals.values()),
+        )
     )
-    method = f"{each[at].method}, simultaneous over {len(present)} groups" if len(present) > 1 else each[at].method
-    return Estimate(each[at].value, low=low, high=high, n=each[at].n, method=method, reason=reason)
+    method = (
+        f"{intervals[at].method}, simultaneous over {len(present)} groups" if len(present) > 1 else intervals[at].method
+    )
+    return Estimate(intervals[at].value, low=low, high=high, n=intervals[at].n, method=method, reason=reason)
 
 
 def _choose_decisive(values: Array, codes: Array, sizes: Array, level: float, worst: str) -> Array:

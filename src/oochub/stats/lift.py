@@ -129,7 +129,7 @@ def lift_over_all(has: Any, is_class: Any, sampling: Sampling = Sampling()) -> E
     """
     over = lift(has, is_class, sampling)
     share = float(np.mean(is_class)) if len(is_class) else 0.0
-    value, low, high = (each / (share * each + 1 - share) for each in (over.value, over.low, over.high))
+    value, low, high = (value_of / (share * value_of + 1 - share) for value_of in (over.value, over.low, over.high))
     return Estimate(value, low=low, high=high, n=over.n, method=over.method, reason=over.reason)
 
 

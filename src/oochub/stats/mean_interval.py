@@ -254,7 +254,7 @@ def _skewed_interval(values: Array, sampling: Sampling, within: tuple[float, flo
     skewness = float((of.residuals * of.residuals * of.residuals).sum()) / error**3  # a power takes five times as long
     low, high = np.clip(hall_interval(plain.value, error, skewness, of.freedom, sampling.tail), *within)
     few = "a few values make most of the spread: the interval may be too narrow"
-    reasons = [each for each in (plain.reason, few if _PER_SKEWNESS * skewness**2 > 1 else None) if each]
+    reasons = [reason for reason in (plain.reason, few if _PER_SKEWNESS * skewness**2 > 1 else None) if reason]
     method = f"{plain.method}, corrected for skewness"
     return Estimate(plain.value, low=low, high=high, n=plain.n, method=method, reason="; ".join(reasons) or None)
 
@@ -359,7 +359,7 @@ def _add_rows(values: Array, answers: Answers, sampling: Sampling, within: tuple
         sums, sizes = np.bincount(cluster, values), np.bincount(cluster).astype(np.float64)
         largest = float((sizes**2).sum()) / n
         is_right = (np.abs(values - answers.if_right) <= np.abs(values - answers.if_wrong)).astype(np.float64)
-        size = max(_estimate_design_effect(each, cluster, largest) for each in (values, is_right))
+        size = max(_estimate_design_effect(column, cluster, largest) for column in (values, is_right))
     means = [float(answers.if_right.mean()), float(answers.if_wrong.mean())]
     added = _spread(
         np.concatenate([sums, np.repeat(means, ADDED) * size]),

@@ -183,7 +183,8 @@ def compare_all_pairs(models: Sequence[PairedValues]) -> PairTests:
     group = np.array([places.setdefault(_name_values(model), len(places)) for model in models], np.int64)
     firsts = [models[k] for k in np.unique(group, return_index=True)[1]]
     alone = [
-        _test_alone(each, each) if n > 1 else (np.nan,) * 3 for each, n in zip(firsts, np.bincount(group), strict=True)
+        _test_alone(first_of, first_of) if n > 1 else (np.nan,) * 3
+        for first_of, n in zip(firsts, np.bincount(group), strict=True)
     ]
     same = group[:, None] == group
     tests = PairTests(

@@ -142,7 +142,7 @@ def pack_values(values: PairedValues | None) -> bytes:
     facts = {"kind": values.kind, "n": values.n, "unit": values.unit, "number": values.number.to_dict()}
     facts |= {name: getattr(values.sampling, name) for name in ("resamples", "seed", "confidence")}
     nothing, content = np.empty(0), io.BytesIO()
-    label, cluster = (nothing if each is None else each for each in (values.label, values.sampling.cluster))
+    label, cluster = (nothing if array is None else array for array in (values.label, values.sampling.cluster))
     np.savez(content, said=np.array(json.dumps(facts)), values=values.values, label=label, cluster=cluster)
     return content.getvalue()
 

@@ -108,7 +108,7 @@ def tune(
     if every == n or min(ones, size - ones) < _FEWEST:
         return best
     for proxies, prior, lost in (((proxy_right, proxy_member), _PROXY, 2), *([(lean, _LEAN, 3)] if lean else [])):
-        predicted, chance = (np.asarray(each, np.float64) for each in proxies)
+        predicted, chance = (np.asarray(proxy, np.float64) for proxy in proxies)
         left = _correct(left, (predicted - alone * chance) * n / size, prior, size)
         saved = share * (1 - size / (size - lost) * left.var() / np.square(value).mean())
         if saved >= best.saved + _LEAST_SAVED:
@@ -165,18 +165,18 @@ def estimate_share(
     >>> found.alone, found.together, found.saved
     (0.750 [0.301, 0.954] n=4, 0.750 [0.301, 0.954] n=4, 0.0)
     """
-    found, of = tune(right, member, proxy_right, proxy_member, lean), clopper_pearson if exact else wilson
+    tuned, of = tune(right, member, proxy_right, proxy_member, lean), clopper_pearson if exact else wilson
     n = int(np.sum(member))
     alone = of(int(np.sum(right)), n, confidence=confidence)
-    if not found.saved:
-        return FewShare(alone, alone, 0.0, found.parts)
-    units = n / (1 - found.saved)
+    if not tuned.saved:
+        return FewShare(alone, alone, 0.0, tuned.parts)
+    units = n / (1 - tuned.saved)
     normal = -float(special.stdtrit(n - 2, (1 - confidence) / 2))
     level = 1 - 2 * float(special.ndtr(-normal))
-    near = of(min(found.value * units, units), units, confidence=level)
+    near = of(min(tuned.value * units, units), units, confidence=level)
     method = f"prediction-powered, {near.method}"
-    together = Estimate(found.value, low=near.low, high=near.high, n=n, method=method)
-    return FewShare(alone, together, found.saved, found.parts)
+    together = Estimate(tuned.value, low=near.low, high=near.high, n=n, method=method)
+    return FewShare(alone, together, tuned.saved, tuned.parts)
 
 
 def subtract_shares(first: FewShare, second: FewShare) -> FewShare:
@@ -192,12 +192,12 @@ def subtract_shares(first: FewShare, second: FewShare) -> FewShare:
     >>> subtract_shares(one, other).alone
     0.000 [-0.297, 0.297] n=36
     """
-    one, other = (each.parts - each.parts.mean(axis=1, keepdims=True) for each in (first, second))
+    one, other = (share.parts - share.parts.mean(axis=1, keepdims=True) for share in (first, second))
     correlation = float((one * other).sum() / math.sqrt(max((one**2).sum() * (other**2).sum(), _TINY)))
     helps = bool(first.saved or second.saved)
     together = difference(first.together, second.together, correlation=correlation if helps else 0.0)
-    alone = [each.alone.value * (1 - each.alone.value) / max(each.alone.n, 1) for each in (first, second)]
-    parts = [of * (1 - each.saved) for of, each in zip(alone, (first, second), strict=True)]
+    alone = [share.alone.value * (1 - share.alone.value) / max(share.alone.n, 1) for share in (first, second)]
+    parts = [of * (1 - share.saved) for of, share in zip(alone, (first, second), strict=True)]
     whole, left = math.fsum(alone), math.fsum(parts) - 2 * correlation * math.sqrt(parts[0] * parts[1])
     saved = max(0.0, 1 - left / whole) if helps and whole else 0.0
     return FewShare(difference(first.alone, second.alone), together, saved, first.parts - second.parts)
@@ -215,7 +215,7 @@ def take_smallest(shares: list[FewShare]) -> FewShare:
 
     def smallest(every: list[Estimate]) -> Estimate:
         least = min(every, key=lambda each: (each.value, -each.n))
-        low, high = (min(getattr(each, end) for each in every) for end in ("low", "high"))
+        low, high = (min(getattr(estimate, end) for estimate in every) for end in ("low", "high"))
         method = f"{least.method}, simultaneous over {len(every)} groups" if len(every) > 1 else least.method
         return Estimate(least.value, low=low, high=high, n=least.n, method=method)
 

@@ -66,8 +66,8 @@ def mean_of_shared(
     check_same_length(values=values, units=units)
     if of != "numbers" and not np.isin(values, (0, 1) if of == "shares" else (-1, 0, 1)).all():
         raise OochubError(f"{of} are values of 0 and 1{', or -1' if of == 'changes' else ''}, got others.")
-    found = _estimate(values, np.asarray(units), sampling, of)
-    return found if rows is None else Estimate.from_dict({**found.to_dict(), "n": rows})
+    estimate = _estimate(values, np.asarray(units), sampling, of)
+    return estimate if rows is None else Estimate.from_dict({**estimate.to_dict(), "n": rows})
 
 
 def _estimate(values: Array, units: NDArray[Any], sampling: Sampling, of: str) -> Estimate:

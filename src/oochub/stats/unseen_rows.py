@@ -59,8 +59,8 @@ def reach_of_unseen(loss: float, variance: float, unseen: Sequence[Unseen], quan
     >>> round(reach_of_unseen(0.05, 0.01**2, [Unseen(1.0, 1 / 1000)], 1.96), 4)
     0.0733
     """
-    further = sum(each.times * each.loss for each in unseen)
-    total = variance + sum(each.times * each.loss**2 for each in unseen)
+    further = sum(row.times * row.loss for row in unseen)
+    total = variance + sum(row.times * row.loss**2 for row in unseen)
     if total <= 0:
         return loss
     squared = quantile**2 * total / ((loss + further) * (1 - loss))  # over the effective rows
