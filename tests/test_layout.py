@@ -71,7 +71,7 @@ CODE_LINES = {
     "builder": 300,
     "builders": 10460,
     "catalog": 190,
-    "checking": 1100,
+    "checking": 1110,
     "class_names": 450,
     "cli": 100,
     "commands": 2530,
@@ -84,7 +84,7 @@ CODE_LINES = {
     "detector": 350,
     "errors": 70,
     "eval_modules": 3090,
-    "evaluation": 2750,
+    "evaluation": 2770,
     "exchange": 1900,
     "figures": 2510,
     "hub": 1360,
@@ -113,7 +113,7 @@ CODE_LINES = {
     "sections": 3110,
     "settings": 1510,
     "showing": 50,
-    "stats": 3150,
+    "stats": 3160,
     "storage": 1650,
     "studies": 5400,
     "sweep": 1900,
@@ -121,7 +121,7 @@ CODE_LINES = {
     "training": 200,
 }
 """The lines of code of each room, at most: whoever raises one says why in the same commit."""
-AUDIT_LINES = 27_450
+AUDIT_LINES = 27_500
 """Lines of code of `oochub.auditing` and all that it imports, at most; raised as `CODE_LINES` is."""
 HEAVY = ("datasets", "torch", "transformers", "evaluate", "pandas", "scipy.stats", "sklearn", "matplotlib")
 BUT_PANDAS = tuple(name for name in HEAVY if name != "pandas")  # pyarrow imports it where it is installed
