@@ -80,7 +80,7 @@ def _check(end: tuple[int, str], number: signal.Signals) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", _SIGNALS)
-@pytest.mark.parametrize("module", ["typer", "rich", "oochub.commands.sweep", "datasets"])
+@pytest.mark.parametrize("module", ["typer", "rich", "oochub.commands.challenge", "datasets"])
 def test_stopped_while_it_imports(module, number, tmp_path):
     """Planted fault: typer imported before the handlers are there."""
     words = ["challenge", "no/such", "--criterion", "mismatch", "--out", str(tmp_path / "out")]
