@@ -203,15 +203,17 @@ def write_table(numbers: dict[str, dict[str, Any]]) -> str:
             for labeled, cell in cells.items():
                 if name in cell:
                     alone, together, error, less, said = cell[name]
-                    could = f"{100 * cell['possible'][name]:.0f}" if name in cell["possible"] else ""
+                    could = f"{round(100 * cell['possible'][name])}" if name in cell["possible"] else ""
                     lines.append(
                         f"| {name.replace('_', ' ')} | {labeled} | {100 * alone:.1f} | {100 * together:.1f} | "
-                        f"{could} | {100 * (1 - less / error):.0f} | {100 * said:.0f} |"
+                        f"{could} | {round(100 * (1 - less / error))} | {round(100 * said)} |"
                     )
         for labeled, cell in cells.items():
             if "peer" in cell:
                 saved = 100 * (1 - cell["peer"][3] / cell["accuracy"][2])
-                lines.append(f"| accuracy, ppi-python | {labeled} | | {100 * cell['peer'][1]:.1f} | | {saved:.0f} | |")
+                lines.append(
+                    f"| accuracy, ppi-python | {labeled} | | {100 * cell['peer'][1]:.1f} | | {round(saved)} | |"
+                )
         lines.append("")
     return "\n".join(lines).strip()
 
