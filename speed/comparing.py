@@ -1,6 +1,6 @@
 """`oochub compare` of two files of a million rows, beside `oochub evaluate` of one: `python speed/comparing.py`.
 
-Two classes with sides and groups, 85% and 80% of the rows answered alike; the second file in the same order, and
+Two classes with sides and groups, two models whose mistakes go together; the second file in the same order, and
 shuffled. Each command in a process of its own: CPU time, and the most memory that it held. Interleaved rounds, medians;
 `python speed/comparing.py 100000` takes fewer rows.
 

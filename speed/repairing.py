@@ -12,12 +12,11 @@ os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import statistics
 import sys
-import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from heads import seconds
 from sklearn.linear_model import LogisticRegression
 
 from oochub.prediction.predictions_file import StoredHead
@@ -29,12 +28,6 @@ from repair_rows_by_hand import predictions_by_hand
 
 ROWS, WIDTH, ROUNDS, SECONDS = 4000, 512, 3, 10
 _SHARES = {"train": 0.4, "validation": 0.3, "test": 0.3}
-
-
-def seconds(run: Callable[[], object]) -> float:
-    start = time.process_time()
-    run()
-    return time.process_time() - start
 
 
 def main() -> None:

@@ -8,6 +8,8 @@ from collections import Counter
 from functools import cached_property
 from pathlib import Path
 
+import pyarrow.compute as pc
+
 from oochub.checking.rule_rows import RuleRows, find_predictions, find_row_numbers, judge_mean, without_interval
 from oochub.checking.rules import RuleNumber
 from oochub.comparison.common_examples import RowsDiffer, read_keys
@@ -108,8 +110,8 @@ def check_growth(earlier: tuple[Report, str, Path | None], report: tuple[Report,
         raise OochubError(
             f"With {anytime}, clusters must not gain rows, which only the predictions of {earlier[1]} tell: {error}."
         ) from None
-    old, new = (read_keys(part).to_pylist() for part in (before, grown))
-    lost = len(set(old) - set(new))
+    old, new = (read_keys(part) for part in (before, grown))
+    lost = len(old) - pc.sum(pc.is_in(old, value_set=new)).as_py()
     if lost:
         raise OochubError(
             f"{lost:,} rows of {earlier[1]} are missing in {report[1]}. With {anytime} each look must keep the rows of "

@@ -413,8 +413,8 @@ class Repair:
     def _repr_html_(self) -> str:
         from oochub.report.self_contained_page import frame_page
 
-        sentences = Table(title=write_verdict(self), heads=(), rows=tuple((line,) for line in write_sentences(self)))
-        tables = Document(blocks=(Block(table=sentences), *_make_blocks(self))).to_notebook()
+        answer = Table(title=write_verdict(self), heads=(), rows=tuple((line,) for line in write_sentences(self)))
+        tables = Document(blocks=(Block(table=answer), *_make_blocks(self))).to_notebook()
         try:
             page = repair_page(self)
         except OochubError:  # too large

@@ -72,8 +72,8 @@ class EmptyImages(Section["ReportRecord"]):
 
     def numbers(self, report: "ReportRecord") -> Iterable[NamedNumber]:
         """The shares of both sides at each threshold, and their difference."""
-        images: EmptyImageNumbers | None = self.found(report)
-        for row in images.rows if images else ():
+        numbers: EmptyImageNumbers | None = self.found(report)
+        for row in numbers.rows if numbers else ():
             parts = {"in_context": row.inside, "out_of_context": row.outside, "difference": row.difference}
             for name, estimate in parts.items():
                 metric = f"false_alarms above {row.threshold:g}"

@@ -42,8 +42,8 @@ class FewLabels(Section["ReportRecord"]):
 
     def numbers(self, report: "ReportRecord") -> Iterable[NamedNumber]:
         """Each number from the labels alone, and together with the other images."""
-        table: FewLabelNumbers | None = self.found(report)
-        for row in table.rows if table else ():
+        numbers: FewLabelNumbers | None = self.found(report)
+        for row in numbers.rows if numbers else ():
             for name, estimate in (("labels alone", row.alone), ("together", row.together)):
                 key = f"few_labels/{row.name}/{name.replace(' ', '_')}"
                 yield NamedNumber(f"few labels {name}", row.name, estimate, key)

@@ -78,8 +78,8 @@ class NearAndFar(Section["ReportRecord"]):
 
     def numbers(self, report: "ReportRecord") -> Iterable[NamedNumber]:
         """Every number of each group, then the AUROC of each of its sets."""
-        spectrum = self.found(report)
-        for row in spectrum.rows if spectrum else ():
+        numbers = self.found(report)
+        for row in numbers.rows if numbers else ():
             of = f"{row.detector}/{row.reading}/{row.group}"
             named = row.metrics | {f"{name}/{_AUROC}": auroc for name, auroc in row.of_sets.items()}
             for metric, number in named.items():

@@ -228,11 +228,11 @@ def open_runtime(
             networks[name] = _open_checked(name, network, few, example, head, reference, kept=asked.cache)
         except OochubError as error:
             faults.append(f"{name}: {error}")
-    for name, network_tried in {
+    for name, candidate in {
         "torch": network,
         **{name: checked.network for name, checked in networks.items()},
     }.items():
-        seconds[name] = _measure_seconds(network_tried, example)
+        seconds[name] = _measure_seconds(candidate, example)
     fastest = min(seconds, key=lambda name: seconds[name])
     ratios = ", ".join(f"{name} {seconds[name] / seconds['torch']:.2f}" for name in networks)
     note = "; ".join(filter(None, [f"times of the first rows to torch: {ratios}" if ratios else "", *faults]))
@@ -469,13 +469,13 @@ def _repeat_rows(values: torch.Tensor, rows: int) -> torch.Tensor:
 
 def _measure_seconds(network: nn.Module, example: Mapping[str, torch.Tensor]) -> float:
     """The time of a batch, the fastest of a few."""
-    outputs = []
+    seconds = []
     with torch.inference_mode():
         for _ in range(_ROUNDS + 1):  # the first one warms up
             start = time.perf_counter()
             network(**example)
-            outputs.append(time.perf_counter() - start)
-    return min(outputs[1:])
+            seconds.append(time.perf_counter() - start)
+    return min(seconds[1:])
 
 
 def _describe(name: str) -> str:

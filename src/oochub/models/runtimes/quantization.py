@@ -127,7 +127,7 @@ def _free_outputs(model: bytes) -> bytes:
 
     proto = onnx.load_from_string(model)
     nodes = proto.graph.node
-    for output in [output.name for output in proto.graph.output]:
+    for output in [tensor.name for tensor in proto.graph.output]:
         makers = {name: node for node in nodes for name in node.output}
         last = makers.get(output)
         first = makers.get(last.input[0]) if last is not None and last.op_type == "DequantizeLinear" else None
@@ -343,8 +343,8 @@ def _find_images(rows: object, column: str, option: str) -> datasets.Dataset:
         raise OochubError(f"{option}: rows to calibrate on are drawn by number, and a stream has none. Pass a folder.")
     images = [name for name, feature in rows.features.items() if isinstance(feature, datasets.Image)]
     if column not in images and len(images) != 1:
-        columns = f"has {', '.join(images)}" if images else f"has none, only {', '.join(rows.column_names)}"
-        raise OochubError(f"{option} must have one column of images, but it {columns}.")
+        lack = f"has {', '.join(images)}" if images else f"has none, only {', '.join(rows.column_names)}"
+        raise OochubError(f"{option} must have one column of images, but it {lack}.")
     own = column if column in images else images[0]
     only = rows.select_columns([own])
     return only if own == column else only.rename_column(own, column)
