@@ -15,8 +15,7 @@ from oochub import catalog
 from oochub.benchmark import find_data_folder
 from oochub.browsing.sprite_sheets import TILE, SpriteSheets, make_tile, read_stored_tiles
 from oochub.errors import OochubError, choose_wording
-from oochub.evaluation.evaluation_rows import EvaluationRows
-from oochub.evaluation.mistakes import find_attribution
+from oochub.evaluation.evaluation_rows import EvaluationRows, find_attribution
 from oochub.input import BrokenRow
 from oochub.prediction.predictions import Predictions
 from oochub.process.follow import follow

@@ -87,10 +87,10 @@ CODE_LINES = {
     "evaluation": 2770,
     "exchange": 1900,
     "figures": 2510,
-    "hub": 1360,
+    "hub": 1430,
     "input": 150,
     "inputs": 1810,
-    "leaderboard": 1980,
+    "leaderboard": 1860,
     "loading_scripts": 350,
     "metric": 250,
     "models": 5440,
@@ -121,7 +121,7 @@ CODE_LINES = {
     "training": 200,
 }
 """The lines of code of each room, at most: whoever raises one says why in the same commit."""
-AUDIT_LINES = 27_500
+AUDIT_LINES = 27_600
 """Lines of code of `oochub.auditing` and all that it imports, at most; raised as `CODE_LINES` is."""
 HEAVY = ("datasets", "torch", "transformers", "evaluate", "pandas", "scipy.stats", "sklearn", "matplotlib")
 BUT_PANDAS = tuple(name for name in HEAVY if name != "pandas")  # pyarrow imports it where it is installed

@@ -18,8 +18,7 @@ from oochub.repairs.collection import CellGain, Collection
 from oochub.repairs.head_method import HeadRows
 from oochub.repairs.head_methods.retrain_weighted import RetrainWeighted
 from oochub.repairs.learning_curves import draw_learning_curves, measure_worse
-from oochub.repairs.repair_data import RepairRows
-from oochub.repairs.split_rows import RowParts, divide_rows, find_trained_splits
+from oochub.repairs.repair_data import RepairRows, RowParts, divide_rows, find_trained_splits
 from oochub.storage.files import write_whole_folder
 
 CHOSEN = tuple(world for world in WORLDS if world.is_planted and world.seed % 2 == 0)

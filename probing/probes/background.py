@@ -23,8 +23,7 @@ from oochub.data.challenge import ChallengeSet
 from oochub.data.declaration import find_declaration
 from oochub.data.load import open_data
 from oochub.errors import OochubError, choose_wording
-from oochub.evaluation.evaluation_rows import EvaluationColumns
-from oochub.evaluation.mistakes import find_attribution
+from oochub.evaluation.evaluation_rows import EvaluationColumns, find_attribution
 from oochub.models.acceleration import DTYPES, Autocast, choose_device, fold_batch_norm
 from oochub.models.mode import PredictedData, choose_mode
 from oochub.models.model_source import ModelSource

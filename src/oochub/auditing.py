@@ -28,9 +28,8 @@ from oochub.report.report import Report
 from oochub.report.report_commands import list_typed_options
 from oochub.settings import listing, with_options, without
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings
-from oochub.settings.data_settings import DataSettings
+from oochub.settings.data_settings import DataSettings, LabelSettings
 from oochub.settings.evaluation_settings import IntervalSettings
-from oochub.settings.label_settings import LabelSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.probe_settings import ProbeSettings

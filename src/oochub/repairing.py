@@ -52,17 +52,20 @@ from oochub.repairs.prove_repair import (
     prove_repair,
 )
 from oochub.repairs.repair import Repair, RepairDraw
-from oochub.repairs.repair_data import RepairRows, check_challenge, check_kind, check_some_side
-from oochub.repairs.repaired_folder import RepairedFolder
-from oochub.repairs.split_rows import (
+from oochub.repairs.repair_data import (
+    RepairRows,
     RowParts,
+    check_challenge,
+    check_kind,
     check_sides,
+    check_some_side,
     count_parts,
     describe_left_out,
     divide_rows,
     find_sides,
     find_trained_splits,
 )
+from oochub.repairs.repaired_folder import RepairedFolder
 from oochub.report.report_commands import write_command
 from oochub.settings import listing, with_options, without
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings

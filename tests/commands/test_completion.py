@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from oochub import catalog
-from oochub.commands._completion import find_completion
+from oochub.commands._options import find_completion
 
 
 def complete(parameter: str, typed: str) -> list[str]:

@@ -96,7 +96,7 @@ def test_a_module_is_repaired_as_its_folder_is(run: Run, planted: Example, tmp_p
     from transformers import AutoModelForImageClassification
 
     from oochub.inputs.pictures.image_processor import load_image_processor as make_processor
-    from oochub.models.model_file import make_model
+    from oochub.models.callable_model import make_model
     from oochub.settings.model_settings import ModelSettings
     from oochub.settings.prediction_settings import PredictionSettings
 

@@ -15,8 +15,7 @@ from oochub.errors import OochubError
 from oochub.evaluation.unlabeled_rows import KnownRows, estimate_numbers
 from oochub.prediction.predictions import Predictions
 from oochub.report.report import Report
-from oochub.settings.data_settings import DataSettings
-from oochub.settings.label_settings import LabelSettings
+from oochub.settings.data_settings import DataSettings, LabelSettings
 
 
 class Doubtful(Onlooker):

@@ -9,7 +9,7 @@ import pytest
 from repair_page import NUMBERS
 from repair_rows_by_hand import rows_by_hand
 
-from oochub.repairs.split_rows import divide_rows
+from oochub.repairs.repair_data import divide_rows
 
 PROMISE = numbers.Promise(cell="cat/sea", side="out", rows=16, more=16, gain=0.05, low=0.0, high=0.1, true=0.02)
 

@@ -8,7 +8,7 @@ import pytest
 import oochub
 from oochub.errors import OochubError
 from oochub.evaluation.evaluate import make_evaluation
-from oochub.evaluation.group_table import tabulate_groups
+from oochub.evaluation.evaluation import tabulate_groups
 from oochub.prediction.predictions import Predictions
 from oochub.sections import group_errors
 from oochub.settings.evaluation_settings import EvaluationSettings, IntervalSettings

@@ -281,7 +281,7 @@ def test_nothing_follows_from_chosen_rows_but_a_test_of_their_rule(reports):
 
 
 def test_a_board_refuses_chosen_rows(rows, reports, tmp_path):
-    from oochub.leaderboard.recomputation import recompute_report
+    from oochub.leaderboard.check_entry import recompute_report
 
     file = rows.save(tmp_path / "p.parquet")
     assert "A board has numbers of a whole split" in recompute_report(reports[1], [file]).outcome.reason

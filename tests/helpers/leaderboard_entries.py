@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 import oochub
+from oochub.hub.leaderboard_repository import write_entry
 from oochub.leaderboard.check_entry import CheckedEntry
-from oochub.leaderboard.write_entry import write_entry
 from oochub.prediction.predictions import Predictions
 from oochub.records.schema import to_json
 from oochub.stats.delong import delong

@@ -108,7 +108,7 @@ def _composition(inputs: Inputs, path: Path) -> Words:
 
 
 def _results(inputs: Inputs, path: Path) -> Words:
-    from oochub.leaderboard.write_entry import write_entry
+    from oochub.hub.leaderboard_repository import write_entry
 
     said = {"track": "open", "selection": "in_domain", "supervision": "labels", "date": "2026-11-22"}
     inputs("preds.parquet")

@@ -7,8 +7,8 @@ import pytest
 
 import oochub
 from oochub.errors import OochubError
+from oochub.hub.leaderboard_repository import _find_predictions, write_entry
 from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
-from oochub.leaderboard.write_entry import _find_predictions, write_entry
 from oochub.prediction.predictions import Predictions
 
 SAID = {

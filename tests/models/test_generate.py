@@ -14,8 +14,7 @@ from tiny_chat_models import KINDS, NAMES, chat_model, images, rows
 import oochub
 from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
 from oochub.errors import OochubError
-from oochub.inputs.pictures.chat_processor import load_chat_processor
-from oochub.inputs.pictures.image_questions import ImageQuestions
+from oochub.inputs.pictures.chat_processor import ImageQuestions, load_chat_processor
 from oochub.models.chat.written_answers import AnswerMatcher, WrittenAnswers
 
 MODE_EXAMPLES = {"generate": lambda folder: Example(chat_model(folder, "llava"), NAMES)}

@@ -8,7 +8,7 @@ from repair_rows_by_hand import OWN, rows_by_hand
 
 from oochub.prediction.predictions_file import StoredHead
 from oochub.repairs.choose_head import _is_within, _pick, _Score, choose_head
-from oochub.repairs.split_rows import divide_rows
+from oochub.repairs.repair_data import divide_rows
 
 SIZES = {"train": (100, 20), "validation": (100, 45), "test": (100, 100)}
 

@@ -19,7 +19,7 @@ from oochub.repairs.collect_images import (
 )
 from oochub.repairs.collection import CellGain, Collection
 from oochub.repairs.learning_curves import list_cells
-from oochub.repairs.split_rows import divide_rows
+from oochub.repairs.repair_data import divide_rows
 from oochub.settings.repair_settings import RepairSettings
 from oochub.stats.estimate import Estimate
 

@@ -20,8 +20,7 @@ from oochub.repairs.choose_head import ChosenHead, choose_network
 from oochub.repairs.fine_tune import FineTunedNetwork, FineTuning
 from oochub.repairs.model_folder import open_fine_tuned_network
 from oochub.repairs.repair import TriedHead
-from oochub.repairs.repair_data import RepairRows
-from oochub.repairs.split_rows import RowParts, divide_rows
+from oochub.repairs.repair_data import RepairRows, RowParts, divide_rows
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.trainers.backbone import open_backbone

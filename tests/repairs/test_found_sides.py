@@ -9,7 +9,7 @@ from repair_rows_by_hand import predictions_by_hand
 
 from oochub.records.build_record import FoundContexts
 from oochub.records.output_columns import make_vectors
-from oochub.repairs.split_rows import add_found_sides
+from oochub.repairs.repair_data import add_found_sides
 
 SIZES = {"train": (90, 30), "validation": (60, 30), "test": (60, 60)}
 

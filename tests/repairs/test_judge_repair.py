@@ -10,7 +10,7 @@ from oochub.prediction.predictions_file import StoredHead
 from oochub.records.output_columns import make_vectors
 from oochub.records.report_records import ComparedNumber
 from oochub.repairs.prove_repair import judge_proof, judge_without_gap, measure_gap, measure_gap_on_unseen
-from oochub.repairs.split_rows import divide_rows
+from oochub.repairs.repair_data import divide_rows
 from oochub.stats.estimate import Estimate
 from oochub.stats.proportion import paired_shares
 

@@ -21,8 +21,7 @@ from oochub.repairs.learning_curves import (
     list_cells,
     measure_worse,
 )
-from oochub.repairs.repair_data import RepairRows
-from oochub.repairs.split_rows import RowParts, divide_rows
+from oochub.repairs.repair_data import RepairRows, RowParts, divide_rows
 
 MORE = 100
 

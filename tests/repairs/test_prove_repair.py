@@ -9,7 +9,7 @@ from repair_rows_by_hand import OWN, rows_by_hand
 from oochub.prediction.predictions_file import StoredHead
 from oochub.records.build_record import BuildFacts
 from oochub.repairs.prove_repair import compare_proof, prove_repair
-from oochub.repairs.split_rows import divide_rows
+from oochub.repairs.repair_data import divide_rows
 
 BETTER = StoredHead(weight=np.array([[-1.0, -0.2], [1.0, 0.2]]), bias=np.array([0.1, 0.0]))
 

@@ -13,8 +13,8 @@ from oochub.records.origin_records import provenance
 from oochub.records.schema import to_json
 from oochub.repairs.prove_repair import Judgment, measure_gap
 from oochub.repairs.repair import Repair
+from oochub.repairs.repair_data import count_parts, divide_rows
 from oochub.repairs.repaired_folder import RepairedFolder
-from oochub.repairs.split_rows import count_parts, divide_rows
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.artifacts import REPAIR

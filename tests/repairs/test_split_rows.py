@@ -11,8 +11,14 @@ from repair_rows_by_hand import predictions_by_hand, rows_by_hand
 from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
 from oochub.records.metadata import PredictedBy, Training
-from oochub.repairs.repair_data import RepairRows
-from oochub.repairs.split_rows import check_sides, count_parts, describe_left_out, divide_rows, find_trained_splits
+from oochub.repairs.repair_data import (
+    RepairRows,
+    check_sides,
+    count_parts,
+    describe_left_out,
+    divide_rows,
+    find_trained_splits,
+)
 
 
 def everything(parts):

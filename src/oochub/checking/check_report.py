@@ -138,7 +138,7 @@ def _check_earlier(earlier: _Opened, opened: Sequence[_Opened]) -> None:
 
 
 def _check_growth(earlier: _Opened, report: _Opened) -> None:
-    from oochub.checking.anytime import check_growth  # as `PairedChange`
+    from oochub.checking.rule_rows import check_growth  # as `PairedChange`
 
     check_growth(earlier, report)
 
@@ -187,7 +187,7 @@ def _check_report(
 
 
 def _open_rows(report: Report, path: Path | None) -> Callable[[RuleNumber], Estimate]:
-    from oochub.checking.anytime import AnytimeNumbers  # as `PairedChange`
+    from oochub.checking.rule_rows import AnytimeNumbers  # as `PairedChange`
 
     return AnytimeNumbers(report, path).of
 

@@ -1,12 +1,15 @@
-"""What the commands share: options with one meaning everywhere, and how a command says what it wrote.
+"""What the commands share: options with one meaning everywhere, completion in a shell, how it is said what was written.
 
 Each field of a record that the function of a command takes is an option, declared there. A parameter whose type is a
 record of `oochub.settings` stands for the options of its fields; the function gets the record, checked.
 `Annotated[Record, shown(...)]` says what this command shows of it, or must be given.
 """
 
+import csv
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, dataclass
 from functools import wraps
 from json import dumps, loads
@@ -17,7 +20,7 @@ import typer
 from rich.console import Console
 from rich.highlighter import JSONHighlighter
 
-from oochub.commands._completion import find_completion
+from oochub import catalog
 from oochub.errors import OochubError, check_models_extra
 from oochub.records.typed_values import list_kinds, parse_options
 from oochub.settings.model_settings import ModelSettings
@@ -30,8 +33,7 @@ from oochub.storage.ownership import allow_overwriting
 from oochub.storage.reading import check_regular_file
 
 if TYPE_CHECKING:
-    from oochub.models.model_file import MadeModel
-
+    from oochub.models.callable_model import MadeModel
 
 MORE = "More"
 """The panel of a command's own options that `--help-all` alone shows; "More: Speed" is that of a record's."""
@@ -132,7 +134,7 @@ def check_models(*models: str | None, how: ModelSettings, device: str = "auto") 
 
     check_device(device)
     if how.model_file is not None:
-        from oochub.models.model_file import split_model_file
+        from oochub.models.callable_model import split_model_file
 
         split_model_file(how.model_file)
     for model in filter(None, models):
@@ -150,7 +152,7 @@ def check_models(*models: str | None, how: ModelSettings, device: str = "auto") 
 
 def open_model_file(model: str, how: ModelSettings, asked: PredictionSettings) -> "MadeModel":
     """The model that was named; with --model-file the one that the user's own file makes, which is said on stderr."""
-    from oochub.models.model_file import MadeModel, make_model
+    from oochub.models.callable_model import MadeModel, make_model
 
     if how.model_file is None:
         return MadeModel(model, how, asked)
@@ -363,3 +365,84 @@ def _make_parameter(kind: type[Settings], field: str, about: Option, shows: _Sho
 def _parse_value(typed: Any, about: Option) -> Any:
     """The value of what was typed."""
     return typed if about.parse is None else about.parse(typed, about.flag_alone)
+
+
+_KINDS = {
+    **{name: name for name in ("objective", "metric", "detector", "mode", "criterion", "probe")},
+    "contexts": "context",
+    "plot": "figure",
+    "export": "bridge",
+}
+"""Parameters whose values are names of the catalog, and their kind."""
+_DATA = ("source", "sources", "benchmark", "truth")
+_TABLES = ("metadata.csv", "metadata.parquet", "train/metadata.csv", "train/metadata.parquet")
+_Completions = list[tuple[str, str]]
+
+
+def find_completion(parameter: str) -> Callable[[str], _Completions] | None:
+    """What completes the values of a parameter of a command, as typer calls it; None leaves them to the shell.
+
+    Args:
+        parameter: The name of the parameter.
+
+    >>> complete = find_completion("objective")
+    >>> [value for value, _ in complete("group")]
+    ['group_dro']
+    """
+
+    def complete(incomplete: str) -> _Completions:
+        if parameter in _KINDS:
+            return _list_things(_KINDS[parameter], incomplete)
+        if parameter in _DATA:
+            return _list_data(incomplete)
+        return _list_recipes(incomplete) if parameter == "recipe" else _list_columns(incomplete)
+
+    has_values = parameter in (*_KINDS, *_DATA, "recipe") or parameter.endswith("_column")
+    return complete if has_values else None
+
+
+def _list_things(kind: str, typed: str) -> _Completions:
+    return [(name, catalog.summary(kind, name)) for name in catalog.names(kind) if name.startswith(typed)]
+
+
+def _list_data(typed: str) -> _Completions:
+    """Benchmarks, and the configs of one whose name is written; a shell completes files where none is near."""
+    name, slash, config = typed.partition("/")
+    if not slash:
+        return _list_things("benchmark", typed)
+    if name not in catalog.names("benchmark"):
+        return []
+    from oochub.data.load import get_builder_class
+
+    configs = get_builder_class(name).builder_configs
+    return [(f"{name}/{config_named}", "") for config_named in configs if config_named.startswith(config)]
+
+
+def _list_recipes(typed: str) -> _Completions:
+    from oochub.sweep.sweep_recipe import list_recipes
+
+    return [(name, "") for name in list_recipes() if name.startswith(typed)]
+
+
+def _list_columns(typed: str) -> _Completions:
+    """The columns of the first table that was named before, or of that in a folder that was named."""
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")  # as bash, or another shell, says
+    for word in line.split():
+        path = Path(word).expanduser()
+        for file in (path, *(path / name for name in _TABLES)):
+            with suppress(OSError, ValueError, csv.Error):  # nothing is said while a user types
+                if names := _read_head(file) if file.is_file() else []:
+                    return [(name, "") for name in names if name.startswith(typed)]
+    return []
+
+
+def _read_head(file: Path) -> Sequence[str]:
+    """The names of a table's columns; none for a file of another kind."""
+    if file.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        return list(pq.read_schema(file).names)
+    if file.suffix == ".csv":
+        with file.open(encoding="utf-8-sig", newline="") as lines:
+            return next(csv.reader(lines), [])
+    return []

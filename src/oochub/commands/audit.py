@@ -17,10 +17,9 @@ from oochub.commands._options import (
     writes,
 )
 from oochub.settings.context_settings import ContextSettings
-from oochub.settings.data_settings import DataSettings
+from oochub.settings.data_settings import DataSettings, LabelSettings
 from oochub.settings.evaluation_settings import IntervalSettings
 from oochub.settings.keywords import take_records
-from oochub.settings.label_settings import LabelSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.probe_settings import ProbeSettings

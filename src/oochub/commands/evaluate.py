@@ -68,8 +68,8 @@ def evaluate(
     if out is not None:
         check_writable(out, kind=REPORTS if _is_several(task) else REPORT)
     from oochub.evaluation.evaluate import make_evaluation, make_report
+    from oochub.evaluation.evaluation import tabulate_groups
     from oochub.evaluation.evaluation_inputs import check_inputs
-    from oochub.evaluation.group_table import tabulate_groups
     from oochub.records.origin_records import Asked
 
     _check_together(asked, task, groups)

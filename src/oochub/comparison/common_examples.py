@@ -23,8 +23,8 @@ from oochub.evaluation.evaluation_rows import (
     check_limits,
     check_one_task,
     find_epoch_rows,
+    make_mistake,
 )
-from oochub.evaluation.mistakes import make_mistake
 from oochub.prediction.predictions import Predictions
 from oochub.records.output_columns import ALSO_RIGHT
 from oochub.records.report_records import ComparedModel, Flip

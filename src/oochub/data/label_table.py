@@ -14,8 +14,7 @@ from oochub.data.open_source import open_source
 from oochub.data.user_columns import get_column_array
 from oochub.data.user_data import make_user_data
 from oochub.errors import OochubError, choose_wording, unknown_name
-from oochub.settings.data_settings import DataSettings
-from oochub.settings.label_settings import LabelSettings
+from oochub.settings.data_settings import DataSettings, LabelSettings
 from oochub.settings.option import list_options
 
 _SPLIT, _NO_CLASS = "train", -1  # the name that a folder of images without splits has

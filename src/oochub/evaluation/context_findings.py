@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.evaluation.evaluation_rows import EvaluationRows
-from oochub.evaluation.mistakes import make_mistake
+from oochub.evaluation.evaluation_rows import EvaluationRows, make_mistake
 from oochub.prediction.context_roles import RowsWithContexts
 from oochub.records.build_record import ANNOTATED, COARSER, FEW_OF_CLASS
 from oochub.records.finding_records import (

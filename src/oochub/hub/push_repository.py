@@ -1,33 +1,41 @@
 """Pushes a benchmark, or a repository that was built before, to a data set repository of the Hub.
 
-Beside the data lies `eval.yaml`, by which the Hub knows the tasks of a benchmark's repository (`_format_eval_yaml`).
+Beside the data lies `eval.yaml`, by which the Hub knows the tasks of a benchmark's repository (`_format_eval_yaml`),
+and questions as the loader of Inspect takes them: images as text in a configuration of their own. What differs between
+the rows of two versions is said in words, and the card keeps it; columns of images are not read for that, since it
+would fetch the whole of the earlier version.
 """
 
+import base64
 import json
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import yaml
+from datasets import ClassLabel, Features, Image
 
 from oochub import catalog
 from oochub.benchmark import Benchmark, find_data_folder
-from oochub.data.build_file import RECORDS, BuildFile, RepositoryFiles
+from oochub.data.build_file import RECORDS, BuildFile, ConfigFiles, RepositoryFiles
 from oochub.data.load import get_builder_class, is_benchmark, make_benchmark_builder, split_name
 from oochub.data.shards import INDEX
 from oochub.errors import OochubError, OochubWarning, choose_wording
-from oochub.hub.inspect_tasks import CONFIG, FRAMEWORK, make_inspect_task, write_inspect_files
 from oochub.hub.push_results import name_task
-from oochub.hub.row_changes import describe_row_changes
 from oochub.hub.upload import Pushed, open_client, upload
 from oochub.loading_scripts.build_repository import build_parquet
 from oochub.metric import MetricFacts, read_facts
+from oochub.records.build_record import BUILD_COLUMN
+from oochub.records.question_options import OPTIONS, QUESTION, ask_each_row
 from oochub.remote.hub_errors import Refusal, explain_refusals
 from oochub.remote.remote_repository import RemoteRepository
 from oochub.repository.croissant import CROISSANT, format_croissant
@@ -35,6 +43,8 @@ from oochub.repository.join_images import remove_images
 from oochub.repository.repository_card import EXAMPLES, LICENSES, RepositoryCard
 from oochub.storage.cache import begin_cache, cache_folder, make_key
 from oochub.storage.files import make_scratch_folder
+from oochub.storage.parquet_file import seal
+from oochub.storage.picture_file import open_picture
 from oochub.storage.reading import read_text
 
 _CARD = "README.md"
@@ -406,3 +416,146 @@ def _list_tasks(declared: Benchmark, config: str) -> Iterator[dict[str, str]]:
         primary, inside, outside = declared.primary_metric, declared.in_context, declared.out_of_context
         yield {"id": name_task(config, primary, "in"), "config": config, "split": inside.split}
         yield {"id": name_task(config, primary, "out"), "config": config, "split": outside.split}
+
+
+FRAMEWORK = "inspect-ai"
+"""What the Hub calls it."""
+CONFIG = "inspect"
+"""The configuration that it reads."""
+_IMAGE, _LABEL, _ID = "image", "label", "example_id"
+_ROWS = 64  # held at once
+
+
+def write_inspect_files(folder: Path, splits: Mapping[str, Sequence[str]], out: Path) -> dict[str, list[str]]:
+    """Writes the questions of a configuration with images as data URIs, which Inspect reads as text.
+
+    Args:
+        folder: A repository of Parquet files.
+        splits: Paths in it of the files of each split.
+        out: Folder that gets them in `inspect/`, by the same names.
+
+    Returns:
+        The paths of the new files by split; none for rows that ask no questions on images.
+    """
+    first = next(path for paths in splits.values() for path in paths)
+    if not first.endswith(".parquet"):
+        return {}
+    features = Features.from_arrow_schema(pq.read_schema(folder / first))
+    if not (ask_each_row(features) and isinstance(features.get(_IMAGE), Image) and _LABEL in features):
+        return {}
+    (out / CONFIG).mkdir(parents=True, exist_ok=True)
+    return {split: [_write_file(folder / path, out) for path in paths] for split, paths in splits.items()}
+
+
+def _write_file(source: Path, out: Path) -> str:
+    target = out / CONFIG / source.name  # which holds a digest of what it is made of
+    columns = [_ID, QUESTION, OPTIONS, _LABEL]
+    texts = pa.field(_IMAGE, pa.string())
+    with pq.ParquetFile(source) as file:
+        schema = pa.schema([*(file.schema_arrow.field(column).remove_metadata() for column in columns), texts])
+        with pq.ParquetWriter(target, schema, use_content_defined_chunking=True) as writer:
+            for batch in file.iter_batches(_ROWS, columns=[*columns, _IMAGE]):
+                images = batch.column(_IMAGE).field("bytes").to_pylist()
+                uris = pa.array([_make_uri(content) for content in images], pa.string())
+                writer.write_table(pa.table([*(batch.column(column) for column in columns), uris], schema=schema))
+    seal(target)
+    return str(target.relative_to(out))
+
+
+def _make_uri(content: bytes | None) -> str:
+    if not content:
+        return ""
+    kind = str(open_picture(content, name="image").format).lower()
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
+
+
+def make_inspect_task(split: str) -> dict[str, Any]:
+    """The task of `eval.yaml` that asks the questions: which columns it reads, how it asks and scores.
+
+    Args:
+        split: The split that is asked.
+
+    >>> make_inspect_task("test")["field_spec"]["choices"]
+    'options'
+    """
+    return {
+        "id": name_task(CONFIG, "accuracy"),
+        "config": CONFIG,
+        "split": split,
+        "field_spec": {"input": QUESTION, "target": _LABEL, "choices": OPTIONS, "input_image": _IMAGE},
+        "solvers": [{"name": "multiple_choice"}],
+        "scorers": [{"name": "choice"}],
+    }
+
+
+_ID = "example_id"
+_Row = dict[str, str]
+
+
+def describe_row_changes(
+    before: ConfigFiles,
+    after: ConfigFiles,
+    *,
+    open_before: Callable[[str], IO[bytes]],
+    open_after: Callable[[str], Any],
+) -> str:
+    """Says how many rows were added, removed, relabelled or changed in other columns than those of images.
+
+    Rows are known by `example_id`; without such a column, a row that changed counts as removed and as added.
+
+    Args:
+        before: Files of the earlier version.
+        after: Files of the later one.
+        open_before: Function that opens a file of the earlier version by its path in the repository.
+        open_after: The same for the later one.
+    """
+    if not all(file.path.endswith(".parquet") for files in (before, after) for file in _list_data(files)):
+        return "the shards differ, whose rows are not compared"
+    old, new = _index_rows(before, open_before), _index_rows(after, open_after)
+    truths = {catalog.get("output", name).label_column for name in catalog.names("output")}
+    relabelled, others, columns = 0, 0, Counter[str]()
+    for key in old.keys() & new.keys():
+        differing = [name for name in {**old[key], **new[key]} if old[key].get(name) != new[key].get(name)]
+        relabelled += bool(truths.intersection(differing))
+        others += bool(differing) and not truths.intersection(differing)
+        columns.update(name for name in differing if not truths.intersection(differing))
+    changes = [
+        *_count(len(new.keys() - old.keys()), "added"),
+        *_count(len(old.keys() - new.keys()), "removed"),
+        *_count(relabelled, "relabelled"),
+        *_count(others, f"changed in {', '.join(sorted(columns))}"),
+    ]
+    return ", ".join(changes) or "no row is added, removed or relabelled; images or notes differ"
+
+
+def _count(rows: int, what: str) -> Iterator[str]:
+    if rows:
+        yield f"{rows:,} {'row' if rows == 1 else 'rows'} {what}"
+
+
+def _list_data(files: ConfigFiles) -> Iterator[Any]:
+    return (file for split in files.splits.values() for file in split)
+
+
+def _index_rows(files: ConfigFiles, open_file: Callable[[str], IO[bytes]]) -> dict[tuple[str, int], _Row]:
+    """Each row's columns without images as text, by its id and how often the id came before."""
+    features = files.features
+    light = [name for name, feature in features.items() if not isinstance(feature, Image) and name != BUILD_COLUMN]
+    seen, rows = Counter[str](), {}
+    for split, parts in files.splits.items():
+        for part in parts:
+            with open_file(part.path) as content:
+                table = pq.ParquetFile(content).read(columns=light)
+            for row in table.to_pylist():
+                told = {name: _format(features, name, row[name]) for name in light} | {"split": split}
+                key = told.pop(_ID) if _ID in told else json.dumps(told, sort_keys=True)
+                rows[key, seen[key]] = told
+                seen[key] += 1
+    return rows
+
+
+def _format(features: Features, name: str, value: object) -> str:
+    feature: Any = features[name]
+    if isinstance(feature, ClassLabel) and isinstance(value, int) and value >= 0:
+        return str(feature.names[value])  # numbers change where a class is added
+    return value if isinstance(value, str) else json.dumps(value, default=str, sort_keys=isinstance(value, Mapping))

@@ -21,10 +21,9 @@ from oochub.comparison.methods_over_seeds import MethodPlaces, join_seeds, place
 from oochub.comparison.model_line import ModelLine, model_lines
 from oochub.data.declaration import describe_benchmark, describe_metrics
 from oochub.errors import OochubError
-from oochub.leaderboard.check_entry import CheckedEntry
+from oochub.leaderboard.check_entry import SEED, CheckedEntry
 from oochub.leaderboard.compared_rows import count_changes
 from oochub.leaderboard.leaderboard_entry import TRACKS, BoardKey, LeaderboardEntry, Track, Withdrawal
-from oochub.leaderboard.recomputation import SEED
 from oochub.metric import read_facts
 from oochub.records.metadata import Metadata, PredictedBy
 from oochub.records.origin_records import EvaluatedBenchmark

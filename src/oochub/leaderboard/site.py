@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 from oochub.errors import OochubError, OochubWarning
 from oochub.leaderboard.board import Board, BoardRow, FirstCommits
-from oochub.leaderboard.check_entry import CheckedEntry
+from oochub.leaderboard.check_entry import CheckedEntry, Recomputed
 from oochub.leaderboard.leaderboard_entry import BoardKey, Withdrawal, name_page
 from oochub.leaderboard.leaderboard_pages import make_board_page, make_entry_page, make_index_page
-from oochub.leaderboard.recomputation import Recomputed
 from oochub.process.follow import follow
 from oochub.records.schema import to_json
 from oochub.stats.estimate import Estimate

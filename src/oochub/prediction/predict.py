@@ -14,10 +14,9 @@ from oochub.errors import OochubError, choose_wording
 from oochub.input import Input, check_changes, find_input_kinds
 from oochub.models.acceleration import check_compiler, choose_device, fold_batch_norm, warn_of_slow_dtype
 from oochub.models.cache_key import cache_key
-from oochub.models.callable_model import leave_as_it_was
+from oochub.models.callable_model import leave_as_it_was, split_model_file
 from oochub.models.feature_reader import describe_features
 from oochub.models.mode import Mode, PredictedData, choose_mode
-from oochub.models.model_file import split_model_file
 from oochub.models.model_source import ModelSource
 from oochub.models.remembered_passes import RememberedPasses
 from oochub.models.runtimes.exported_network import check_runtime

@@ -18,8 +18,7 @@ from oochub.process.follow import follow
 from oochub.repairs.fine_tune import FineTunedNetwork
 from oochub.repairs.head_method import HeadMethod, HeadRows, fit_logistic
 from oochub.repairs.repair import FINE_TUNE, TriedHead
-from oochub.repairs.repair_data import RepairRows
-from oochub.repairs.split_rows import FEWEST, RowParts
+from oochub.repairs.repair_data import FEWEST, RepairRows, RowParts
 from oochub.stats.estimate import Sampling
 from oochub.stats.mean_interval import t_interval
 

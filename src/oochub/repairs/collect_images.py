@@ -26,8 +26,7 @@ from oochub.prediction.predictions import Predictions
 from oochub.repairs.collection import CellGain, Collection
 from oochub.repairs.head_method import FeatureScale, balance_groups, fit_logistic
 from oochub.repairs.learning_curves import draw_learning_curves, list_cells
-from oochub.repairs.repair_data import RepairRows
-from oochub.repairs.split_rows import RowParts, divide_rows, find_sides, find_trained_splits
+from oochub.repairs.repair_data import RepairRows, RowParts, divide_rows, find_sides, find_trained_splits
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings

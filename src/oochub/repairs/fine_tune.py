@@ -14,8 +14,7 @@ from oochub.input import Input
 from oochub.models.model_source import ModelSource
 from oochub.prediction.predictions_file import StoredHead
 from oochub.repairs.model_folder import ask_folder, find_places, find_pooling, make_repaired_network, open_inputs
-from oochub.repairs.repair_data import RepairRows
-from oochub.repairs.split_rows import FEWEST, RowParts
+from oochub.repairs.repair_data import FEWEST, RepairRows, RowParts
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 

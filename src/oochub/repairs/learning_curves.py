@@ -19,8 +19,7 @@ from oochub.records.report_records import Side
 from oochub.repairs.collection import CellGain, Collection, CurvePoint
 from oochub.repairs.head_method import HeadRows
 from oochub.repairs.head_methods.retrain_weighted import RetrainWeighted
-from oochub.repairs.repair_data import RepairRows
-from oochub.repairs.split_rows import FEWEST, RowParts
+from oochub.repairs.repair_data import FEWEST, RepairRows, RowParts
 from oochub.report.format_numbers import count
 from oochub.stats.estimate import Estimate
 from oochub.stats.proportion import wilson

@@ -22,8 +22,7 @@ from oochub.records.output_columns import make_vectors
 from oochub.records.report_records import ComparedNumber
 from oochub.repairs.choose_head import answer_freshly
 from oochub.repairs.repair import Outcome
-from oochub.repairs.repair_data import RepairRows
-from oochub.repairs.split_rows import FEWEST, RowParts
+from oochub.repairs.repair_data import FEWEST, RepairRows, RowParts
 from oochub.stats.estimate import Estimate
 from oochub.stats.stratified_gap import stratified_gap
 

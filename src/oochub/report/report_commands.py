@@ -11,8 +11,7 @@ from oochub import catalog
 from oochub.records.origin_records import Asked
 from oochub.report import wording
 from oochub.settings.context_settings import ContextSettings
-from oochub.settings.data_settings import DataSettings
-from oochub.settings.label_settings import LabelSettings
+from oochub.settings.data_settings import DataSettings, LabelSettings
 from oochub.settings.model_settings import TYPED, ModelSettings
 from oochub.settings.option import Option, Settings, list_options, type_of
 from oochub.settings.prediction_settings import PredictionSettings

@@ -45,7 +45,7 @@ def verdict(report: "ReportRecord") -> Verdict:
     The sentences are put together of `report.benchmark.words`. Only where these name a cause do they say that the model
     relies on it; else they say that it does worse on the second side, and not why. A gap between usual and unusual
     contexts of own data must also be there for the same class and context: otherwise contexts are harder for every
-    class, or it cannot be told, and the case is "unclear" (`oochub.report.reliance_words`).
+    class, or it cannot be told, and the case is "unclear" (`oochub.report.group_findings`).
 
     A section that says so comes first: data without a context of their own are judged by the contexts that were found,
     a report of detectors without a row out of context by these (`oochub.section.Section.verdict`).

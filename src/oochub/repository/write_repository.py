@@ -46,8 +46,7 @@ from oochub.prediction.predictions import Predictions
 from oochub.process.follow import follow
 from oochub.records.build_record import BUILD_COLUMN, OWN, BuildRecord, OwnDeclaration
 from oochub.repository.croissant import write_croissant
-from oochub.repository.example_images import write_examples
-from oochub.repository.repository_card import LICENSES, PLACE, describe_columns, find_license, name_size
+from oochub.repository.repository_card import LICENSES, PLACE, describe_columns, find_license, name_size, write_examples
 from oochub.repository.write_webdataset import ABOUT_SHARDS, SplitRows, check_shard_size, write_webdataset
 from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import REPOSITORY

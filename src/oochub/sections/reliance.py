@@ -12,7 +12,7 @@ from oochub.records.finding_records import DeclaredContext, Difficulty, Reliance
 from oochub.records.table import Table
 from oochub.report import format_numbers, wording
 from oochub.report.footnotes import Footnotes
-from oochub.report.reliance_words import describe_neither, describe_remaining, describe_wanted
+from oochub.report.group_findings import describe_neither, describe_remaining, describe_wanted
 from oochub.section import NamedNumber, Passage, Section
 from oochub.stats.context_effects import effect_by_role
 from oochub.stats.effect_of_side import effect_of_side

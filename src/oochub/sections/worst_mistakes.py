@@ -44,7 +44,7 @@ def _choose_mistakes(evaluation: "Evaluation") -> tuple[Mistake, ...]:
     If there are fewer than twelve, those of the other rows of the evaluation split follow, told by `role`. No row is
     of a side where none is out of context. The kind of output says which answers are wrong, and how.
     """
-    from oochub.evaluation.mistakes import make_mistake
+    from oochub.evaluation.evaluation_rows import make_mistake
     from oochub.stats.row_blocks import PER_KIND, find_worst_rows
 
     rows, shown = evaluation.rows, evaluation.sets[0].mask

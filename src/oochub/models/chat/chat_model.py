@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.input import Input
-from oochub.inputs.pictures.image_questions import ImageQuestion, ImageQuestions
+from oochub.inputs.pictures.chat_processor import ImageQuestion, ImageQuestions
 from oochub.models.chat.answer_scores import check_length, read_next_token, select_prompt
 from oochub.models.mode import PredictedData
 from oochub.models.model_source import ModelSource

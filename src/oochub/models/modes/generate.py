@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.input import Input
-from oochub.inputs.pictures.image_questions import ImageQuestions
+from oochub.inputs.pictures.chat_processor import ImageQuestions
 from oochub.models.chat.chat_model import CHAT_MODELS, open_chat_model
 from oochub.models.chat.written_answers import AnswerMatcher, WrittenAnswers
 from oochub.models.mode import Mode, PredictedData

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import torch
 
 from oochub.input import Input
-from oochub.inputs.pictures.image_questions import ImageQuestions
+from oochub.inputs.pictures.chat_processor import ImageQuestions
 from oochub.models.chat.answer_scores import AnswerScores
 from oochub.models.chat.chat_model import CHAT_MODELS, check_answers, open_chat_model
 from oochub.models.mode import Mode, PredictedData
