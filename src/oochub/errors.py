@@ -37,6 +37,18 @@ def word_for_shell() -> Iterator[None]:
         _speaker["shell"] = before
 
 
+def first_line(error: BaseException) -> str:
+    r"""What an error of another library says, without its other lines and the period, to stand within a message.
+
+    >>> first_line(ValueError("no magic bytes. Is it a Parquet file?..\nIn column 2."))
+    'no magic bytes. Is it a Parquet file?'
+    >>> first_line(KeyError())
+    'KeyError'
+    """
+    text = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return text.strip()[:_TYPED].rstrip(". ")
+
+
 def choose_wording(python: str, shell: str | None = None) -> str:
     """The words of a message for who reads it: a caller from Python, or somebody at the command line.
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pyarrow import csv
 
 from oochub import catalog
-from oochub.errors import OochubError, choose_wording
+from oochub.errors import OochubError, choose_wording, first_line
 from oochub.exchange.bridge import Bridge, BridgedAnswers, digest_files, find_bridge, get_bridge, tally
 from oochub.output import Output, find_output_of_features, get_output
 from oochub.prediction.data_metadata import describe_data, read_split_rows
@@ -114,8 +114,7 @@ def _read_csv(path: Path, content: bytes) -> pa.Table:
     try:
         return csv.read_csv(pa.BufferReader(content), convert_options=options)
     except pa.ArrowException as error:
-        why = str(error).partition("\n")[0]
-        raise OochubError(f"{path} is not a CSV file with one table: {why}. Write it again.") from error
+        raise OochubError(f"{path} is not a CSV file with one table: {first_line(error)}. Write it again.") from error
 
 
 def _read_parquet(path: Path, content: bytes) -> pa.Table:

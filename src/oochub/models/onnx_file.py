@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from oochub.errors import OochubError, OochubWarning, check_installed, choose_wording
+from oochub.errors import OochubError, OochubWarning, check_installed, choose_wording, first_line
 from oochub.inputs.pictures.image_processor import ImageTransform, load_image_processor
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.files import make_scratch_folder
@@ -125,7 +125,7 @@ class OnnxFile:
         except OochubError:
             raise
         except Exception as error:  # of ONNX Runtime, which has only its own
-            raise OochubError(f"ONNX Runtime cannot open {file}: {_first_line(error)} Export it again.") from error
+            raise OochubError(f"ONNX Runtime cannot open {file}: {first_line(error)}. Export it again.") from error
 
     def class_names(self) -> Sequence[str]:
         """The names of the outputs that the file, or the config.json beside it, says.
@@ -306,7 +306,7 @@ class OnnxFile:
             (output,) = self._session.run([self._output], {self._input.name: np.ascontiguousarray(values)})
         except Exception as error:  # of ONNX Runtime, which has only its own
             raise OochubError(
-                f"ONNX Runtime cannot run {self._file} on {len(values)} images: {_first_line(error)} If it was "
+                f"ONNX Runtime cannot run {self._file} on {len(values)} images: {first_line(error)}. If it was "
                 "exported for a fixed batch or size, its input must say so: export it again."
             ) from error
         array = np.asarray(output)
@@ -345,7 +345,7 @@ class OnnxFile:
             raise
         except (OSError, ValueError, LookupError, TypeError, AttributeError, ImportError, RuntimeError) as error:
             raise OochubError(
-                f"The image processor of {self._file} cannot be read: {_first_line(error)} Save it again."
+                f"The image processor of {self._file} cannot be read: {first_line(error)}. Save it again."
             ) from error
 
 
@@ -393,7 +393,7 @@ def _parse(file: Path) -> "onnx.ModelProto":
         proto = onnx.load(str(file), load_external_data=False)
     except (DecodeError, ValueError, RuntimeError) as error:
         raise OochubError(
-            f"{file} is not a valid ONNX file, or is truncated ({_first_line(error)}) Download it again."
+            f"{file} is not a valid ONNX file, or is truncated ({first_line(error)}). Download it again."
         ) from error
     if not proto.HasField("graph") or not proto.graph.node:
         raise OochubError(
@@ -588,8 +588,3 @@ def _name_kind(found: NDArray[np.generic]) -> str:
     return {"U": "texts", "S": "texts", "b": "truth values"}.get(
         found.dtype.kind, "texts" if isinstance(first, str) else f"a {type(first).__name__} per row"
     )
-
-
-def _first_line(error: BaseException) -> str:
-    text = next((line for line in str(error).strip().splitlines() if line.strip()), type(error).__name__)
-    return f"{text[:200].rstrip('. ')}."

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, first_line
 from oochub.records.metadata import VECTORS
 from oochub.records.output_columns import check_vectors, vectors
 from oochub.storage.parquet_file import read_seal
@@ -180,9 +180,8 @@ def _iterate_blocks(segment: _Segment, names: Sequence[str]) -> Iterator[tuple[i
                         first += len(batch)
                 start = stop
     except (pa.ArrowException, OSError) as error:
-        why = str(error).partition("\n")[0]
         raise OochubError(
-            f"{segment.source} cannot be read any more: {why}. Copy it again, or predict again."
+            f"{segment.source} cannot be read any more: {first_line(error)}. Copy it again, or predict again."
         ) from error
 
 

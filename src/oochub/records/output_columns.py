@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import OochubError, first_line, unknown_name
 from oochub.stats.logits import RightClasses
 
 ALSO_RIGHT = "also_right"
@@ -445,10 +445,9 @@ def _holds(value: Any) -> bool:
 
 def _explain_no_column(name: str, values: Any, error: BaseException, row: int | None = None) -> OochubError:
     place = "" if row is None else f" in row {row}"
-    why = str(error).partition("\n")[0].rstrip(".")
     return OochubError(
-        f"{name} cannot become a column{place}: {why}; got {_describe_given(values)}. Pass an array with one row per "
-        "example."
+        f"{name} cannot become a column{place}: {first_line(error)}; got {_describe_given(values)}. "
+        "Pass an array with one row per example."
     )
 
 

@@ -17,7 +17,7 @@ from huggingface_hub import DatasetCard, DatasetCardData
 from PIL import Image
 from yaml import YAMLError, safe_load
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, first_line
 from oochub.storage.picture_file import open_picture, scale_to_bytes, turn_upright
 
 _LONGEST = 4 * 10**6  # characters of a card: YAML is read slowly
@@ -67,9 +67,9 @@ class RepositoryCard:
                 raise TypeError("a configuration has no name")
             read.of(())  # what it says of files, features and size is looked at too
         except (ValueError, TypeError, KeyError, AttributeError, YAMLError, RecursionError) as error:
-            why = str(error).partition("\n")[0]
             raise OochubError(
-                f"The metadata of {place} are not those of an oochub repository: {why}. Correct or remove them."
+                f"The metadata of {place} are not those of an oochub repository: {first_line(error)}. "
+                "Correct or remove them."
             ) from error
         return read
 

@@ -18,7 +18,7 @@ from typing import IO, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, first_line
 from oochub.storage.artifacts import FileKind, Integrity
 from oochub.storage.files import write_whole
 
@@ -130,9 +130,8 @@ def read_parquet(
             wanted = [name for name in schema.names if name not in without]
             table = joined(_iterate_groups(file, wanted if len(wanted) < len(schema.names) else None, path))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        why = str(error).partition("\n")[0]
         raise OochubError(
-            f"{path} is not a Parquet file, or is truncated or corrupted: {why}. Create it again."
+            f"{path} is not a Parquet file, or is truncated or corrupted: {first_line(error)}. Create it again."
         ) from error
     return StoredTable(table, integrity, schema)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, first_line
 from oochub.exchange.bridge import ROW, Bridge, RowImage
 from oochub.storage.artifacts import FileKind
 from oochub.storage.reading import read_text
@@ -59,8 +59,9 @@ class Cleanlab(Bridge):
             options = csv.ConvertOptions(column_types={name: pa.string() for name in ("example_id", "split", *_TEXTS)})
             table = csv.read_csv(pa.BufferReader(text.encode()), convert_options=options)
         except pa.ArrowException as error:
-            why = str(error).partition("\n")[0]
-            raise OochubError(f"{path} is not a CSV file with one table: {why}. Write it again.") from error
+            raise OochubError(
+                f"{path} is not a CSV file with one table: {first_line(error)}. Write it again."
+            ) from error
         if not table.num_rows or len(set(table.column_names)) < table.num_columns:
             raise OochubError(f"{path} has no rows, or a column twice. Write the issues again.")
         index = [name for name in table.column_names if _INDEX.fullmatch(name)]
