@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.benchmark import find_data_folder
-from oochub.browsing.sprite_sheets import TILE, SpriteSheets, make_tile, read_stored_tiles
+from oochub.browsing.sprite_sheets import DRAFT, SpriteSheets, make_tile, read_stored_tiles
 from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.evaluation_rows import EvaluationRows, find_attribution
 from oochub.input import BrokenRow
 from oochub.prediction.predictions import Predictions
 from oochub.process.follow import follow
+from oochub.records.metadata import THUMBNAIL
 from oochub.report import wording
 from oochub.settings.data_settings import DataSettings
 
@@ -96,8 +97,8 @@ def collect_tiles(
             "No row of these data with an image is in the predictions: splits and example_id agree nowhere. Name the "
             "data that were predicted, with the same options."
         )
-    if "thumbnail" in predictions.column_names:
-        for number, tile in read_stored_tiles(predictions.rows.column("thumbnail")):
+    if THUMBNAIL in predictions.column_names:
+        for number, tile in read_stored_tiles(predictions.rows.blocks([THUMBNAIL])):
             sheets.add(number, tile)
     return _describe_missing(int((~sheets.has_tile).sum()), len(predictions), is_loaded=loaded is not None)
 
@@ -118,7 +119,7 @@ def _collect_from_split(predictions: Predictions, split: str, part: "datasets.Da
     broken: list[BrokenRow] = []
     images = map_images(
         some.select_columns(["example_id", "image"]),
-        lambda content, where: make_tile(decode(content, where, draft=TILE)),
+        lambda content, where: make_tile(decode(content, where, draft=DRAFT)),
         batch_size=_BATCH,
         broken=broken,
     )

@@ -5,7 +5,7 @@ order they lie in; each is kept on disk until the sheets are drawn, so the memor
 """
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO
@@ -21,6 +21,8 @@ from oochub.storage.picture_file import open_picture
 
 TILE = 96
 """Pixels of the longer side of a tile."""
+DRAFT = TILE // 2
+"""What `decode` is asked for: a large JPEG comes at a little more than the size of a tile."""
 ACROSS = 8
 """Tiles in a row of a sheet, and rows of tiles."""
 _KEPT = 92  # quality of a JPEG that is kept until its sheet is drawn
@@ -106,11 +108,11 @@ def make_tile(picture: Image.Image) -> bytes:
     return file.getvalue()
 
 
-def read_stored_tiles(column: pa.ChunkedArray) -> Iterator[tuple[int, bytes]]:
+def read_stored_tiles(blocks: Iterable[pa.Table]) -> Iterator[tuple[int, bytes]]:
     """The tiles of the rows that have a small image in their predictions.
 
     Args:
-        column: The Arrow column `thumbnail`.
+        blocks: The column `thumbnail` of all rows, some rows at a time.
 
     Raises:
         OochubError: An image that cannot be read.
@@ -120,9 +122,12 @@ def read_stored_tiles(column: pa.ChunkedArray) -> Iterator[tuple[int, bytes]]:
         number, stored = numbered
         if not stored.is_valid:
             return None
-        return number, make_tile(decode(stored.as_py(), f"the small image of row {number}", draft=TILE))
+        return number, make_tile(decode(stored.as_py(), f"the small image of row {number}", draft=DRAFT))
 
+    first = 0
     with ThreadPoolExecutor(count_cores()) as threads:
-        for start in range(0, len(column), _BLOCK):
-            block = enumerate(column.slice(start, _BLOCK), start)
-            yield from filter(None, threads.map(make, block))
+        for column in (block.column(0) for block in blocks):
+            for start in range(0, len(column), _BLOCK):
+                stored = enumerate(column.slice(start, _BLOCK), first + start)
+                yield from filter(None, threads.map(make, stored))
+            first += len(column)

@@ -54,6 +54,27 @@ def test_probability_by_hand():
     assert (predictions.prediction == expected.argmax(1)).all()
 
 
+def test_small_images_stay_in_their_file(tmp_path):
+    """Of 4 MB in all none is held; each row has its own, in any order, saved again, dropped, and beside rows without."""
+    images = [None if k % 4 == 0 else bytes([k % 251]) * 2000 for k in range(2000)]
+    file = made(2000, thumbnail=pa.array(images, pa.binary())).save(tmp_path / "p.parquet")
+    before = pa.total_allocated_bytes()
+    opened = Predictions.load(file)
+    assert pa.total_allocated_bytes() - before < 300_000
+    assert opened.rows.row(7)["thumbnail"] == images[7] and opened.rows.row(8)["thumbnail"] is None
+    order = np.random.default_rng(0).permutation(2000)[:50]
+    taken = opened.rows.take(order)
+    assert taken.column("thumbnail").to_pylist() == [images[k] for k in order.tolist()]
+    assert sum(len(block) for block in opened.rows.blocks(["thumbnail"])) == 2000
+    chosen = opened.select(np.arange(2000) >= 1000)
+    again = Predictions.load(chosen.save(tmp_path / "half.parquet"))
+    assert again.rows.column("thumbnail").to_pylist() == images[1000:]
+    assert "thumbnail" not in opened.rows.without(["thumbnail"]).table.column_names
+    for other in (few := made(3, split="other"), Predictions.load(few.save(tmp_path / "few.parquet"))):
+        both = concatenate_predictions([opened, other])
+        assert both.rows.column("thumbnail").to_pylist() == [*images, None, None, None]
+
+
 @pytest.mark.parametrize("sealed", [True, False])
 def test_rows_of_a_file_that_was_replaced_are_refused(tmp_path, sealed):
     """By a file of other rows, of a choice of its own rows, and of the same rows, which is no other."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from oochub.errors import OochubError
 from oochub.output import Output, get_output
 from oochub.prediction.stored_columns import StoredRows, decode_text
-from oochub.records.metadata import LONGEST_NAME, VECTORS, Metadata, check_name_length, count_rows
+from oochub.records.metadata import LONGEST_NAME, THUMBNAIL, VECTORS, Metadata, check_name_length, count_rows
 from oochub.records.output_columns import ALSO_RIGHT, vectors
 from oochub.stats.logits import SoftmaxSummary, summarize_answers
 
@@ -61,8 +61,7 @@ def check_rows(rows: StoredRows, metadata: Metadata) -> None:
         )
     if "group" in table.column_names:
         _check_group(table.schema.field("group").type)
-    if "thumbnail" in table.column_names and not pa.types.is_binary(table.schema.field("thumbnail").type):
-        type_ = table.schema.field("thumbnail").type
+    if THUMBNAIL in rows.lazy.names and not pa.types.is_binary(type_ := rows.lazy.schema.field(THUMBNAIL).type):
         raise OochubError(f"thumbnail must hold the bytes of small images, got {type_}. Rename the column.")
 
 

@@ -32,7 +32,7 @@ from oochub.prediction.predictions_file import (
     save_predictions,
 )
 from oochub.prediction.stored_columns import StoredRows, WithStoredRows
-from oochub.records.metadata import Metadata, count_rows, read_metadata
+from oochub.records.metadata import THUMBNAIL, Metadata, count_rows, read_metadata
 from oochub.records.schema import to_json
 from oochub.records.table import make_notebook_table, write_picture
 from oochub.stats.logits import RightClasses, SoftmaxSummary, summarize_answers
@@ -53,18 +53,18 @@ def _show_rows(predictions: "Predictions") -> str:
     Returns:
         HTML in which all text is escaped; images are embedded, and nothing is fetched. "" if every answer is right.
     """
-    light = predictions.rows.light
+    rows = predictions.rows
     is_known = "summary" in vars(predictions) or len(predictions) <= _LOOKED_AT
     is_ranked = predictions.output.has_confidence and is_known and predictions.summary.loss is not None
     chosen = _choose_worst(predictions) if is_ranked else np.arange(min(len(predictions), _SHOWN))
     if not len(chosen):
         return ""
-    has_images = "thumbnail" in light.column_names
-    pictures = [write_picture(light.column("thumbnail")[row].as_py()) for row in chosen.tolist()] if has_images else []
-    rows = [[str(light.column(name)[row].as_py()) for name in ("example_id", "split")] for row in chosen.tolist()]
+    records = [rows.row(row) for row in chosen.tolist()]
+    pictures = [write_picture(record[THUMBNAIL]) for record in records] if THUMBNAIL in rows.column_names else []
+    places = [[str(record[name]) for name in ("example_id", "split")] for record in records]
     answers = [_describe_answer(predictions, row) if is_ranked else [] for row in chosen.tolist()]
     return make_notebook_table(
-        [list(map(_clean, [*row, *answer])) for row, answer in zip(rows, answers, strict=True)],
+        [list(map(_clean, [*row, *answer])) for row, answer in zip(places, answers, strict=True)],
         heads=("example", "split", *(("truth", "answer", "confidence %", "loss nats") if is_ranked else ())),
         title="The most wrong answers" if is_ranked else "The first rows",
         pictures=pictures,
@@ -73,11 +73,11 @@ def _show_rows(predictions: "Predictions") -> str:
 
 def _choose_worst(predictions: "Predictions") -> NDArray[np.int64]:
     """Numbers of the wrong rows with the highest loss, those with an image first; none if all are right."""
-    light, loss = predictions.rows.light, np.asarray(predictions.summary.loss)
+    rows, loss = predictions.rows, np.asarray(predictions.summary.loss)
     wrong = np.flatnonzero((predictions.summary.prediction != predictions.label) & ~np.isnan(loss))
     has_image = np.zeros(len(predictions), bool)
-    if "thumbnail" in light.column_names:
-        has_image = light.column("thumbnail").is_valid().to_numpy()
+    if THUMBNAIL in rows.column_names:
+        has_image = rows.column(THUMBNAIL).is_valid().to_numpy()
     worst: NDArray[np.int64] = wrong[np.lexsort((wrong, -loss[wrong], ~has_image[wrong]))][:_SHOWN]
     return worst
 

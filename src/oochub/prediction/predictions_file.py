@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError, OochubWarning
 from oochub.prediction.stored_columns import LazyColumns, StoredRows, join_text
-from oochub.records.metadata import VECTORS, Metadata
+from oochub.records.metadata import WIDE, Metadata
 from oochub.records.schema import check_version, from_json, optional, to_json
 from oochub.records.typed_values import Count
 from oochub.stats.logits import SoftmaxSummary
@@ -329,7 +329,7 @@ def _iterate_sealed(
 
 
 def _open_file(path: Path) -> OpenedPredictions:
-    stored = read_parquet(path, without=(*VECTORS, *SUMMARY), joined=join_text)
+    stored = read_parquet(path, without=(*WIDE, *SUMMARY), joined=join_text)
     content, light = stored.schema.metadata or {}, stored.table.replace_schema_metadata(None)
     if _KEY not in content:
         raise OochubError(
@@ -340,7 +340,7 @@ def _open_file(path: Path) -> OpenedPredictions:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise OochubError(f"{path} has the column {twice[0]} twice. Drop or rename one.")
-    wide = pa.schema([field for field in stored.schema if field.name in VECTORS])
+    wide = pa.schema([field for field in stored.schema if field.name in WIDE])
     sums = _parse_metadata(_Sums, content.get(_SUMS), f"{path}: what it says of its answers")
     part = _parse_metadata(PartRecord, content.get(_PART), f"{path}: what it says of itself as a part")
     return OpenedPredictions(

@@ -3,7 +3,7 @@
 Text of few names, such as splits and groups, is held as a number per row: a byte or two in place of the text. A coded
 column is a dictionary of Arrow whose field is marked; one that a file holds itself is left as it is.
 
-Wide columns, logits and features, stay in their files until somebody asks.
+Wide columns, logits, features and small images, stay in their files until somebody asks.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError, first_line
-from oochub.records.metadata import VECTORS
+from oochub.records.metadata import THUMBNAIL, VECTORS, WIDE
 from oochub.records.output_columns import check_vectors, vectors
 from oochub.storage.parquet_file import read_seal
 
@@ -92,6 +92,10 @@ class LazyColumns:
     def __len__(self) -> int:
         return sum(map(len, self._segments))
 
+    def only(self, names: Sequence[str]) -> "LazyColumns":
+        """Those of some names; others are passed over."""
+        return LazyColumns(self._segments, pa.schema([field for field in self.schema if field.name in names]))
+
     def select(self, rows: NDArray[np.int64]) -> "LazyColumns":
         """The rows of these numbers, in their order.
 
@@ -139,7 +143,7 @@ class LazyColumns:
 def _check_lengths(block: pa.Table, lengths: dict[str, int], source: Path | pa.Table) -> None:
     """That the lists of each column have one length, in this block and in those before it."""
     place = f"{source}: " if isinstance(source, Path) else ""
-    for name in block.column_names:
+    for name in (name for name in block.column_names if name in VECTORS):
         try:
             length = check_vectors(block, name)
         except OochubError as error:
@@ -158,7 +162,7 @@ def _iterate_blocks(segment: _Segment, names: Sequence[str]) -> Iterator[tuple[i
         table = segment.source.select([name for name in names if name in segment.source.column_names])
         together = _count_rows_of_block(table.nbytes, len(table))
         for first in range(0, len(table), together):
-            yield first, table.slice(first, together)
+            yield first, table.slice(first, min(together, len(table) - first))  # one without columns is cut at no end
         return
     try:
         with pq.ParquetFile(segment.source, page_checksum_verification=True, buffer_size=_BUFFER) as file:
@@ -202,7 +206,7 @@ class StoredRows:
 
     Attributes:
         light: Columns in memory; text of few names may be coded, see `oochub.prediction.stored_columns`.
-        lazy: Columns of `VECTORS`, in memory or in files.
+        lazy: Columns of `WIDE`, in memory or in files.
         column_names: Names of all columns, in order.
 
     >>> rows = StoredRows.of(pa.table({"logits": [[0.0, 1.0], [2.0, 3.0]], "label": [0, 1]}))
@@ -217,7 +221,7 @@ class StoredRows:
     @classmethod
     def of(cls, table: pa.Table) -> "StoredRows":
         """The rows of a table."""
-        wide = [name for name in VECTORS if name in table.column_names]
+        wide = [name for name in WIDE if name in table.column_names]
         return cls(table.drop_columns(wide), LazyColumns.of(table.select(wide)), table.column_names)
 
     @classmethod
@@ -233,8 +237,9 @@ class StoredRows:
     @cached_property
     def width(self) -> int:
         """Numbers of a row in vectors, by the first block."""
-        block = next(self.lazy.blocks(self.lazy.names), None) if self.lazy.names else None
-        return 0 if block is None else sum(len(block.column(name)[0]) for name in self.lazy.names)
+        names = [name for name in self.lazy.names if name in VECTORS]
+        block = next(self.lazy.blocks(names), None) if names else None
+        return 0 if block is None else sum(len(block.column(name)[0]) for name in names)
 
     @cached_property
     def by_id(self) -> NDArray[np.uint32]:
@@ -291,6 +296,8 @@ class StoredRows:
     def row(self, number: int) -> dict[str, Any]:
         """One row by the names of its columns, without vectors."""
         values: dict[str, Any] = self.light.slice(number, 1).to_pylist()[0]
+        if THUMBNAIL in self.lazy.names:
+            values[THUMBNAIL] = self.lazy.select(np.array([number])).read([THUMBNAIL]).column(0)[0].as_py()
         return values
 
     def take(self, rows: NDArray[np.int64]) -> "StoredRows":
@@ -298,14 +305,13 @@ class StoredRows:
         return StoredRows(self.light.take(pa.array(rows)), self.lazy.select(rows), self.column_names)
 
     def without(self, names: Sequence[str]) -> "StoredRows":
-        """The same rows without some columns, none of `VECTORS`."""
+        """The same rows without some columns."""
         kept = [name for name in self.column_names if name not in names]
-        return StoredRows(
-            self.light.select([name for name in kept if name in self.light.column_names]), self.lazy, kept
-        )
+        light = self.light.select([name for name in kept if name in self.light.column_names])
+        return StoredRows(light, self.lazy.only(kept), kept)
 
     def with_column(self, name: str, values: Any) -> "StoredRows":
-        """The same rows with a column more, or another in its place; not one of `VECTORS`."""
+        """The same rows with a column more, or another in its place; not one of `lazy`."""
         if name not in self.column_names:
             return StoredRows(self.light.append_column(name, values), self.lazy, [*self.column_names, name])
         place = self.light.column_names.index(name)

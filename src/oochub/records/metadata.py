@@ -28,9 +28,13 @@ LONGEST_NAME = 2_000
 """Characters of the name of a class, a context or a group; the longest scaffold of a molecule has fewer than 600."""
 VECTORS = ("logits", "features", "odin_logits", "zoom_logits", "zoom_features", "zoom_odin_logits")
 """The columns that an extraction can give, in the order in which they are stored."""
+THUMBNAIL = "thumbnail"
+"""Column of predictions: a small JPEG of the image."""
+WIDE = (*VECTORS, THUMBNAIL)
+"""The columns that stay in their files until somebody asks."""
 IMAGE_DIGEST = "image_digest"
 """Column of predictions: the first half of the SHA-256 of each image's bytes, by which copies are found."""
-RESERVED = ("split", "thumbnail", "thumbnail_text", IMAGE_DIGEST, *VECTORS)
+RESERVED = ("split", "thumbnail_text", IMAGE_DIGEST, *WIDE)
 """The columns that `predict` writes, whatever the data set holds."""
 _ADDRESS = re.compile(r"hf://datasets/([^/@]+/[^/@]+)@([0-9a-f]{40})")
 
