@@ -119,19 +119,6 @@ def test_data_with_another_word_are_refused_before_the_model_runs():
             oochub.audit(object(), datasets.DatasetDict(test=data))
 
 
-def test_answers_of_another_program_join_a_benchmark_whose_challenges_are_words(tmp_path):
-    features = datasets.Features(
-        {"example_id": datasets.Value("string"), "label": datasets.ClassLabel(names=["no", "yes"])}
-    )
-    rows = {"example_id": list(map(str, range(N))), "label": LABEL.tolist()}
-    data = datasets.Dataset.from_dict(rows, features).add_column("challenge", written({"easy": "eazy"}))
-    pd.DataFrame({"example_id": range(N), "logit_no": LOGITS[:, 0], "logit_yes": LOGITS[:, 1]}).to_csv(
-        tmp_path / "mine.csv", index=False
-    )
-    with pytest.raises(OochubError, match=r"'eazy'.*Did you mean 'easy'"):
-        evaluated(tmp_path / "mine.csv", benchmark=datasets.DatasetDict(test=data))
-
-
 @pytest.mark.parametrize(
     ("benchmark", "config", "column", "right", "wrong", "near"),
     [

@@ -163,19 +163,6 @@ def test_one_class_that_errs_cannot_be_told_from_harder_pictures():
     assert verdict(report).lead.endswith(f", but {grass.reason}.") and grass.reason in report.to_html()
 
 
-def test_answers_to_rows_that_were_chosen_on_change_nothing():
-    made = rows()
-    before = oochub.evaluate(predictions_of(made), resamples=100).contexts
-    changed = made | {"answer": np.where(made["chosen_on"], (made["label"] + 2) % 3, made["answer"])}
-    assert oochub.evaluate(predictions_of(changed), resamples=100).contexts == before
-
-
-def test_what_people_said_stands_beside_the_finding():
-    check = ContextCheck(wrong_with=1, checked_with=20, wrong_without=0, checked_without=20)
-    found = oochub.evaluate(predictions_of(rows(), checks={"sand": check}), resamples=100).contexts
-    assert {each.name: each.check for each in found.contexts} == {"grass": None, "sand": check}
-
-
 def test_wrong_labels_give_the_gap_bounds():
     """With one label in ten wrong of either kind the gap is 0.8 of the true one."""
     many = 10**7

@@ -1,9 +1,6 @@
 """Detectors fitted by blocks of a file and by several processes, against a fit at once on all rows."""
 
-import os
 import pickle
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -94,27 +91,3 @@ def test_one_that_cannot_be_fitted_leaves_the_others() -> None:
     assert "fitted to the training split" in str(fitted(None)["vim"]) and fitted(None)["ash_b"].is_fitted
     bare = fitting.fit_detectors({"vim": make_detector("vim")}, reference, None)
     assert "needs weight, bias" in str(bare["vim"])
-
-
-@pytest.mark.campaign
-def test_torchrun_gives_every_process_the_detectors_of_one(tmp_path: Path) -> None:
-    """Two real processes; the second gets what the first merged, and the errors. Planted fault: no broadcast."""
-    made(400, 1).save(tmp_path / "train.parquet")
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", __file__]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([*launch, str(tmp_path)], env=environment, capture_output=True, text=True, timeout=170)
-    assert done.returncode == 0, done.stderr[-3000:]
-    first, second = (np.load(tmp_path / f"{number}.npy") for number in range(2))
-    np.testing.assert_array_equal(first, second)
-    np.testing.assert_allclose(first, at_once(made(400, 1)), rtol=1e-9, atol=1e-12)
-
-
-def _main(folder: Path) -> None:
-    reference = Predictions.load(folder / "train.parquet")
-    np.save(folder / f"{os.environ['RANK']}.npy", scores(fitted(reference)))
-    too_few = fitting.fit_detectors({"knn": make_detector("knn:k=401")}, reference, None)
-    assert "largest k allowed is 400" in str(too_few["knn"])
-
-
-if __name__ == "__main__":
-    _main(Path(sys.argv[1]))

@@ -1,6 +1,5 @@
 """The number of a side that is a statistic over groups: against loops over the groups, and by simulated coverage."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from oochub.evaluation.evaluation_rows import EvaluationRows
 from oochub.evaluation.group_statistics import estimate_group_side, find_worst_group_rows
 from oochub.metric import read_facts
 from oochub.records.sides import GroupsOfRows, PercentileOfGroups, WorstOfGroups
-from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import estimate
 
 _METRICS = {
@@ -187,35 +185,6 @@ def test_a_group_without_an_interval_is_said() -> None:
     number = estimate_group_side(WorstOfGroups(split="test"), oochub.get("metric", "pearson"), np.ones(60, bool), rows)
     assert number == pytest.approx(stats.pearsonr(label[30:], value[30:].astype(np.float32)).statistic, abs=1e-6)
     assert np.isnan([number.low, number.high]).all() and number.reason == "1 of 2 groups have no interval"
-
-
-def of_accuracies(correct: np.ndarray, side: GroupsOfRows, frame: EvaluationRows) -> Estimate:
-    """The side's number where row j of group i is right (groups, rows)."""
-    label = np.zeros(correct.size, np.int64)
-    columns = {
-        "label": label,
-        "prediction": 1 - correct.ravel().astype(np.int64),
-        "split": np.full(label.shape, "test"),
-    }
-    columns["group"] = np.repeat([f"{group:03d}" for group in range(len(correct))], correct.shape[1])
-    return estimate_group_side(
-        side, oochub.get("metric", "accuracy"), np.ones(len(label), bool), replace(frame, columns=columns)
-    )
-
-
-@pytest.fixture(scope="module")
-def frame() -> EvaluationRows:
-    return evaluated(oochub.Predictions.from_arrays(logits=np.eye(2), label=[0, 1], group=["a", "b"]))
-
-
-@pytest.mark.parametrize("accuracies", [[0.8] * 8, [0.6] + [0.9] * 7, [0.99] * 8], ids=["equal", "one worse", "high"])
-def test_the_interval_of_the_worst_covers(accuracies: list[float], frame: EvaluationRows) -> None:
-    """Eight groups of 60 rows, 200 times: at least 0.93 of the intervals hold the worst true accuracy."""
-    rng, side = np.random.default_rng(5), WorstOfGroups(split="test")
-    truth = np.array(accuracies)[:, None]
-    numbers = [of_accuracies(rng.random((8, 60)) < truth, side, frame) for _ in range(200)]
-    covered = np.mean([number.low <= min(accuracies) <= number.high for number in numbers])
-    assert covered >= 0.93, covered
 
 
 def test_what_is_said_of_the_worst_group_is_of_its_rows():

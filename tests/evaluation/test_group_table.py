@@ -59,16 +59,6 @@ def test_groups_that_a_report_leaves_out_are_there(monkeypatch):
         assert (row["accuracy"], row["accuracy_low"], row["n"]) == (by_hand.value, by_hand.low, by_hand.n)
 
 
-def test_the_report_has_the_worst_and_the_best_of_all(monkeypatch):
-    """By the table. Planted fault seen: the worst taken for both."""
-    made = _make(40)
-    every = [row for row in _tabulate(made).to_pylist() if row["side"] == "out"]
-    values = sorted(row["accuracy"] for row in every)
-    monkeypatch.setattr(group_errors, "_WORST", 3)
-    listed = [row.accuracy.value for row in oochub.evaluate(made).group_rows if row.role == "out"]
-    assert sorted(listed) == [*values[:3], *values[-3:]]
-
-
 def test_without_groups_there_is_nothing_to_write():
     made = Predictions.from_arrays(logits=[[1.0, 0.0]] * 4, label=[0, 0, 1, 1])
     with pytest.raises(OochubError, match=r"no column group.*context="):

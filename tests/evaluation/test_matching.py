@@ -16,9 +16,7 @@ from oochub.evaluation import matching
 from oochub.evaluation.group_statistics import WEIGHTED, make_weighted_form
 from oochub.evaluation.matching import estimate_matched_gap
 from oochub.prediction.predictions import Predictions
-from oochub.records.schema import to_json
 from oochub.report.group_findings import describe_matched_gap
-from oochub.report.report import Report
 from oochub.report.verdict import verdict
 from oochub.stats.estimation import gap
 
@@ -74,13 +72,6 @@ def test_weighted_metrics_against_scikit_learn(metric):
     form = make_weighted_form(metric, rows)
     assert form(weights) == pytest.approx(expected, abs=1e-12)
     assert np.isnan(form(np.zeros((1, len(rows["label"]))))).all()
-
-
-def test_weighted_auc_of_one_class_is_undefined():
-    rows = sides(context=0.5, size=0.5)[0]
-    assert np.isnan(make_weighted_form("auc", rows)((rows["label"] == 1)[None, :]))[0]
-    with pytest.raises(oochub.OochubError, match="No metric with a weighted form named 'ece'"):
-        make_weighted_form("ece", rows)
 
 
 @pytest.mark.parametrize("metric", WEIGHTED)
@@ -313,24 +304,6 @@ def matched():
     return oochub.evaluate(with_area(nooch_predictions()), match="area")
 
 
-@pytest.mark.slow
-def test_report_holds_the_matched_gap(matched, tmp_path):
-    """The numbers of the field, from the predictions again; the raw report is as it was, plus the field."""
-    frame = with_area(nooch_predictions()).to_pandas().query("split == 'test'")
-    frame["score"] = [float(row[1]) - float(row[0]) for row in frame["logits"]]
-    parts = [part.to_dict("list") for part in (frame.query("challenge == 'easy'"), frame.query("challenge != 'easy'"))]
-    parts = [{k: np.array(v) for k, v in p.items() if k in ("label", "score", "area")} for p in parts]
-    assert matched["matched_gap"] == pytest.approx(by_hand("auc", *parts), abs=1e-12)
-    field = to_json(matched)["matched_gap"]
-    assert (field["n_in"], field["n_out"], field["metric"], field["column"]) == (1574, 426, "auc", "area")
-    assert Report.load(matched.save(tmp_path / "r.json"))["matched_gap"] == matched["matched_gap"]
-    frame = matched.to_pandas().set_index("slice")
-    assert frame.loc["gap matched on area", "value"] == matched["matched_gap"]
-    plain = oochub.evaluate(with_area(nooch_predictions()))
-    assert "matched_gap" not in plain and set(to_json(matched)) - set(to_json(plain)) == {"matched_gap"}
-    assert to_json(plain)["gap"] == to_json(matched)["gap"] and "--match" not in to_json(plain)["provenance"]["command"]
-
-
 @pytest.mark.parametrize("column", ["ara", "challenge", "context_area", "score"])
 def test_only_numeric_auxiliary_columns_can_be_matched_on(column):
     with pytest.raises(oochub.OochubError, match=r"No numeric auxiliary column to match on named.*Allowed: area"):
@@ -365,17 +338,6 @@ def test_equal_shares_of_the_classes_leave_no_gap_of_a_mere_mix():
     assert estimate_matched_gap("accuracy", inside, worse, column="label", resamples=200).estimate == pytest.approx(
         -0.3, abs=0.04
     )
-
-
-def test_a_class_that_stands_on_one_side_alone_is_left_out_and_said():
-    rng = np.random.default_rng(1)
-    inside, outside = (
-        mixed_world(500, [0.5, 0.5, 0], [0.9] * 3, rng),
-        mixed_world(400, [0.5, 0.25, 0.25], [0.9] * 3, rng),
-    )
-    matched = estimate_matched_gap("accuracy", inside, outside, column="label", resamples=100)
-    assert matched.share_out == pytest.approx(np.mean(outside["label"] < 2))
-    assert matched.estimate == pytest.approx(0.0, abs=0.05)
 
 
 def test_the_verdict_is_read_at_equal_shares_of_the_classes():

@@ -21,7 +21,6 @@ from oochub.stats.estimation import difference
 from oochub.stats.group_intervals import worst_group_interval
 from oochub.stats.p_values import holm
 from oochub.stats.paired_values import compare_values
-from oochub.stats.proportion import paired_shares
 
 
 @pytest.fixture(scope="module")
@@ -305,18 +304,3 @@ def test_what_differs_is_said(pair, message):
     """Planted faults: each check in turn left out."""
     with pytest.raises(oochub.OochubError, match=message):
         paired_comparison(pair[0], _EDITS[message](pair[1]))
-
-
-def test_the_difference_of_the_gaps_covers():
-    """Two correlated models of known gaps, 1,000 draws. Planted fault: both models' rows taken as independent."""
-    rng, covered, true = np.random.default_rng(0), 0, None
-    for _ in range(1000):
-        sides = []
-        for n, shared, first, second in ((300, 0.8, 0.5, 0.7), (90, 0.5, 0.3, 0.6)):  # out of context last
-            both = rng.random(n) < shared
-            right = [both | (rng.random(n) < alone) for alone in (first, second)]
-            sides.append(paired_shares(right[1], right[0]).difference)
-        true = (0.5 * 0.3) - (0.2 * 0.2)  # (1 - shared) (second - first), out minus in
-        change = difference(sides[1], sides[0])
-        covered += change.low <= true <= change.high
-    assert 0.93 <= covered / 1000 <= 0.97

@@ -9,7 +9,7 @@ from scipy import stats
 import oochub
 from oochub.evaluation.slices import side_correlation
 from oochub.stats.delong import compute_auc_influence, delong, delong_covariance
-from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import difference
 from oochub.stats.mean_interval import mean_estimate
 from oochub.stats.proportion import wilson
@@ -122,35 +122,3 @@ def test_auc_influence_is_delongs():
     assert (found**2).sum() == pytest.approx(delong_covariance(label, [score]).covariance[0, 0], rel=0.02)
     assert found.sum() == pytest.approx(0, abs=1e-12)
     assert delong(label, score) == auc
-
-
-def simulate(things, missing, correlation, repeats, *, shares, seed):
-    """Coverage of the paired and of the unpaired interval, and the ratio of their widths."""
-    rng = np.random.default_rng(seed)
-    truth = 0.1 if shares else 0.3
-    held, widths = np.zeros(2), np.zeros(2)
-    inside, outside = np.arange(things - missing), np.arange(missing, things)
-    for _ in range(repeats):
-        hard = rng.multivariate_normal([0, 0], [[1, correlation], [correlation, 1]], things)
-        if shares:
-            sides = (hard[:, 0] < stats.norm.ppf(0.7)) * 1.0, (hard[:, 1] < stats.norm.ppf(0.8)) * 1.0
-        else:
-            sides = hard[:, 0], hard[:, 1] + truth
-        first, second = sides[1][outside], sides[0][inside]
-        ends = [mean_estimate(each, Sampling(resamples=200), are_shares=shares) for each in (first, second)]
-        found = correlate(first, second, first_unit=outside, second_unit=inside, are_shares=shares)
-        for k, r in enumerate((found.value, 0.0)):
-            estimate = difference(*ends, correlation=r)
-            held[k] += estimate.low <= truth <= estimate.high
-            widths[k] += estimate.high - estimate.low
-    return held / repeats, widths[0] / widths[1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("shares", [True, False])
-def test_coverage_of_pairs(shares):
-    """95% intervals of 100 things, a tenth of them without a partner: near the level, and narrower than unpaired."""
-    (paired, unpaired), ratio = simulate(100, 10, 0.9, 600, shares=shares, seed=7)
-    assert 0.925 <= paired <= 0.985
-    assert unpaired >= 0.985
-    assert ratio < 0.75
