@@ -142,12 +142,6 @@ def test_too_few():
     assert "2 have too few rows." in words(report) and words(report).count(">too few<") == 2
 
 
-def test_none_is_usual():
-    report = report_of(rows(), class_counts=EVEN)
-    said = words(report)
-    assert "2 are left out: neither usual nor unusual for any class." in said and "<tbody>\n</tbody>" in said
-
-
 def test_unusual_alone():
     report = report_of(rows(), class_counts=EVEN | {"grass": {"cow": 26, "camel": 10, "bird": 26}})
     assert "unusual for camel" in words(report)
@@ -209,14 +203,6 @@ def test_pictures_may_be_left_out(pictured):
     bare = report.to_html(images=False)
     assert "What such rows look like" not in bare and "Contexts associated with each class" in bare
     assert "What such rows look like" not in report_of(rows(300)).to_html()
-
-
-def test_a_report_keeps_its_rows(pictured, tmp_path):
-    _, report = pictured
-    again = oochub.Report.load(report.save(tmp_path / "report.json"))
-    assert again.to_html() == report.to_html()
-    for one, other in zip(again.contexts.contexts, report.contexts.contexts, strict=True):
-        assert (one.rows_usual, one.rows_against) == (other.rows_usual, other.rows_against)
 
 
 def test_what_is_no_picture_is_refused(pictured):

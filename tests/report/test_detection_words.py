@@ -219,15 +219,3 @@ def test_many_pairs_stay_within_the_limit_of_a_page():
     assert "2 more pairs of sets are in report.json" in page
     assert "The zoom on 9 more pairs of sets is in report.json." in page
     assert len(page.encode()) < 250_000
-
-
-def test_frame_holds_them_at_full_precision():
-    report = detection_report()
-    frame = to_frame(report).set_index(["slice", "metric"])
-    row = report["detection"][3]
-    key = (f"detection {row['id_set']} / {row['ood_set']}", f"{row['detector']}/auroc_failure")
-    assert frame.loc[key, "value"] == row["metrics"]["auroc_failure"]["value"]
-    assert frame.loc[key, "n"] == row["metrics"]["auroc_failure"]["n"]
-    probe = report["probes"][2]
-    key = (f"zoom {probe['id_set']} / {probe['ood_set']}", f"{probe['detector']}/change")
-    assert frame.loc[key, "low"] == probe["change"]["low"]

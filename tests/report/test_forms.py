@@ -174,12 +174,6 @@ def test_frame_holds_every_number_at_full_precision(report):
     assert frame["value"].dtype == np.float64
 
 
-def test_a_report_without_groups_has_no_group_table(report):
-    report["groups"] = None
-    assert "| Group |" not in to_markdown(report)
-    assert "Side" not in printed(report)
-
-
 def test_a_report_without_sides_shows_its_slices_in_a_terminal():
     """Also where the confidence has a table. Planted fault seen: that table taken for the one of both sides."""
     sets = [made("imagenet_1k", 60), made("imagenet_ood", 40, ood=True)]

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import reports
 
-import oochub
 from oochub.evaluation.evaluate import evaluate
 from oochub.prediction.predictions import Predictions
 from oochub.report.verdict import verdict
@@ -107,14 +106,3 @@ def test_at_chance_without_a_cause_and_by_little():
     slight = _of((0.27, 0.26, 0.28), (-0.01, -0.015, -0.005), (0.26, 0.25, 0.27))
     assert slight.case == "slight"
     assert slight.headline == "At chance out of context, this model is slightly worse there than in context."
-
-
-def test_guessing_out_of_context_reads_so_on_the_page():
-    """Made rows: 190 of 200 right in context, 52 of 200 of four classes out of it."""
-    label = np.arange(400) % 4
-    right = np.concatenate([np.arange(200) >= 10, np.arange(200) < 52])
-    logits = np.eye(4)[np.where(right, label, (label + 1) % 4)] * 2.0
-    columns = {"challenge": ["easy"] * 200 + ["hard"] * 200}
-    report = oochub.evaluate(Predictions.from_arrays(logits=logits, label=label, **columns), resamples=100)
-    assert verdict(report).headline == "At chance on hard rows, this model does worse there than on easy rows."
-    assert "<h1>At chance on hard rows" in report.to_html()

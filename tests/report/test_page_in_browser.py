@@ -110,19 +110,6 @@ def test_a_reason_in_place_of_an_interval_is_wrapped_in_its_cell(browser, tmp_pa
         assert max(browser.evaluate(own)) <= 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("long", [False, True], ids=["plain", "long-names"])
-def test_the_sections_stand_in_one_line(browser, tmp_path, long):
-    """Ten sections at 1,280 pixels. Planted fault: without `.what{flex:1}` they wrap."""
-    report = _long_names(_every_section()) if long else _every_section()
-    path = tmp_path / "report.html"
-    path.write_text(render_page(report), encoding="utf-8")
-    browser.show(path, width=1280, scheme="light")
-    tops = browser.evaluate("[...document.querySelectorAll('nav a')].map(a => a.getBoundingClientRect().top)")
-    assert len(tops) == 10
-    assert len(set(tops)) == 1
-
-
 _SEEN = """
 Object.fromEntries(["tbody tr", ".strip", "details"].map(each =>
     [each, [...document.querySelectorAll("#contexts " + each)].filter(one => one.checkVisibility()).length]))

@@ -168,11 +168,6 @@ def test_other_rows_in_context_leave_that_side_out():
     assert "Out of" in result.to_latex()
 
 
-def test_no_column_stands_twice():
-    one, twice = (comparison(many_reports(), slice=names).to_latex() for names in ("hard", ["out_of_context", "hard"]))
-    assert one == twice
-
-
 def test_reported_numbers_are_rows_below_the_measured_ones():
     rows = grid(comparison(many_reports(), table="9").to_latex())
     assert [name for name, *_ in rows[:3]] == ["erm", "group\\_dro", "cvar"]
@@ -246,17 +241,6 @@ def compile_latex(folder, *tables, columns="twocolumn"):
     log = made.stdout.decode("utf-8", "replace")
     assert made.returncode == 0, log[-2000:]
     return log
-
-
-@pytest.mark.slow
-def test_tables_of_hostile_names_compile(tmp_path):
-    """Both styles, in one and in two columns. Faults seen: a name in brackets taken for the width of a rule."""
-    names = [name for name in HOSTILE if name.isascii() or "é" in name]
-    compact = [made_report("erm", 0, 0.9, 0.7, id=name).to_latex() for name in HOSTILE]
-    compact.append(comparison([made_report(name, 0, 0.9, 0.7) for name in HOSTILE]).to_latex())
-    full = [comparison([made_report(name, 0, 0.9, 0.7) for name in (*names[:1], "erm")]).to_latex("full")]
-    for columns in ("twocolumn", "onecolumn"):
-        compile_latex(tmp_path, *compact, *full, columns=columns)
 
 
 PAPERS = sorted((ROOT / "docs" / "latex").glob("*.tex"))

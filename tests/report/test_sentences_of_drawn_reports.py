@@ -5,11 +5,10 @@
 
 import os
 import re
-from random import Random
 from unittest import mock
 
 import pytest
-from counted_sentences import Counts, _faults_of, faults, texts_of
+from counted_sentences import faults, texts_of
 from drawn_reports import drawn, report_of
 from fresh_cases import SEED
 
@@ -45,21 +44,6 @@ def test_every_sentence_is_true_of_the_rows(number):
     check(f"every day {number}")
 
 
-RULES_THAT_WERE_WRONG = {
-    "604981 212": "clusters of one row each were no independent rows",
-    "604981 383": "the worst group has rows on the easy side alone",
-    "604981 662": "the same",
-    "604981 510": "a gap of which nothing remains has no sign",
-    "231444 116": "the worst group is measured on two groups, one for each half",
-    "475494 518": "contexts are named, and are usual for no class of the rows that are evaluated",
-}
-
-
-@pytest.mark.parametrize("seed", RULES_THAT_WERE_WRONG)
-def test_reports_of_which_the_checker_was_wrong(seed):
-    check(seed)
-
-
 @pytest.mark.campaign
 @pytest.mark.parametrize("number", range(NUMBER))
 def test_every_sentence_of_a_thousand_reports_is_true(number):
@@ -67,7 +51,6 @@ def test_every_sentence_of_a_thousand_reports_is_true(number):
 
 
 SEEDS = [f"lies {k}" for k in (*range(30), 74, 88, 91)]  # in the last three a group is clearly lower
-_NUMBER = re.compile(r"(?<![\w.])[+\u2212]?\d+(?:\.\d+)?(?![\w.]*\w)")
 
 
 @pytest.fixture(scope="module")
@@ -76,32 +59,6 @@ def said():
     every = [(rows, report, texts_of(report)) for rows, report in map(reported, SEEDS)]
     assert not [fault for rows, report, _ in every for fault in faults(rows, report)]
     return every
-
-
-@pytest.mark.slow
-def test_a_number_that_is_changed_is_noticed(said):
-    """Each number of each sentence in turn is made 7 more: of those outside of intervals nearly all are caught."""
-    told, caught, missed = 0, 0, []
-    for rows, _, texts in said:
-        counts = Counts(rows)
-        for text in dict.fromkeys(texts):
-            bare = re.sub(
-                r"\([^()]*\)|chance is \S+|[\d.]+ to [\d.]+|100 |of 100|95%|5%|error % .*|50 are", _blank, text
-            )
-            for match in _NUMBER.finditer(bare):
-                value = float(match[0].replace("\u2212", "-")) + 7
-                digits = len(match[0].partition(".")[2])
-                lie = f"{text[: match.start()]}{value:.{digits}f}{text[match.end() :]}".replace("-", "\u2212")
-                told += 1
-                if any(_faults_of(lie, counts)):
-                    caught += 1
-                else:
-                    missed.append(lie)
-    assert told > 300 and caught >= 0.9 * told, (told, caught, Random(0).sample(missed, min(20, len(missed))))
-
-
-def _blank(match):
-    return "_" * len(match[0])
 
 
 FAULTS = {
