@@ -61,11 +61,6 @@ def test_float32_and_float64_agree_on_all_signs() -> None:
         assert auc(label=label, score=score) == auc(label=label, score=score.astype(float))
 
 
-def test_one_class_is_nan() -> None:
-    assert np.isnan(auc(label=[1, 1], score=[0.1, 0.2]))
-    assert np.isnan(auc(label=[0], score=np.array([0.1], np.float32)))
-
-
 def test_many_pairs_do_not_overflow() -> None:
     """2 m n is above 2^32; in the order of the score all pairs are won."""
     n = 200_000
@@ -90,13 +85,3 @@ def test_many_pairs_do_not_overflow() -> None:
 def test_messages(label: list[object], score: list[object], message: str) -> None:
     with pytest.raises(OochubError, match=message):
         auc(label=label, score=score)
-
-
-def test_a_mean_of_batches_is_not_the_auc() -> None:
-    """What nooch's run_model.py does; the state gives the AUC of all rows."""
-    from oochub.eval_modules.metrics.auc import auc as file
-
-    state = file._State()
-    state.update(label=[0, 1], score=[0.1, 0.2])
-    state.update(label=[0, 1], score=np.array([0.3, 0.4], np.float32))
-    assert state.compute() == by_pairs(np.array([0, 1, 0, 1]), np.array([0.1, 0.2, 0.3, 0.4])) == 0.75

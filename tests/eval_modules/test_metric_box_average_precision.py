@@ -1,18 +1,13 @@
 """AP, AP50, AP75 and AR of boxes against pycocotools, on drawn worlds with crowds, sizes and ties and on real COCO."""
 
 import json
-import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from coco_boxes_worlds import STATS, draw_detections, draw_truth, list_columns, measure_with_pycocotools
 
 import oochub
-from oochub.comparison.model_difference import measure_difference
-from oochub.data.declaration import find_declaration
 from oochub.errors import OochubError
-from oochub.evaluation.evaluation_rows import make_evaluation_rows
 from oochub.metric import read_facts
 from oochub.stats.bootstrap import draw_replicates
 from oochub.stats.estimate import Sampling
@@ -109,31 +104,6 @@ def test_counts_of_images_stand_for_drawn_images():
             drawn = np.random.default_rng(seed).integers(20, size=20)
             rows = {name: [values[row] for row in drawn] for name, values in columns.items()}
             assert compute(np.bincount(drawn, minlength=20)) == pytest.approx(metric(**rows), abs=1e-12)
-
-
-@pytest.mark.slow
-def test_two_detectors_are_compared_by_the_same_resamples(monkeypatch):
-    """reference: the metric of drawn rows, without its counts. Planted fault seen: counts of the first images alone."""
-    truth = draw_truth(5, images=20)
-    ids = [image["id"] for image in truth["images"]]
-    evaluated = []
-    for seed in (1, 2):
-        columns = list_columns(truth, draw_detections(truth, seed, decimals=6), ids)
-        made = oochub.Predictions.from_arrays(
-            detected_boxes=columns["boxes"],
-            scores=columns["scores"],
-            boxes=columns["true_boxes"],
-            crowd=columns["true_crowd"],
-            class_names=["thing"],
-            example_id=[str(each) for each in ids],
-        )
-        evaluated.append(make_evaluation_rows(made, find_declaration(made), sampling={"resamples": 100, "seed": 0})[0])
-    rows = np.arange(3, 20)
-    counted = measure_difference(_PRECISION, tuple(evaluated), rows).difference
-    file = sys.modules[_PRECISION.__module__]
-    monkeypatch.setattr(file, "FACTS", replace(file.FACTS, of_counts=None))
-    direct = measure_difference(_PRECISION, tuple(evaluated), rows).difference
-    assert counted.to_dict() == pytest.approx(direct.to_dict(), abs=1e-9)
 
 
 def test_images_without_a_true_box_have_no_number():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.metrics import mean_absolute_error as reference
 
-from oochub.errors import OochubError
 from oochub.eval_modules.metrics.mean_absolute_error.mean_absolute_error import mean_absolute_error
 from oochub.stats.estimation import estimate
 
@@ -41,14 +40,3 @@ def test_equal_errors_have_no_interval(error: float) -> None:
     number = estimate(mean_absolute_error, {"label": np.arange(10), "prediction": np.arange(10) + error})
     assert number == error and np.isnan([number.low, number.high]).all()
     assert number.reason.startswith(f"{error:g} in every row or cluster")
-
-
-@pytest.mark.parametrize(
-    ("label", "prediction", "message"),
-    [
-        ([1, 2], [1, np.inf], r"prediction must hold finite numbers, got inf at row 1 \(1 such rows\)\. Find out"),
-    ],
-)
-def test_messages(label: object, prediction: object, message: str) -> None:
-    with pytest.raises(OochubError, match=message):
-        mean_absolute_error(label=label, prediction=prediction)

@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from datasets import Dataset
-from import_graph import imported_names, trees
 from metric_subjects import CASES, FOLDER, NAMES, same, subject
 
 import oochub
@@ -66,14 +65,6 @@ def _listed(values):
     if isinstance(values, np.ndarray | list | tuple):
         return [_listed(value) for value in values]
     return values.item() if isinstance(values, np.generic) else values
-
-
-@pytest.mark.slow
-def test_one_place_alone_imports_evaluate() -> None:
-    """`evaluate` is being left by its makers: the shells of the metrics need it, and nothing else."""
-    names = {module: {name.partition(".")[0] for name in imported_names(tree)} for module, tree in trees().items()}
-    places = [module for module, imported in names.items() if "evaluate" in imported]
-    assert places == ["oochub.metric"]
 
 
 @pytest.mark.slow

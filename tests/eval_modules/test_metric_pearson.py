@@ -71,28 +71,6 @@ def test_a_state_without_rows_merges() -> None:
     assert state.compute() == before == pytest.approx(pearsonr([1, 2, 4], [0, 5, 1]).statistic)
 
 
-def _rows(n: int, seed: int, kind: str) -> dict[str, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    label = rng.exponential(size=n) if kind == "skewed" else rng.normal(size=n)
-    noise = rng.normal(size=n) * (label if kind == "skewed" else 1)
-    return {"label": label, "prediction": 0.5 * label + noise if kind != "close" else label + 0.05 * noise}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["normal", "skewed", "close"])
-def test_many_rows_have_the_ends_of_the_bootstrap_and_cover(kind: str) -> None:
-    """Of 10,000 rows against resampled ones, scored by numpy; of 200 samples 91% to 99% hold that of 2 million rows."""
-    columns, rng = _rows(10_000, 0, kind), np.random.default_rng(1)
-    interval, rows = estimate(pearson, columns), np.stack(list(columns.values()))
-    drawn = [np.corrcoef(rows[:, rng.integers(10_000, size=10_000)])[0, 1] for _ in range(1000)]
-    low, high = np.quantile(drawn, (0.025, 0.975))
-    assert [interval.low, interval.high] == pytest.approx([low, high], abs=0.08 * (high - low))
-    assert interval.method == "jackknife of rows, Fisher's z" and interval == pearson(**columns)
-    truth = pearson(**_rows(2_000_000, 0, kind))
-    intervals = [estimate(pearson, _rows(10_000, seed, kind)) for seed in range(1, 201)]
-    assert 0.91 <= np.mean([each.low <= truth <= each.high for each in intervals]) <= 0.99
-
-
 @pytest.mark.parametrize("n", [20, 20_000])
 def test_rows_on_a_line_have_no_interval(n: int) -> None:
     number = estimate(pearson, {"label": np.arange(n) / 7, "prediction": 3 - np.arange(n) / 3})

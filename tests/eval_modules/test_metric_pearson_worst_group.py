@@ -8,7 +8,6 @@ from scipy.stats import pearsonr
 
 from oochub.eval_modules.metrics.pearson.pearson import pearson
 from oochub.eval_modules.metrics.pearson_worst_group.pearson_worst_group import (
-    _PearsonWorstGroupState,
     pearson_worst_group,
 )
 from oochub.stats.estimation import estimate
@@ -29,15 +28,6 @@ def test_equals_scipy_in_each_group(seed):
     assert pearson_worst_group(**rows) == pytest.approx(min(each), abs=1e-12)
     named = rows | {"group": [("country", int(g)) for g in rows["group"]]}
     assert pearson_worst_group(**named) == pytest.approx(min(each), abs=1e-12)
-
-
-def test_states_of_batches_are_one():
-    rows = _rows(0)
-    first, second = _PearsonWorstGroupState(), _PearsonWorstGroupState()
-    first.update(**{name: column[:11] for name, column in rows.items()})
-    second.update(**{name: column[11:] for name, column in rows.items()})
-    first.merge(second)
-    assert first.compute() == pytest.approx(pearson_worst_group(**rows), abs=1e-12)
 
 
 def test_a_group_without_correlation_has_no_worst():
