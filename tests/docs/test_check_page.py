@@ -97,14 +97,6 @@ def test_the_truths_of_the_worlds():
         )
 
 
-@pytest.mark.slow
-def test_a_cell_is_simulated_again():
-    """The first releases of a world, with its own seed: the same counts each time, a state for each rule."""
-    world = check_page.WORLDS[0]
-    first, again = (check_page.simulate(world, 50, releases=20) for _ in range(2))
-    assert first == again and first.passed_easier >= first.passed >= first.passed_harder
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """The files of the guide, where they say that they are, and the reports that its first block makes."""

@@ -5,11 +5,7 @@ from dataclasses import replace
 import collect_numbers as numbers
 import collect_page as script
 import numpy as np
-import pytest
 from repair_page import NUMBERS
-from repair_rows_by_hand import rows_by_hand
-
-from oochub.repairs.repair_data import divide_rows
 
 PROMISE = numbers.Promise(cell="cat/sea", side="out", rows=16, more=16, gain=0.05, low=0.0, high=0.1, true=0.02)
 
@@ -48,27 +44,6 @@ def test_worlds_within_ten_points_are_counted_by_hand():
         and "too few rows" in made
         and "+5.0 (+0.0 to +10.0) | +2.0 | +1.0 |" in made
     )
-
-
-def test_a_scarce_division_has_few_rows_out_of_context():
-    """Those first that the model was not trained on; the rows that prove stay."""
-    rows = rows_by_hand({"train": (40, 30), "validation": (10, 8), "test": (5, 5)})
-    parts = divide_rows(rows, trained=["train"])
-    made = numbers._make_scarce(rows, parts, seed=1)
-    body = np.union1d(made.fit, made.choose)
-    assert np.bincount(rows.groups["side"][body]).tolist() == [50, 16, 50, 16]
-    out = body[rows.is_out[body]]
-    assert (rows.split[out] == "validation").sum() == 16 and (made.prove == parts.prove).all()
-
-
-def test_rows_are_added_of_one_cell_or_as_in_training():
-    world = numbers.CHOSEN[0]
-    pool = numbers.Pool(np.zeros((800, 1)), np.repeat([0, 0, 1, 1], 200), np.repeat(np.arange(4), 200))
-    one = numbers._draw_numbers(world, pool, 3, 100, 0)
-    assert len(set(one)) == 100 and set(pool.cell[one]) == {3}
-    alike = pool.cell[numbers._draw_numbers(world, pool, None, 100, 0)]
-    usual = np.isin(alike, (0, 2)).mean()
-    assert len(alike) == 100 and usual == pytest.approx(world.correlation, abs=0.02)
 
 
 def test_a_run_goes_on_where_it_was_ended(tmp_path, monkeypatch):

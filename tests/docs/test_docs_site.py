@@ -90,32 +90,6 @@ def test_every_page_is_a_file_before_a_site_builder_runs(tmp_path: Path) -> None
     assert (tmp_path / "docs" / "speed.md").read_text("utf-8") == first
 
 
-@pytest.mark.slow
-def test_what_public_names_are_made_of_and_return_is_a_page() -> None:
-    """Every module that holds a thing of the catalog is imported. Planted faults: `Pushed`, `Mode` left out."""
-    known = {page.identifier for page in api_pages()}
-    functions = [getattr(oochub, name) for name in oochub.__all__]
-    wanted = {_place(inspect.signature(one).return_annotation) for one in functions if inspect.isfunction(one)} - {""}
-    wanted = wanted.union(*(_bases(kind) for kind in set(catalog.kinds()) - NO_PAGES))
-    at_top = {_place(getattr(oochub, name)): f"oochub.{name}" for name in oochub.__all__}
-    missing = {at_top.get(name, name) for name in wanted} - known
-    assert len(wanted) > 8 and {name for name in missing if name.rpartition(".")[0] not in known} == set()
-
-
-def _bases(kind: str) -> set[str]:
-    """The public classes of ours that the things of a kind are made of."""
-    things = [oochub.get(kind, name) for name in catalog.names(kind)]
-    classes = [one if isinstance(one, type) else type(one) for one in things if not inspect.isfunction(one)]
-    bases = {_place(base) for one in classes for base in one.__mro__[isinstance(things[0], type) :]}
-    return {name for name in bases if name and "._" not in name}
-
-
-def _place(thing: object) -> str:
-    """The dotted name of a class or function of ours, "" of any other."""
-    module = getattr(thing, "__module__", None) or ""
-    return f"{module}.{thing.__qualname__}" if module.startswith("oochub.") else ""  # type: ignore[attr-defined]
-
-
 def test_each_command_is_a_page_with_its_options() -> None:
     """Planted fault: the first argument and the first option alone."""
     pages = command_pages()

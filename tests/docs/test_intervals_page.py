@@ -43,15 +43,6 @@ def test_the_page_is_what_the_counts_say(tmp_path, capsys):
     assert "all hold" in capsys.readouterr().out
 
 
-@pytest.mark.slow
-def test_a_fault_in_a_cell_ends_the_run_and_keeps_what_was_made(tmp_path, monkeypatch):
-    """Planted fault: the error told when all other cells were made, and those not kept."""
-    good, bad = Cell("tokens", 10, 5), Cell("nothing", 10, 5)
-    with pytest.raises(KeyError, match="nothing"):
-        intervals_page.simulate(tmp_path, [good, bad, *CELLS], worlds=20, jobs=1)
-    assert {path.name for path in tmp_path.iterdir()} == {f"{good}.json"}
-
-
 def test_no_cell_of_the_page_covers_too_little_without_a_caveat():
     """Those that are committed."""
     for cell, counts in intervals_page.read(intervals_page.FOLDER).items():

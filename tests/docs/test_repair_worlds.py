@@ -9,10 +9,6 @@ import repair_numbers as numbers
 import repair_page as script
 from repair_worlds import WORLDS, draw_cell, names_of, write_world
 
-from oochub.prediction.predictions import Predictions
-
-CONTROLS = [world for world in WORLDS if not world.is_planted]
-
 
 def side(before, after):
     first, second, made = (
@@ -77,40 +73,6 @@ def test_a_world_has_the_share_that_it_says(tmp_path):
             rows = list(csv.DictReader(file))
         usual = [classes.index(row["label"]) == contexts.index(row["context"]) for row in rows]
         assert np.mean(usual) == pytest.approx(share)
-
-
-def predictions_of_controls(seed):
-    """Rows with two features, the first of which tells the class, and a head that reads it."""
-    rng = np.random.default_rng(seed)
-    n = 1200
-    label = rng.integers(0, 2, n)
-    features = np.stack([2 * label - 1 + rng.normal(0, 1, n), rng.normal(0, 1, n)], 1).astype(np.float32)
-    weight = np.array([[-1.0, 0.0], [1.0, 0.0]], np.float32)
-    split = np.array(["train"] * 500 + ["validation"] * 200 + ["test"] * 500)
-    context = np.where(rng.random(n) < 0.5, "a", "b")
-    return Predictions.from_arrays(
-        logits=features @ weight.T,
-        label=label,
-        split=split,
-        features=features,
-        challenge=np.where(rng.random(n) < 0.5, "easy", "hard"),
-        context=context,
-        group=np.array([f"{one}/{other}" for one, other in zip(label, context, strict=True)]),
-    )
-
-
-def test_controls_are_counted_and_contexts_that_say_nothing_are_not_repaired():
-    counted = numbers.draw_controls(predictions_of_controls(0), CONTROLS[0], flipped=0.0, draws=6)
-    assert sum(counted.values()) == 6 and counted.get("better", 0) == 0
-
-
-def test_contexts_are_drawn_by_a_coin_and_labels_are_exchanged_out_of_context_alone():
-    given = predictions_of_controls(1)
-    drawn = numbers._draw_contexts(given, np.random.default_rng(0), 0.5)
-    is_out = drawn.column("challenge") == "hard"
-    known = dict(zip(given.column("example_id").tolist(), given.label.tolist(), strict=True))
-    changed = np.array([known[each] for each in drawn.column("example_id").tolist()]) != drawn.label
-    assert 0.4 < is_out.mean() < 0.6 and not changed[~is_out].any() and 0.4 < changed[is_out].mean() < 0.6
 
 
 def test_a_run_goes_on_where_it_was_ended(tmp_path, monkeypatch):
