@@ -86,24 +86,6 @@ def test_a_folder_that_cannot_be_is_said(monkeypatch, place, words):
         CliRunner().invoke(app, ["cache", *words], catch_exceptions=False)
 
 
-@pytest.mark.slow
-def test_a_prediction_from_the_shell_says_that_no_model_ran(spawrious, tmp_path):
-    """The second has the same rows and says so on standard error; --no-cache is quiet."""
-    folder = resnet(tmp_path / "model", classes=4)
-    words = ["predict", str(folder), "spawrious/o2o_hard", "--data-dir", str(spawrious), "--no-images", "--json"]
-    made = {}
-    for name, more in {"first": [], "second": [], "third": ["--no-cache"]}.items():
-        out = tmp_path / f"{name}.parquet"
-        done = CliRunner().invoke(app, [*words, "--out", str(out), *more], catch_exceptions=False)
-        made[name] = (oochub.Predictions.load(out), done.stderr, json.loads(done.stdout)["cached"])
-    assert made["second"][0].table.equals(made["first"][0].table)
-    assert (
-        "Reusing cached predictions" in made["second"][1]
-        and "Reusing cached predictions" not in made["first"][1] + made["third"][1]
-    )
-    assert [cached for _, _, cached in made.values()] == [False, True, False]
-
-
 def _all(root: Path) -> set[Path]:
     return {path for path in root.rglob("*") if path.is_file()}
 

@@ -2,9 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -181,21 +178,3 @@ def test_interrupted_by_the_user(run, monkeypatch, tmp_path):
     monkeypatch.setattr(oochub.evaluation.evaluation_inputs, "check_inputs", stopped)
     code, _, err = run("evaluate", "p.parquet", "--out", tmp_path / "r.json")
     assert code == 130 and "No partial files were left behind" in err and "Traceback" not in err
-
-
-@pytest.mark.slow
-def test_completion_and_module():
-    folder = Path(sys.executable).parent
-    done = subprocess.run(
-        [folder / "oochub"],
-        env={
-            "_OOCHUB_COMPLETE": "complete_bash",
-            "COMP_WORDS": "oochub ev",
-            "COMP_CWORD": "1",
-            "PATH": "/usr/bin:/bin",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "evaluate" in done.stdout, done

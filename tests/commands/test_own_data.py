@@ -1,7 +1,7 @@
 """Own data by every command that takes a source: built, predicted, scored and trained on from the shell."""
 
 import pytest
-from own_data import picture_folder, shard
+from own_data import picture_folder
 
 import oochub
 from oochub.prediction.predictions import Predictions
@@ -53,13 +53,6 @@ def test_a_built_repository_needs_no_columns(run, model, tmp_path):
     assert found.metadata.config == "mine" and found.metadata.facts.usual_contexts["dog"] == ("street",)
 
 
-def test_shards_name_fields_of_their_json(run, model, tmp_path):
-    shard(tmp_path / "mine.tar")
-    words = ("--label-column", "json.species", "--context-column", "json.place")
-    assert run("predict", model, "mine.tar", *words, "--out", "p.parquet") == (0, "")
-    assert "group" in Predictions.load(tmp_path / "p.parquet").table.column_names
-
-
 def test_training_takes_environments_from_the_groups(run, tmp_path):
     """group_dro compares environments, which only the groups of label and context give here."""
     for split in ("train", "validation"):
@@ -88,13 +81,3 @@ def test_wrong_words_are_said(run, model, words, message, tmp_path):
     code, error = run(*[model if word == "MODEL" else word for word in words])
     assert code == 2 and message in error and "Traceback" not in error, error
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
-
-
-@pytest.mark.slow
-def test_training_says_how_to_name_what_it_lacks(run, tmp_path):
-    for split in ("train", "validation"):
-        picture_folder(tmp_path / "mine" / split)
-    code, error = run("train", "mine", "--out", "run")
-    assert code == 2 and "no column label" in error and "--label-column" in error, error
-    code, error = run("train", "mine", "--label-column", "species", "--objective", "group_dro", "--out", "run")
-    assert code == 2 and "pass --context-column or --group-column" in error, error

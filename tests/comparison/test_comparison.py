@@ -1,7 +1,6 @@
 """Comparisons of planted reports: means, spreads, averages and bold worked by hand; what must not be mixed."""
 
 import io
-import json
 import math
 import re
 from dataclasses import replace
@@ -255,29 +254,3 @@ def test_a_wide_table_is_printed_in_parts():
     assert max(map(len, tables)) <= 80 and "…" not in text and len(tables) == 3 * 4
     assert all(f"{100 * np.mean(of):.1f} ({100 * np.std(of, ddof=1):.1f})" in text for of in VALUES.values())
     assert shown(comparison(reports_of(VALUES))).count("Task") == 1
-
-
-@pytest.mark.slow
-def test_the_command_line(run, tmp_path):
-    paths = [report_given.save(tmp_path / f"{i}.json") for i, report_given in enumerate(reports_of(VALUES))]
-    outputs = {name: tmp_path / f"table.{name}" for name in ("markdown", "latex", "csv")}
-    options = [word for name, path in outputs.items() for word in (f"--{name}", path)]
-    code, out, err = run("compare", *paths, *options, "--reported")
-    assert code == 0 and "72.0 (2.0)" in out and out.strip().endswith("table.csv"), err
-    result = comparison(paths, reported=True)
-    texts = {"markdown": result.to_markdown(), "latex": result.to_latex(), "csv": result.to_csv()}
-    written = {name: path.read_text("utf-8") for name, path in outputs.items()}
-    assert written["csv"] == texts["csv"]
-    for name in ("markdown", "latex"):  # with the mark of ours below
-        mark = written[name].removeprefix(texts[name])
-        assert mark != written[name] and "Written by oochub, SHA-256 of the rest" in mark and mark.count("\n") <= 2
-    code, out, _ = run("compare", *paths, "--metric", "ece", "--metric", "nll", "--slice", "hard", "--json")
-    content = json.loads(out)["numbers"]
-    assert code == 0 and {(report_given["metric"], report_given["slice"]) for report_given in content} == {
-        (m, "out_of_context") for m in ("ece", "nll")
-    }
-    code, out, err = run("compare", paths[0], paths[0])
-    assert code == 2 and "0.json are both erm on nooch/ce_car with seed 0" in err and not out
-    code, _, err = run("compare", paths[0], "--latex", paths[1] / "x.tex")
-    assert code == 2 and "is a file, not a folder" in err
-    assert run("compare")[0] == 2 and run("compare", "/no/report.json")[0] == 2

@@ -80,25 +80,6 @@ def test_ranks_are_of_a_track_and_count_no_oracle(checked):
     assert rows["a"].entries == rows["A"].entries == 2 and rows["b"].entries == 1
 
 
-@pytest.mark.slow
-def test_the_line_is_through_ranked_entries_and_says_of_others_too(checked):
-    """By hand: least squares of probits through the six ranked entries of the open track (Miller et al. 2021)."""
-    from scipy.stats import norm
-
-    (board,) = Board.all_of(checked)
-    ranked = [row for row in board.tracks["open"] if row.rank is not None]
-
-    def place(row, side):
-        estimate = row.report.headline(side)
-        return norm.ppf(min(max(float(estimate), 0.5 / estimate.n), 1 - 0.5 / estimate.n))
-
-    slope, intercept = np.polyfit([place(row, "in") for row in ranked], [place(row, "out") for row in ranked], 1)
-    for row in board.tracks["open"]:
-        expected = float(row.report.headline("out")) - norm.cdf(slope * place(row, "in") + intercept)
-        assert row.off_the_line == pytest.approx(expected, abs=1e-9), row.entry.model
-    assert math.isnan(board.tracks["standard"][0].off_the_line)
-
-
 def test_where_lower_is_better_the_lowest_number_is_first():
     """By hand: errors on 60 rows out of context, each model's twice as large as those of the one before."""
     rng = np.random.default_rng(0)
@@ -251,19 +232,6 @@ def test_the_order_of_the_rows_is_no_other_rows(tmp_path):
     assert pack_values(both[0].values) == pack_values(both[1].values)  # planted fault seen: in the order of the file
     assert [row.rank for row in board.rows] == [(1, 2), (1, 2)]
     assert "1 to 2 of the open track" in make_entry_page(board.rows[0], board)
-
-
-@pytest.mark.slow
-def test_moved_rows_between_the_sides_are_other_rows(checked, tmp_path):
-    """Ids and labels alike, but the rows that the model got wrong are called easy."""
-    made = made_predictions(1.0, seed=100)
-    challenge = np.array(made.rows.column("challenge").to_pylist())
-    wrong = made.prediction != made.label
-    moved = made_predictions(1.0, seed=100, challenge=np.where(wrong, "easy", challenge))
-    cheat = CheckedEntry.of(sent_entry(tmp_path / "moved", predictions=moved, model="moved"))
-    assert not cheat.reason
-    (board,) = Board.all_of([*checked, cheat])
-    assert _is_undecided(board, 8, 1)
 
 
 def test_another_version_is_another_board(checked):

@@ -4,7 +4,6 @@ import csv
 import json
 import math
 import re
-import shutil
 from collections import Counter
 
 import pytest
@@ -25,14 +24,6 @@ def results(tmp_path_factory):
     sent_entry(folder, 1.5, model=HOSTILE, track="standard")
     sent_entry(folder, 1.9, model="long" * 400, selection="oracle", supervision="groups")
     return folder
-
-
-def _text(page):
-    return "".join(ParsedPage(page.read_text("utf-8")).text)
-
-
-def _copy(results, tmp_path):
-    return shutil.copytree(results, tmp_path / "results")
 
 
 @pytest.mark.slow
@@ -73,48 +64,6 @@ def test_the_tables_hold_what_the_pages_show(results, tmp_path):
     }
 
 
-@pytest.mark.slow
-def test_an_entry_with_edited_numbers_is_shown_as_not_verified(results, tmp_path):
-    """On its board without a rank, and on its page with the numbers that its predictions give."""
-    copy = _copy(results, tmp_path)
-    file = next(copy.glob("*model-3*/report.json"))
-    content = json.loads(file.read_text())
-    part = next(part for part in content["slices"] if part["name"] == "out_of_context")
-    was = part["metrics"]["auc"]["value"]
-    part["metrics"]["auc"]["value"] = was + 0.001
-    file.write_text(json.dumps(content))
-    site = Site.write(copy, tmp_path / "site")
-    (row,) = [row for row in site.boards[0].rows if row.reason]
-    assert row.name == file.parent.name and row.rank is None
-    assert float(row.report.headline("out")) == pytest.approx(was, abs=1e-12)
-    page = _text(site.folder / "entries" / f"{row.name}.html")
-    assert "Not verified: slices/out_of_context/metrics/auc/value was sent as" in page
-    board = _text(site.folder / "boards" / "board_toy-one.html")
-    assert board.count("recomputed") >= 5 and "not verified" in board
-
-
-@pytest.mark.slow
-def test_no_entry_stops_the_site(results, tmp_path):
-    """Broken files, folders of something else, and a report that makes no page. Planted fault seen: that one alone."""
-    copy = _copy(results, tmp_path)
-    names = sorted(path.name for path in copy.iterdir())
-    (copy / names[0] / "entry.json").write_text("null")
-    (copy / names[1] / "report.json").write_bytes(b"\xff\xfe")
-    (copy / names[2] / "preds.parquet").unlink()
-    large = json.loads((copy / names[3] / "report.json").read_text())
-    large["provenance"]["command"] = "x" * 400_000  # shown as it was sent
-    (copy / names[3] / "report.json").write_text(json.dumps(large))
-    (copy / "notes").mkdir()
-    (copy / ".git").mkdir()
-    (copy / "README.md").write_text("---\n---\n")
-    site = Site.write(copy, tmp_path / "site")
-    assert {each.name for each in site.unread} == {names[0], names[1], names[3]}
-    rows = {row.name: row for row in site.boards[0].rows}
-    assert set(rows) == set(names[2:]) - {names[3]} and "is missing" in rows[names[2]].reason
-    index = _text(site.folder / "index.html")
-    assert all(name in index for name in (names[0], names[1], names[3])) and "no page can be made" in index
-
-
 def test_formulas_are_text_in_the_table(tmp_path):
     """Each field that a sender writes. Seen: =HYPERLINK(...) as it was sent, which a spreadsheet runs."""
     said = {"model": '=HYPERLINK("http://a/?"&A1)', "who": "@SUM(1)", "external_data": "-1+1"}
@@ -138,19 +87,3 @@ def test_what_cannot_be_made_is_said(tmp_path, results, out, words):
     with pytest.raises(OochubError, match=words):
         Site.write(tmp_path / results, tmp_path / out)
     assert not (tmp_path / "site").exists()
-
-
-@pytest.mark.slow
-def test_a_site_of_somebody_else_is_not_replaced(results, tmp_path):
-    """A file of somebody's own in ours stays. Planted fault seen: the names of its files alone."""
-    site = Site.write(results, tmp_path / "site")
-    (site.folder / "CNAME").write_text("example.org")
-    Site.write(results, tmp_path / "site")
-    assert (site.folder / "CNAME").read_text() == "example.org"
-    other = tmp_path / "other"
-    (other / "boards").mkdir(parents=True)
-    (other / "leaderboard.json").write_text('{"schema_version": 1}')
-    (other / "index.html").write_text("<!doctype html><title>I like oochub</title>")
-    with pytest.raises(OochubError, match="what stands there is not a leaderboard's site"):
-        Site.write(results, other)
-    assert (other / "leaderboard.json").read_text() == '{"schema_version": 1}'

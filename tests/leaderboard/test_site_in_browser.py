@@ -174,21 +174,6 @@ def test_the_address_keeps_the_choice(browser, board):
 
 
 @pytest.mark.slow
-def test_an_entry_opens(browser, board):
-    """An edited one says so, with what was sent and what was found."""
-    link = "[...document.querySelectorAll('#open th a')].find(link => link.textContent == 'edited')"
-    assert "not verified" in browser.evaluate(f"{link}.closest('tr').lastElementChild.textContent")
-    browser.evaluate(f"{link}.click()")
-    _wait(browser, "document.readyState == 'complete' && location.pathname.includes('entries')")
-    said = browser.evaluate("document.querySelector('.banner').textContent")
-    assert said.startswith("Not verified: gap/value was sent as") and "its predictions give" in said
-    assert browser.evaluate("document.querySelectorAll('h1').length") == 1
-    browser.evaluate("document.querySelector('.banner a').click()")
-    _wait(browser, "document.readyState == 'complete' && location.pathname.includes('boards')")
-    assert browser.requests() <= {"file", "data"}
-
-
-@pytest.mark.slow
 def test_a_phone_sorts_too(browser, board):
     """The heads are not shown there. Planted fault seen: the choice not shown either."""
     board(width=420)
@@ -255,20 +240,3 @@ def _find_tiers(rows):
         for cut in cuts
         if all(above.name in below.behind for above in rows[:cut] for below in rows[cut:])
     ]
-
-
-@pytest.mark.slow
-def test_a_thousand_entries(browser, tmp_path):
-    """By size and rows, those below the first view too; `speed/leaderboard.py` measures how long it takes."""
-    entry = CheckedEntry.of(sent_entry(tmp_path / "results", 1.5))
-    (board,) = Board.all_of(draw_entries(entry, 1000))
-    page = tmp_path / "board.html"
-    page.write_text(make_board_page(board, source="a test"), "utf-8")
-    assert len(page.read_bytes()) < 2_000_000
-    browser.show(page, width=1280)
-    assert browser.evaluate("document.querySelectorAll('tr.row').length") == 1000
-    _wait(browser, "[...document.querySelectorAll('tr.row')].every(row => row.offsetHeight)")
-    _choose(browser, "q", "model 99")
-    assert len(browser.evaluate(SHOWN)) == 11
-    took = browser.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
-    print(f"{len(page.read_bytes()) / 1e6:.2f} MB, open after {took:.0f} ms")  # noqa: T201

@@ -2,7 +2,6 @@
 
 import inspect
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -234,33 +233,6 @@ def test_a_cache_that_cannot_be_written_only_warns(model, tmp_path, monkeypatch)
     monkeypatch.setattr(oochub.Predictions, "save", full)
     with pytest.warns(OochubWarning, match="No space left"):
         assert len(oochub.predict(model, pictures(), out=tmp_path / "q.parquet")) == 3
-
-
-_ONE = """
-import sys
-from pathlib import Path
-import oochub
-from model_folders import pictures
-made = oochub.predict(Path(sys.argv[1]), pictures(), features=True)
-print(made.digest)
-"""
-
-
-@pytest.mark.campaign
-def test_two_processes_share_a_cache(model):
-    """Both begin on an empty cache; what lies there afterwards is whole, and a third takes it."""
-    helpers = str(Path(__file__).parents[1] / "helpers")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([helpers, *sys.path])}
-    runs = [
-        subprocess.Popen([sys.executable, "-c", _ONE, str(model)], stdout=subprocess.PIPE, env=environment, text=True)
-        for _ in range(2)
-    ]
-    digests = [run.communicate(timeout=120)[0].strip() for run in runs]
-    assert [run.returncode for run in runs] == [0, 0]
-    third = oochub.predict(model, pictures(), features=True)
-    assert digests == [third.digest] * 2 and "cached" in _when(third)
-    names = sorted(path.name for path in Path(os.environ["OOCHUB_CACHE"], "predictions").glob("[!.]*"))
-    assert len(names) == 2 and all(re.fullmatch(r"[0-9a-f]{40}\.(parquet|head\.safetensors)", name) for name in names)
 
 
 @pytest.mark.slow
