@@ -25,7 +25,7 @@ def numbers(metric: Subject, result: dict[str, Any]) -> list[tuple[float, Metric
 
 def rule_order(metric: Subject) -> None:
     """The order of the rows does not matter."""
-    for seed in range(5):
+    for seed in range(2):
         columns = metric.columns(60, seed)
         order = np.random.default_rng(seed).permutation(60)
         same(metric(columns), metric({name: column[order] for name, column in columns.items()}))
@@ -33,7 +33,7 @@ def rule_order(metric: Subject) -> None:
 
 def rule_bounds(metric: Subject) -> None:
     """Every number lies within the bounds that FACTS gives."""
-    for n, seed in [(2, 0), (3, 1), (10, 2), (200, 3), (1000, 4)]:
+    for n, seed in [(2, 0), (3, 1), (10, 2), (200, 3)]:
         for value, facts in numbers(metric, metric(metric.columns(n, seed))):
             above = facts.maximum is not None and value > facts.maximum
             assert not (value < facts.minimum or above), f"{facts.title} is {value}"
@@ -114,7 +114,7 @@ def rule_rescaling(metric: Subject) -> None:
     """Where FACTS says ranking, an increasing change of the scores changes nothing."""
     if not metric.facts.ranking:
         return
-    for seed in range(5):
+    for seed in range(2):
         columns = metric.columns(200, seed)
         for rescale in (lambda s: 2 * s - 5, np.exp, lambda s: s**3, lambda s: s.astype(np.float32)):
             same(metric(columns), metric(columns | {"score": rescale(columns["score"])}), tolerance=0)
@@ -133,7 +133,7 @@ def rule_unit(metric: Subject) -> None:
 
 def rule_state(metric: Subject) -> None:
     """States of any parts of the rows, merged in any order, give the number of all rows."""
-    for seed in range(5):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         columns = metric.columns(300, seed)
         cuts = np.sort(rng.choice(np.arange(1, 300), 6, replace=False))

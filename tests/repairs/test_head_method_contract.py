@@ -61,7 +61,7 @@ def test_the_best_setting_finds_the_core_feature(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_class_without_rows_never_wins(name: str) -> None:
     """Three classes, of which the last has no row to fit on."""
-    rows = two_features()
+    rows = two_features(unusual=10, usual=50)
     own = StoredHead(weight=np.array([[0.0, -1.0], [0.0, 1.0], [0.0, 0.0]]), bias=np.array([0.0, 0.0, -9.0]))
     three = rows._replace(classes=3, head=own)
     for settings in catalog.get("repair", name).settings:
