@@ -38,24 +38,18 @@ def written(change):
 
 WRONG = {
     "a hyphen": (written({"hard_positive": "hard-positive"}), "'hard-positive'.*Did you mean 'hard_positive'"),
-    "a short one": (written({"hard_positive": "hard_pos"}), "'hard_pos'.*Did you mean 'hard_positive'"),
     "a slip": (written({"easy": "eazy"}), "'eazy'.*Did you mean 'easy'"),
     "upper case": ([word.upper() for word in CHALLENGE], "'HARD_|'EASY'.*Did you mean"),
-    "a space": (written({"easy": "easy "}), "'easy '.*Did you mean 'easy'"),
     "one row": ([*CHALLENGE[:-1], "eazy"], "1 of 60 rows has it, first 59"),
     "two words more": (["eazy", "Hard", "hrd", *CHALLENGE[3:]], "first 0. 2 more words are unknown"),
     "one more": (["eazy", "Hard", *CHALLENGE[2:]], "first 0. 1 more word is unknown"),
     "0 and 1": ((CHALLENGE != "easy").astype(int), "challenge must hold the words easy, .*got int64, first 1"),
-    "truths": (CHALLENGE != "easy", "challenge must hold the words easy, .*got bool, first True"),
     "fractions": (RNG.random(N), "challenge must hold the words easy, .*got double"),
-    "digits": (list(map(str, (CHALLENGE != "easy").astype(int))), "No word of the column challenge named '[01]'"),
-    "lists of numbers": ([[1]] * N, "challenge must hold the words"),
     "bytes": ([b"easy"] * N, "challenge must hold the words"),
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
-@pytest.mark.parametrize("benchmark", [None, "nooch"])
+@pytest.mark.parametrize(("name", "benchmark"), [*((name, None) for name in WRONG), ("a hyphen", "nooch")])
 def test_another_word_in_challenge_is_an_error(name, benchmark, tmp_path):
     """Seen before: rows of another word fell out of both sides, or the gap was not there, without a word."""
     values, words = WRONG[name]

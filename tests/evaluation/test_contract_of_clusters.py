@@ -154,7 +154,7 @@ def _drawn(part: Any) -> dict[str, Estimate]:
 def hold(make: Any, *, least: int) -> None:
     """Holds the numbers of `make(resamples, seed)` against what was asked for; shares of few rows may be equal once."""
     first, again, more = (_drawn(make(*each)) for each in ((130, 1), (130, 1), (170, 1)))
-    others = [_drawn(make(130, seed)) for seed in (2, 3, 4, 5)]
+    others = [_drawn(make(130, seed)) for seed in (2, 3)]
     assert len(first) >= least and all(each.keys() == first.keys() for each in (again, more, *others))
     for name, estimate in first.items():
         assert "130 resamples" in estimate.method and "170 resamples" in more[name].method, name

@@ -59,9 +59,18 @@ def data(coco):
     return load_dataset("nooch", "ce_car", data_dir=coco)
 
 
-def test_logits_are_the_models_own(folder, data, tmp_path):
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    return tmp_path_factory.mktemp("predictions") / "p.parquet"
+
+
+@pytest.fixture(scope="module")
+def predictions(folder, data, file):
+    return oochub.predict(folder, data, out=file)
+
+
+def test_logits_are_the_models_own(folder, data, predictions, file):
     """The model and its processor called by hand, image by image."""
-    predictions = oochub.predict(folder, data, out=tmp_path / "p.parquet")
     model, processor = _model(), _processor()
     expected = []
     for split in ("validation", "test"):
@@ -73,17 +82,15 @@ def test_logits_are_the_models_own(folder, data, tmp_path):
     np.testing.assert_allclose(predictions.logits, np.stack(expected), atol=1e-5)
     own = oochub.predict(folder, data, preprocessing="processor")
     np.testing.assert_allclose(own.logits, np.stack(expected), atol=1e-6)
-    assert oochub.Predictions.load(tmp_path / "p.parquet").table.equals(predictions.table)
+    assert oochub.Predictions.load(file).table.equals(predictions.table)
 
 
-def test_every_column_is_carried(folder, data):
-    predictions = oochub.predict(folder, data["test"])
-    names = data["test"].features["challenge"]
-    assert predictions.column("challenge").tolist() == [names.int2str(c) for c in data["test"]["challenge"]]
-    assert predictions.label.tolist() == data["test"]["label"]
-    np.testing.assert_allclose(
-        np.concatenate(predictions.column("context_area")), np.ravel(data["test"]["context_area"])
-    )
+def test_every_column_is_carried(data, predictions):
+    is_test, names = predictions.split == "test", data["test"].features["challenge"]
+    assert predictions.column("challenge")[is_test].tolist() == [names.int2str(c) for c in data["test"]["challenge"]]
+    assert predictions.label[is_test].tolist() == data["test"]["label"]
+    areas = np.concatenate(predictions.column("context_area")[is_test])
+    np.testing.assert_allclose(areas, np.ravel(data["test"]["context_area"]))
     assert predictions.metadata.benchmark == "nooch" and "partial" in " ".join(predictions.metadata.notes)
 
 
@@ -146,15 +153,13 @@ def _dataset(pictures, **columns):
     return Dataset.from_dict({"image": [png(p) for p in pictures], **columns}).cast_column("image", Image())
 
 
-def test_streamed_equals_mapped(folder, coco, data):
-    streamed = load_dataset("nooch", "ce_car", data_dir=coco, streaming=True)
-    first, second = oochub.predict(folder, data), oochub.predict(folder, streamed)
-    np.testing.assert_array_equal(first.logits, second.logits)
-    assert first.table.drop_columns(["thumbnail"]).equals(second.table.drop_columns(["thumbnail"]))
+def test_streamed_equals_mapped(folder, coco, predictions):
+    streamed = oochub.predict(folder, load_dataset("nooch", "ce_car", data_dir=coco, streaming=True))
+    np.testing.assert_array_equal(predictions.logits, streamed.logits)
+    assert predictions.table.drop_columns(["thumbnail"]).equals(streamed.table.drop_columns(["thumbnail"]))
 
 
-def test_worst_mistakes_keep_a_small_picture_without_metadata(folder, data):
-    predictions = oochub.predict(folder, data)
+def test_worst_mistakes_keep_a_small_picture_without_metadata(folder, data, predictions):
     kept = [t for t in predictions.column("thumbnail") if t is not None]
     wrong = (predictions.prediction != predictions.label).sum()
     assert 0 < len(kept) <= wrong
