@@ -20,10 +20,8 @@ from oochub.trainers.rows.targets import find_task
 LOGITS = [[2.0, 0.0], [0.0, 1.0]]
 CLASSES = {"logits": LOGITS, "label": [0, 1]}
 WRONG = [
-    (CLASSES | {"label": [1.7, 0.0]}, r"class numbers \(integers\), got double"),
     (CLASSES | {"label": [1.0, 0.0]}, r"class numbers \(integers\), got double"),
     (CLASSES | {"label": [True, False]}, r"class numbers \(integers\), got bool"),
-    (CLASSES | {"label": np.array([1.7, 0], object)}, r"class numbers \(integers\), got double"),
     (CLASSES | {"label": ["cat", "dog"]}, r"class numbers \(integers\), got string"),
     (CLASSES | {"label": [2, 0]}, "1 labels are not one of the 2 classes"),
     (CLASSES | {"label": [1j, 0]}, "label cannot become a column"),
@@ -31,7 +29,6 @@ WRONG = [
     (CLASSES | {"logits": [[True, False], [False, True]]}, "logits must be lists of floats, got list<item: bool>"),
     (CLASSES | {"logits": [["1", "0"], ["0", "1"]]}, "logits must be lists of floats, got list<item: string>"),
     (CLASSES | {"logits": [[np.nan, 0.0], [0.0, 1.0]]}, "1 rows have logits that are not finite"),
-    (CLASSES | {"logits": [[0.0, 1.0], [np.inf, 0.0]]}, "not finite, first 1"),
     (CLASSES | {"logits": [1.0, 0.0]}, "logits must be lists of floats, got double"),
     (CLASSES | {"logits": [[1.0, 0.0], [1.0]]}, r"one length.*got lengths \[1, 2\], first another in row 1"),
     (CLASSES | {"logits": [[], []]}, "logits must be lists of floats"),
@@ -41,12 +38,10 @@ WRONG = [
     (CLASSES | {"benchmark": 3}, "benchmark must be text, got 3"),
     (CLASSES | {"split": [None, "test"]}, "Every row needs split, but row 0 has none"),
     (CLASSES | {"example_id": ["a"]}, "example_id: 1"),
-    (CLASSES | {"group": [["day"], ["night"]]}, "group must contain one name per row"),
     (CLASSES | {"group": np.array([b"day", b"night"])}, "group must hold text or numbers, got binary. Decode it"),
     (CLASSES | {"thumbnail": ["x", "y"]}, "thumbnail must hold the bytes"),
     (CLASSES | {"features": ["x", "y"]}, "features must be lists of floats"),
     ({"value": [1, 2], "label": [0.1, 0.2]}, "value must hold numbers, got int64"),
-    ({"value": [True, False], "label": [0.1, 0.2]}, "value must hold numbers, got bool"),
     ({"value": [0.1, np.nan], "label": [0.1, 0.2]}, "1 rows have a value that is not finite"),
     ({"value": [0.1, 0.2], "label": [True, False]}, "label must hold numbers, got bool"),
     ({"value": [0.1, 0.2], "label": [np.inf, 0.0]}, "label must be finite"),
@@ -68,15 +63,12 @@ def test_arrays_of_another_type_are_refused(arrays, words):
     ("column", "values", "words"),
     [
         ("label", pa.array([1.7, 0.0]), "class numbers"),
-        ("label", pa.array([True, False]), "class numbers"),
         ("label", pa.array([None, 1]), "label empty in some"),
         ("logits", pa.array([[1, 0], [0, 1]]), "lists of floats"),
-        ("logits", pa.array([[True, False], [False, True]]), "lists of floats"),
         ("logits", pa.array([1.0, 2.0]), "lists of floats, got double"),
         ("logits", pa.array([[1.0, 0.0], [1.0]]), r"one length.*got lengths \[1, 2\]"),
         ("logits", pa.array(["a", "b"]).dictionary_encode(), "lists of floats"),
         ("split", pa.array([1, 2]), "split must hold text, got int64"),
-        ("split", pa.array([["test"], ["test"]]), "split must hold text, got list"),
         ("example_id", pa.array([[1], [2]]), "example_id must hold text"),
     ],
 )
@@ -113,7 +105,6 @@ def test_every_form_of_list_is_read(tmp_path, kind):
     ("frame", "options", "words"),
     [
         ({"logits": LOGITS, "label": [1.7, 0.0]}, {}, "class numbers"),
-        ({"logits": LOGITS, "label": [True, False]}, {}, "class numbers"),
         ({"a": [1.0, 0.0], "b": [0.0, 1.0], "logits": [3.0, 4.0], "label": [0, 1]}, {"logits": ["a", "b"]}, "beside"),
         ({"logits": LOGITS, "label": [0, 1], "split": [None, "test"]}, {}, "needs split"),
     ],
@@ -127,8 +118,6 @@ def test_frames_of_other_types_are_refused(frame, options, words):
     ("kind", "values"),
     [
         ("classes", [1.7, 0]),
-        ("classes", [True, False]),
-        ("classes", ["a", "b"]),
         ("classes", [1, "b"]),
         ("number", [True, 0.5]),
         ("labels", [["a"], []]),
