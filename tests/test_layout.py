@@ -18,6 +18,7 @@ from import_graph import (
     files,
     import_graph,
     imported_names,
+    nodes_of,
     reach,
     trees,
 )
@@ -484,7 +485,7 @@ def _long_functions(trees: dict[str, ast.Module], most: int) -> list[str]:
     """The functions of more lines than `most`: signature and body without the docstring."""
     found = []
     for module, tree in trees.items():
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 said = node.body[0] if ast.get_docstring(node, clean=False) is not None else None
                 lines = (node.end_lineno - node.lineno + 1) - (said.end_lineno - said.lineno + 1 if said else 0)

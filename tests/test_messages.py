@@ -5,7 +5,7 @@ import re
 import sys
 
 import pytest
-from import_graph import ROOT, files, module_of, trees
+from import_graph import ROOT, files, module_of, nodes_of, trees
 
 import oochub
 from oochub.cli import main
@@ -44,7 +44,7 @@ def _texts(node: ast.AST):
 def pythons_words(tree: ast.AST) -> list[str]:
     """The messages of a file that name an argument or a function of Python where an option is meant."""
     found = []
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") in RAISED:
             text = "".join(part for argument in node.args for part in _texts(argument))
             found += [text] if PYTHON.search(text) else []

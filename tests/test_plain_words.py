@@ -12,14 +12,14 @@ from functools import cache
 
 import pytest
 import typer
-from import_graph import ROOT, trees
+from import_graph import ROOT, nodes_of, trees
 
 from oochub.app import app
 
 BEGIN = r"(?:^|(?<=[.!?] )|(?<=\| )|(?<=\*\* ))"
 RULES = {
     "begins with Of": rf"{BEGIN}Of (?!course\b)",
-    "begins with Where": rf"{BEGIN}Where (?![^.?!]*\?)",
+    "begins with Where": rf"{BEGIN}Where (?![^.?!\n]*\?)",
     "of before": r"\bof before\b",
     "at most so many": r"\b(?:at most|up to|in) so many\b",
     "whoever": r"\b[Ww]hoever\b",
@@ -70,7 +70,7 @@ def find_faults(text: str) -> Counter[str]:
     """How often each rule finds something in a text; quoted code and link targets are left out."""
     plain = re.sub(r"(?<!\n)\n(?! *(?:\n|[-|#*]|\d+\. ))", " ", CODE.sub("`", re.sub(r"(?m)^#+ .*$", "", text)))
     lines = [re.sub(r"^\s*(?:[-*|]+|\d+\.) ", "", line).lstrip() for line in plain.split("\n")]
-    return Counter({name: sum(len(re.findall(rule, line)) for line in lines) for name, rule in RULES.items()})
+    return Counter({name: len(re.findall(rule, "\n".join(lines), re.MULTILINE)) for name, rule in RULES.items()})
 
 
 def _guides() -> Iterator[str]:
@@ -97,7 +97,7 @@ def _helps(command=None) -> Iterator[str]:
 
 @cache
 def _docstrings() -> list[str]:
-    nodes = (node for tree in trees().values() for node in ast.walk(tree))
+    nodes = (node for tree in trees().values() for node in nodes_of(tree))
     return [
         ast.get_docstring(node) or "" for node in nodes if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
     ]
@@ -105,7 +105,7 @@ def _docstrings() -> list[str]:
 
 def _messages() -> Iterator[str]:
     for tree in trees().values():
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "OochubError":
                 for part in ast.walk(node):
                     if isinstance(part, ast.Constant) and isinstance(part.value, str):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from import_graph import ROOT, imported_names, trees
+from import_graph import ROOT, imported_names, nodes_of, trees
 from trainings import made_split, with_group_norm
 
 import oochub
@@ -69,7 +69,7 @@ def _text(node: ast.expr) -> str:
 
 @cache
 def _calls(tree: ast.Module) -> list[tuple[str, ast.Call, dict[str, str]]]:
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    calls = [node for node in nodes_of(tree) if isinstance(node, ast.Call)]
     return [
         (_name(node.func), node, {each.arg: _text(each.value) for each in node.keywords if each.arg}) for node in calls
     ]
@@ -194,9 +194,8 @@ _REMOVERS = {"rmtree", "unlink", "rmdir", "removedirs", "renames", "rename", "mo
 def _removed(module: str, tree: ast.Module) -> list[str]:
     """Calls that remove or rename, but `replace` of texts and records: that of a path has one argument, and no name."""
     found = []
-    for node in (each for each in ast.walk(tree) if isinstance(each, ast.Call)):
-        name, owner = ast.unparse(node.func), ast.unparse(node.func).rpartition(".")[0]
-        last = name.rpartition(".")[2]
+    for name, node, _ in _calls(tree):
+        owner, _, last = name.rpartition(".")
         is_path = owner and len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Constant)
         is_removal = (
             (last in _REMOVERS and (last != "rename" or is_path) and (last != "move" or owner == "shutil"))
@@ -210,12 +209,7 @@ def _removed(module: str, tree: ast.Module) -> list[str]:
 
 def test_what_may_be_removed_elsewhere_is_there() -> None:
     """Planted fault seen: a reason for a call that there is not."""
-    called = {
-        (module, ast.unparse(node.func))
-        for module in {module for module, _ in _REMOVED}
-        for node in ast.walk(trees()[module])
-        if isinstance(node, ast.Call)
-    }
+    called = {(module, name) for module, _ in _REMOVED for name, *_ in _calls(trees()[module])}
     assert not _REMOVED.keys() - called
 
 

@@ -63,6 +63,12 @@ def trees() -> Mapping[str, ast.Module]:
 
 
 @cache
+def nodes_of(tree: ast.AST) -> list[ast.AST]:
+    """All that `ast.walk` gives of a tree, walked once."""
+    return list(ast.walk(tree))
+
+
+@cache
 def import_graph(*, types: bool = True) -> Graph:
     """Each module of the project with those of the project that it imports, read once; see `imported_names`."""
     known = trees()
@@ -84,7 +90,7 @@ def count_code(text: str, tree: ast.Module) -> int:
     """
     said = {
         line
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     }
