@@ -1,6 +1,6 @@
 """The contract of every metric: each folder of eval_modules/metrics is found and tested without being named here.
 
-Each rule was seen to fail on a planted fault; `test_rules_catch_planted_faults` repeats that.
+Each rule was seen to fail on a planted fault.
 """
 
 import copy
