@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from oochub import get
 from oochub.stats.bootstrap import bootstrap, replicate_interval
 from oochub.stats.estimate import Estimate, Sampling, effective_clusters
+from oochub.stats.estimation import estimate
 from oochub.stats.p_values import sign_flips
 from oochub.stats.paired_values import PairedValues, compare_values
 
@@ -93,3 +95,42 @@ def test_p_values_agree_with_their_intervals(size: float) -> None:
     freedom = effective_clusters(falling(50, 300)) - 1
     error = drawn.std(ddof=1) * math.sqrt((freedom + 1) / freedom)
     assert tested.p_value == pytest.approx(2 * stats.t.sf(size / error, freedom), rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alike", [0.5, 0.2])
+def test_numbers_of_unequal_clusters_cover_as_their_caveat_says(alike: float) -> None:
+    """600 rows in 50 clusters whose sizes fall as 1 / rank: at least 0.80 with a caveat; sign flips refuse 5%.
+
+    Macro F1 of three classes, a correlation, mean absolute errors; two models that are equally right on average.
+    """
+    cluster, worlds = falling(50, 600), 300
+    rng = np.random.default_rng([7, int(10 * alike)])
+    names = {"f1_macro": 0, "pearson": 0, "mean_absolute_error": 0}
+
+    def draw(shared: np.ndarray) -> tuple[dict[str, dict[str, np.ndarray]], np.ndarray]:
+        def effect() -> np.ndarray:
+            own = rng.normal(size=shared.max() + 1)[shared]
+            return math.sqrt(alike) * own + math.sqrt(1 - alike) * rng.normal(size=len(shared))
+
+        label, number, first = rng.integers(3, size=len(shared)), effect(), effect()
+        answers = np.where(first > -0.8, label, (label + 1) % 3)
+        numbers = {"label": number, "prediction": number + 0.8 * effect()}
+        return {
+            "f1_macro": {"label": label, "prediction": answers},
+            "pearson": numbers,
+            "mean_absolute_error": numbers,
+        }, first - effect()
+
+    of_many, _ = draw(np.arange(400_000))
+    truth = {name: float(get("metric", name)(**columns)) for name, columns in of_many.items()}
+    refused = 0
+    for seed in range(worlds):
+        columns, change = draw(cluster)
+        for name in names:
+            found = estimate(get("metric", name), columns[name], cluster=cluster, seed=seed, resamples=400)
+            assert "clusters count as 12" in str(found.reason)
+            names[name] += found.low <= truth[name] <= found.high
+        refused += sign_flips(change, Sampling(cluster=cluster, seed=seed)).p_value <= 0.05
+    assert all(hits / worlds >= stats.binom.ppf(0.01, worlds, 0.90) / worlds for hits in names.values()), names
+    assert refused <= stats.binom.ppf(0.99, worlds, 0.05)

@@ -74,6 +74,32 @@ def test_the_worst_case_is_the_worst_of_all_rates_that_may_be(means):
     assert (worst.low, worst.high) == pytest.approx((min(gaps), max(gaps)), abs=0.01)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("depends", "judged"), few_of([("with", 40), (None, 2000), ("against", 40), ("with", 2000), ("against", 2000)])
+)
+def test_the_bounds_hold_the_truth(depends, judged):
+    """2,000 draws at a true gap of 0.25; labels wrong by chance, or only those that make the gap larger, or smaller."""
+    random, held, known = np.random.default_rng(3), 0, 0
+    for _ in range(2000):
+        truly = random.random(400) < 0.4
+        right = random.random(400) < np.where(truly, 0.85, 0.6)
+        wrong = random.random(400) < np.where(truly, 0.1, 0.06)
+        if depends is not None:
+            kind = right == (truly == (depends == "with"))
+            wrong = kind & (random.random(400) < 0.12)
+        said = truly ^ wrong
+        found_wrong = [int(wrong[random.choice(np.flatnonzero(side), judged)].sum()) for side in (said, ~said)]
+        found = gap_under_wrong_contexts(
+            stratified_gap(right, said, np.zeros(400, int)),
+            wrong_having=(found_wrong[0], judged),
+            wrong_lacking=(found_wrong[1], judged),
+        )
+        bounds = found.corrected if depends is None else found.worst_case
+        held, known = held + (bounds.low <= 0.25 <= bounds.high), known + (bounds.low == bounds.low)
+    assert known >= 1990 and held / known >= 0.95
+
+
 @pytest.mark.slow  # 24,000 draws
 @pytest.mark.parametrize(
     ("given", "turned", "judged"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from oochub.stats.prediction_powered import estimate_share, take_smallest, tune
+from oochub.stats.prediction_powered import estimate_share, subtract_shares, take_smallest, tune
 from oochub.stats.proportion import clopper_pearson, wilson
 
 ONES = np.ones
@@ -91,6 +91,27 @@ def test_a_proxy_that_is_far_off_is_corrected():
         right, proxy = world(rng)
         found.append(tune(right, ONES(60), proxy / 2, ONES(960)).value)
     assert np.mean(found) == pytest.approx(0.8, abs=4 * np.std(found) / np.sqrt(300)) and np.mean(found) > 0.75
+
+
+@pytest.mark.slow
+def test_the_difference_allows_for_a_correction_of_both():
+    """Two sides that a wrong answer changes: variance of the difference as in 400 worlds, with few other images."""
+    rng, spread, said = np.random.default_rng(2), [], []
+    for _ in range(400):
+        right, proxy = world(rng, n=200, others=200, mean=0.7)
+        answer = rng.random(400) < 0.5
+        side = np.where(right > 0, answer[:200], ~answer[:200])
+        shares = []
+        for each in (True, False):
+            chance = np.where(answer == each, proxy, 1 - proxy)
+            member = side == each
+            shares.append(estimate_share(right * member, member, proxy * (answer == each), chance))
+        gap = subtract_shares(*shares)
+        spread.append([gap.alone.value, gap.together.value])
+        said.append(gap.saved)
+    alone, together = np.var(spread, axis=0)
+    assert np.mean(said) == pytest.approx(1 - together / alone, abs=0.07)
+    assert 0.2 < np.mean(said) < 0.5  # half of the rows have a label, so no more than half can be saved
 
 
 def test_the_smallest_of_several():

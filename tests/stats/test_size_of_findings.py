@@ -1,5 +1,7 @@
 """How often a context is "shown" where none matters: signs chosen on half of the rows, gaps tested on the others."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -37,6 +39,25 @@ def shares_shown(*, runs, seed, families, contexts, **world):
                 count[0] += any(p <= 0.05 for p in adjusted_p_values(family))
                 count[1] += any(p == p for p in family)
     return {size: (shown, tested) for size, (shown, tested) in counts.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("classes", [2, 10])
+def test_a_finding_by_chance_is_one_in_twenty(classes):
+    """Within three errors of 0.04 to 0.06, of 5 and of 20 contexts that go with classes."""
+    found = shares_shown(
+        runs=120,
+        seed=classes,
+        families=(5, 20),
+        contexts=40,
+        rows=800,
+        classes=classes,
+        goes_with_class=1,
+        errors=(0.05, 0.4),
+    )
+    for shown, tested in found.values():
+        error = 3 * math.sqrt(0.05 * 0.95 / tested)
+        assert tested > 200 and 0.04 - error <= shown / tested <= 0.06 + error
 
 
 def test_a_context_that_matters_is_shown():
