@@ -55,7 +55,7 @@ def test_probability_by_hand():
 
 
 def test_small_images_stay_in_their_file(tmp_path):
-    """Of 4 MB in all none is held; each row has its own, in any order, saved again, dropped, and beside rows without."""
+    """Of 4 MB none is held; each row has its own, in any order, saved again, dropped, and beside rows without."""
     images = [None if k % 4 == 0 else bytes([k % 251]) * 2000 for k in range(2000)]
     file = made(2000, thumbnail=pa.array(images, pa.binary())).save(tmp_path / "p.parquet")
     before = pa.total_allocated_bytes()
