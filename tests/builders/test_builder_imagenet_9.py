@@ -126,7 +126,6 @@ def test_variants_that_are_not_there(small):
     ("change", "said"),
     [
         (lambda val: shutil.rmtree(val / "03_reptile"), "mixed_rand/val/ has no image of reptile"),
-        (lambda val: [path.unlink() for path in (val / "08_fish").iterdir()], "mixed_rand/val/ has no image of fish"),
         (lambda val: (val / "03_snake").mkdir(), "03_snake/: number must be unique, got '3', as in 03_reptile/"),
         (lambda val: (val / "09_cat").mkdir(), "09_cat/: class folder must be one of the nine classes"),
         (lambda val: (val / "01_bird").rename(val / "bird"), "bird/: class folder must be one of the nine classes"),

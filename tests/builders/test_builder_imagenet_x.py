@@ -82,9 +82,7 @@ def test_annotations_of_the_installed_package(small, tmp_path, monkeypatch):
     [
         ({"background": 2}, r"background must be .*0 or 1.*got 2"),
         ({"file_name": "other.jpg"}, r"file_name must be ILSVRC2012_val_<number>\.JPEG, got 'other\.jpg'"),
-        ({"class": 1000}, r"class must be .*999, .*got 1000"),
         ({"class": 7}, "class is 7, but the image stands in the folder n"),
-        ({"pose": None}, "pose must be"),
     ],
 )
 def test_annotations_that_do_not_fit(small, change, said):

@@ -72,7 +72,6 @@ def _change(raw, column, value):
 @pytest.mark.parametrize(
     ("column", "value", "said"),
     [
-        ("filename", "/data/patient00001.jpg", r"line 2: filename must end with train/ or valid/ and 3 more parts"),
         ("filename", "/data/train/../study1/view1.jpg", "line 2: filename must end with"),
         ("filename", "/data/chexpert/train/patient00001/study9/view1_frontal.jpg", "are not in .*: line 2, .*study9"),
     ],

@@ -111,7 +111,6 @@ _WRONG = {
     "a row left out": ("split/scaffold/test", lambda text: text.partition("\n")[2], "is in none of train, valid, test"),
     "no smiles": ("mapping/mol", lambda text: text.replace("smiles", "text"), "not a table with a column smiles"),
     "smiles short": ("mapping/mol", lambda text: text[: text[:-1].rindex("\n") + 1], "has 215 lines"),
-    "empty": ("raw/edge", lambda text: "", "Empty CSV file"),
 }
 
 

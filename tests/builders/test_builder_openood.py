@@ -19,7 +19,7 @@ _LIST = "benchmark_imglist/cifar10/test_cifar10.txt"
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    return toy_openood(tmp_path_factory.mktemp("openood") / "world", size=20)
+    return toy_openood(tmp_path_factory.mktemp("openood") / "world", size=10)
 
 
 @pytest.fixture
@@ -55,8 +55,6 @@ def test_a_row_is_a_line_of_the_list(raw):
     ("lines", "said"),
     [
         ("cifar10/test/cat/0002.png 5\n", "line 1: the image lies in the folder of cat, but its label is dog"),
-        ("cifar10/test/cat/0002.png 10\n", "line 1: label must be 0 or 1 or .*, got '10'"),
-        ("cifar10/test/cat/0002.png\n", "line 1: path must be the path of an image, with its label"),
         ("../cifar10/test/cat/0002.png 3\n", "line 1: path must be the path of an image, with its label"),
         ("cifar10/test/cat/0002.png 3\n" * 2, "line 2: path must be unique"),
         ("\n", "has no rows"),
@@ -157,7 +155,7 @@ def test_from_the_raw_folder_to_the_page(world):
     ]
     report = oochub.evaluate(parts, detectors=["max_logit"], resamples=100)
     number = report["max_logit/full_spectrum/near/auroc_new_class"]
-    assert number.n == 60 and 0 <= number.low <= number.value <= number.high <= 1
+    assert number.n == 30 and 0 <= number.low <= number.value <= number.high <= 1
     page = re.sub("<[^>]*>", "", report.to_html())
-    assert "40 examples in distribution (imagenet200 and imagenet200_c); 20 out of distribution" in page
+    assert "20 examples in distribution (imagenet200 and imagenet200_c); 10 out of distribution" in page
     assert "No predictions were given for shifted: imagenet200_v2 and imagenet200_r" in page

@@ -10,18 +10,11 @@ import oochub
 
 _WRONG = [
     ("nooch/ce_car", {"alpha": "x"}, "option of nooch alpha must be a finite number, got 'x'"),
-    ("nooch/ce_car", {"beta": True}, "beta must be a finite number, got True"),
     ("nooch/ce_car", {"contexts": 5}, "contexts must be text or a list, each text, got 5"),
-    ("nooch/ce_car", {"contexts": {"road"}}, "contexts must be text or a list, each text"),  # the first matters
-    ("nooch/ce_car", {"official_ids": 5}, "official_ids must be text or none, got 5"),
     ("nooch/gist_car", {"tau": (1, 2, 3)}, "tau must be a finite number or a list of 2, each a finite number, or none"),
     ("nooch/ce_car", {"alpah": 0.1}, "No option of nooch named 'alpah'. Did you mean 'alpha'?"),
-    ("spawrious/o2o_hard", {"variant": 5}, "option of spawrious variant must be text, got 5"),
-    ("spawrious/composed", {"composition": 5}, "composition must be text or none, got 5"),
-    ("imagenet_ood/imagenet_ood", {"file_list": 5}, "file_list must be text or none, got 5"),
     ("waterbirds/default", {"strict": "no"}, "strict must be true or false, got 'no'"),
     ("waterbirds/default", {"foo": 1}, "No option of waterbirds named 'foo'. Allowed: follow_links, strict"),
-    ("wilds/iwildcam", {"strikt": True}, "No option of wilds named 'strikt'. Did you mean 'strict'?"),
 ]
 
 
@@ -48,9 +41,7 @@ def test_a_folder_that_is_no_path(folder):
         load_dataset("nooch", "ce_car", data_dir=folder)
 
 
-@pytest.mark.parametrize(
-    "source", [["nooch/ce_car"], ["a.csv", "b.csv"], 5, None, {"a": 1}, b"nooch", [{"bird": "gull"}]]
-)
+@pytest.mark.parametrize("source", [["nooch/ce_car"], 5, None, {"a": 1}])
 def test_data_that_are_no_name(source):
     """Written against: a list was taken for the name of a data set and looked for on the Hub."""
     with pytest.raises(oochub.OochubError, match="load takes the name of a benchmark, a path, or an id on the Hub"):

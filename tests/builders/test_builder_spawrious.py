@@ -255,13 +255,6 @@ def test_unequal_folders_are_named(hundred, tmp_path):
     assert "0/snow/corgi has 99" in str(error.value)
 
 
-def test_numeric_order_not_lexical(hundred):
-    """9 comes before 10: the first 97 files of a folder are 1 to 97."""
-    data = load_dataset("spawrious", "o2o_hard", data_dir=hundred)
-    ids = [i for i in data["train"]["example_id"] if i.startswith("0/jungle/bulldog/")]
-    assert [int(i.rpartition("/")[2]) for i in ids] == list(range(1, 97 - 19 + 1))
-
-
 def test_a_build_without_a_row_says_where_nothing_was_found(hundred, tmp_path, monkeypatch):
     """`datasets` alone says: Instruction "train" corresponds to no data!"""
     monkeypatch.setattr(Spawrious, "_generate_tables", lambda self, root, shards: iter(()))

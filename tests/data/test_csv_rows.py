@@ -22,9 +22,8 @@ def _write(path, **columns):
 @pytest.mark.parametrize(
     "names",
     [
-        ["01", "1"], ["007", "7"], ["1e0", "1"], ["None", "cat"], ["NA", "FR"], ["null", "nan"], ["1.0", "1"],
-        ["True", "false"], ["True", "False"],
-        ["True", "true"], ["+1", "1"], ["1_0", "10"], ["0x1", "1"], ["\u0661", "1"], ["inf", "1"], ["n/a", "1"],
+        ["01", "1"], ["1e0", "1"], ["None", "cat"], ["NA", "FR"], ["True", "false"], ["True", "False"], ["1_0", "10"],
+        ["inf", "1"],
     ],
     ids="/".join,
 )  # fmt: skip

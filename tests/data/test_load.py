@@ -303,7 +303,6 @@ def broken(folder, rows, **features):
         ({"spec": ["a"]}, {"label": "speck"}, "No column named 'speck'. Did you mean 'spec'"),
         ({"y": ["a", None, None]}, {"label": "y"}, "'y' has no value in 2 of 3 rows, first row 1 of split train"),
         ({"y": ["a", " "]}, {"label": "y"}, "'y' has no value in 1 of 2 rows, first row 1"),
-        ({"y": [1, None]}, {"label": "y"}, "'y' has no value in 1 of 2 rows"),
         ({"y": [1.0, float("nan")]}, {"label": "y"}, "'y' has no value in 1 of 2 rows"),
         ({"y": ["a", "b"], "c": [0.25, 1.0]}, {"label": "y", "context": "c"}, "continuous numbers, first 0.25"),
         ({"y": ["a", "b"], "c": ["d", None]}, {"label": "y", "context": "c"}, "context column 'c' has no value"),

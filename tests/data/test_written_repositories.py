@@ -260,8 +260,7 @@ def test_other_files_than_the_build_has_are_refused(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        *("[]", "3", "null", '"a"', "", "{", "\x00", "[" * 100_000),
-        *('{"default": []}', '{"default": 3}', '{"default": null}', '{"default": {}}'),
+        *("[]", "", "[" * 100_000, '{"default": {}}'),
         '{"default": {"benchmark": "a", "config": "b", "version": "c", "written": 3}}',
         '{"default": {"benchmark": "a", "config": "b", "version": "c", "written": {"splits": []}}}',
     ],
@@ -324,10 +323,3 @@ def test_a_challenge_set_is_compared_too(tmp_path):
     _flipped(_shard(tmp_path / "set"))
     with pytest.raises(OochubError, match=_CHANGED.format(name=_shard(tmp_path / "set").name)):
         oochub.load(tmp_path / "set")
-
-
-def test_plain_datasets_reads_them_still(built):
-    """Whole and streamed."""
-    plain = datasets.load_dataset(str(built), split="train")
-    streamed = datasets.load_dataset(str(built), split="train", streaming=True)
-    assert len(plain) == len(list(streamed)) == len(ROWS)

@@ -322,7 +322,6 @@ def test_every_figure_has_its_picture():
         ("tau_loss", scenes(logit=None), {}, "need predictions"),
         ("contexts_over_alpha", scenes(surplus=np.full((C, C), np.nan)), {}, "No class has a context"),
         ("hard_against_all", losses(), {"criterion": "cee"}, "Did you mean 'ce'"),
-        ("hard_against_all", losses(), {"side": "x"}, "No side named 'x'"),
         ("hard_against_all", losses().drop(columns="side"), {}, "side missing"),
         ("hard_against_all", losses().head(3), {}, "No task has a loss on hard positives by ce"),
         ("hard_against_all", losses().head(0), {}, "No task has a loss"),

@@ -122,7 +122,6 @@ def test_a_context_that_training_lacks_is_said():
         ({}, {"columns": 0}, "columns must be at least 1, got 0"),
         ({}, {"datasets": {}}, "no dataset for o2o_hard"),
         ({}, {"datasets": {"o2o_hard": {"test": data()["test"]}}}, "has no split train"),
-        ({"config": "own"}, {}, "no dataset for own"),
         ({"benchmark": None}, {}, "lack a column 'context'"),
     ],
 )

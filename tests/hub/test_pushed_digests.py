@@ -4,10 +4,8 @@ import json
 import re
 from pathlib import Path
 
-import datasets
 import pyarrow.parquet as pq
 import pytest
-from few_of import few_of
 from huggingface_hub import DatasetCard, HfApi, hf_hub_download
 
 import oochub
@@ -119,19 +117,6 @@ def test_pictures_that_are_left_out_leave_digests_that_fit(hub, raw):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", few_of(['{"o2o_easy": {}}', "{", "[]", "3", "null", '{"o2o_easy": 3}', "\x00"]))
-def test_an_odd_build_json_is_named(hub, built, text):
-    """When it is pushed, and when it is loaded from the Hub."""
-    oochub.push(built, "user/data")
-    HfApi().upload_file(path_or_fileobj=text.encode(), path_in_repo="build.json", **_DATA)
-    with pytest.raises(OochubError, match=r"build\.json"):
-        oochub.load("user/data", config="o2o_easy")
-    (built / "build.json").write_text(text)
-    with pytest.raises(OochubError, match=r"build\.json"):
-        oochub.push(built, "user/other")
-
-
-@pytest.mark.slow
 def test_a_hub_that_leads_out_of_the_snapshot_is_refused(hub, built):
     """A path of `build.json` with a digest that fits. Planted fault: a path taken as it is."""
     builds = json.loads((built / "build.json").read_text())
@@ -144,12 +129,3 @@ def test_a_hub_that_leads_out_of_the_snapshot_is_refused(hub, built):
     HfApi().upload_folder(folder_path=built, **_DATA)
     with pytest.raises(OochubError, match=r"build\.json.*changed by hand"):
         oochub.load("user/data", config="o2o_easy")
-
-
-@pytest.mark.slow
-def test_plain_datasets_reads_what_was_pushed(hub, built):
-    """Whole and streamed, without oochub."""
-    oochub.push(built, "user/data")
-    plain = datasets.load_dataset("user/data", "o2o_easy", split="test")
-    streamed = datasets.load_dataset("user/data", "o2o_easy", split="test", streaming=True)
-    assert len(plain) == len(list(streamed)) > 0

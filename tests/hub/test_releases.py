@@ -207,7 +207,9 @@ def test_a_changed_row_sends_little(hub, tmp_path, change):
     assert 0 < share < 0.05
 
 
-@pytest.mark.parametrize("damage", ["shard", "missing", "record", "digest"])
+@pytest.mark.parametrize(
+    "damage", ["shard", "record", *(pytest.param(name, marks=pytest.mark.slow) for name in ("missing", "digest"))]
+)
 def test_earlier_rows_that_cannot_be_read_stop_no_push(hub, tmp_path, damage):
     """What stands there was damaged by somebody: the push says so and replaces it."""
     folder = _author(tmp_path / "mine", 4)

@@ -45,7 +45,6 @@ FORMS = {
     "Array2D": (stored(numbers((4, 3)), Array2D((4, 3), "float32")), numbers((4, 3))[:, None]),
     "lists of lists": (stored(numbers((4, 3)), List(List(Value("float64")))), numbers((4, 3))[:, None]),
     "vectors": (stored(numbers((6,)), List(Value("float32"))), numbers((6,))),
-    "vectors of one length": (stored(numbers((6,)), List(Value("float32"), length=6)), numbers((6,))),
     "ndarray": (Dataset.from_dict({"array": numbers((2, 4, 3))}), numbers((2, 4, 3))),
 }
 

@@ -30,18 +30,15 @@ def example() -> tuple[Any, list[Any], Any]:
 
 PROCESSORS = {
     "vit": transformers.ViTImageProcessorPil(),
-    "deit": transformers.DeiTImageProcessorPil(),
     "bit": transformers.BitImageProcessorPil(size={"shortest_edge": 256}),
     "bit_48": transformers.BitImageProcessorPil(size={"shortest_edge": 51}, crop_size={"height": 48, "width": 48}),
     "clip": transformers.CLIPImageProcessorPil(),
-    "siglip": transformers.SiglipImageProcessorPil(),
     "convnext_224": transformers.ConvNextImageProcessorPil(size={"shortest_edge": 224}, crop_pct=0.875),
     "convnext_384": transformers.ConvNextImageProcessorPil(size={"shortest_edge": 384}),
     "levit": transformers.LevitImageProcessorPil(),
     "beit": transformers.BeitImageProcessorPil(),
     "pvt": transformers.PvtImageProcessorPil(),
     "mobilenet_v1": transformers.MobileNetV1ImageProcessorPil(),
-    "mobilenet_v2": transformers.MobileNetV2ImageProcessorPil(),
     "unscaled": transformers.ViTImageProcessorPil(do_rescale=False, do_normalize=False, resample=2),
 }
 
@@ -170,9 +167,7 @@ _DEEP = {  # the format of the file, its pixels, and the gray levels by hand
     "16 bits in TIFF": ("TIFF", (_RAMP * 300).astype(np.uint16), _RAMP * 300 // 256),
     "16 bits, big-endian": ("TIFF", (_RAMP * 300).astype(">u2"), _RAMP * 300 // 256),
     "16 bits in PNG": ("PNG", (_RAMP * 300).astype(np.uint16), _RAMP * 300 // 256),
-    "16 bits in PPM": ("PPM", (_RAMP * 300).astype(np.uint16), _RAMP * 300 // 256),
     "32 bits": ("TIFF", (_RAMP * 10**7).astype(np.int32), "whole numbers of 32 bits"),
-    "32 bits that are small": ("TIFF", _RAMP.astype(np.int32), "whole numbers of 32 bits"),
     "floats": ("TIFF", _RAMP.astype(np.float32), "floats"),
     "floats up to 1": ("TIFF", (_RAMP / 200).astype(np.float32), "floats"),
     "CIELAB": ("TIFF", "LAB", "colors of CIELAB"),
@@ -218,7 +213,6 @@ def test_exif_orientation_is_followed_as_datasets_does() -> None:
         (encoded(photograph(300, 200), "JPEG")[:5000], "truncated"),
         (encoded(photograph(300, 200))[:5000], "truncated"),
         (b"", "no image"),
-        (b"<html>not found</html>", "no image"),
     ],
 )
 def test_a_broken_picture_is_named(data: bytes, message: str) -> None:

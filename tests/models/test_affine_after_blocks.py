@@ -15,11 +15,7 @@ from torch.nn import functional
 from trainings import (
     CLASSES,
     SIZE,
-    Stop,
-    artifacts,
-    bytes_of,
     made_split,
-    stopped_after,
     trainer_of,
     with_dropout,
     with_group_norm,
@@ -181,27 +177,6 @@ def test_transformers_alone_refuses_the_folder_and_a_study_opens_it(tmp_path: Pa
     )
     done = subprocess.run([sys.executable, "-c", study], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.slow
-def test_a_stop_changes_nothing(tmp_path: Path, splits: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def made(out: str) -> Any:
-        return trainer_of(tmp_path / out, *splits, affine_after_blocks=True, save_steps=2)
-
-    made("straight").train()
-    with monkeypatch.context() as patch:
-        stopped_after(4, patch)
-        with pytest.raises(Stop):
-            made("stopped").train()
-    made("stopped").train()
-    assert artifacts(tmp_path / "stopped") == artifacts(tmp_path / "straight")
-
-
-def test_left_out_it_is_plain_training(tmp_path: Path, splits: Any) -> None:
-    for name, given in (("plain", {}), ("neutral", {"affine_after_blocks": False})):
-        trainer_of(tmp_path / name, *splits, **given).train()
-    assert bytes_of(tmp_path / "plain") == bytes_of(tmp_path / "neutral")
-    assert json.loads((tmp_path / "plain" / "config.json").read_text())["model_type"] == "resnet"
 
 
 def test_other_networks_are_refused_before_anything_is_written(tmp_path: Path, splits: Any) -> None:

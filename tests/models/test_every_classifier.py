@@ -13,7 +13,7 @@ from datasets import Image as ImageFeature
 from input_rows import encoded, photograph
 from model_folders import edited
 from PIL import Image
-from tiny_classifiers import CLASSES, TINY, architectures, tiny_classifier, tiny_processor
+from tiny_classifiers import CLASSES, TINY, architectures, tiny_classifier
 
 import oochub
 from oochub.errors import OochubError
@@ -98,12 +98,6 @@ def test_logits_are_those_of_the_pipeline(model_type: str, architecture: str, da
     again = oochub.predict(folder, turned, batch_size=3, **given)
     assert again.column("example_id").tolist() == list(files())[::-1]
     np.testing.assert_allclose(again.logits[::-1], predictions.logits, rtol=0, atol=tolerance)
-
-
-def test_what_is_covered() -> None:
-    processors = {type(tiny_processor(model_type)).__name__ for model_type in TINY}
-    print(f"{len(TINY)} types of model, {len(processors)} image processors")  # noqa: T201
-    assert len(TINY) >= 30 and len(processors) >= 10
 
 
 @pytest.mark.parametrize("model_type", ["resnet", "vit"])

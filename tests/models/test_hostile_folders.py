@@ -60,7 +60,6 @@ def test_weights_in_parts_are_still_read(tmp_path):
     "said",
     [
         {"_attn_implementation": "user/kernel"},
-        {"attn_implementation": "user/kernel:evil"},
         {"vision_config": {"_attn_implementation": "user/kernel"}},
         {"attn_implementation": {"vision_config": "user/kernel"}},
     ],

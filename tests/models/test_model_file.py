@@ -178,7 +178,6 @@ def test_what_is_wrong_is_one_line(said, place, words, message):
         ("predict", "a_model", "rows.parquet", "--model-file", "my_model.py", "--out", "p.parquet"),
         ("predict", "rows.parquet", "--out", "p.parquet"),
         ("predict", "--model-file=my_model.py", "--out", "p.parquet"),
-        ("audit",),
     ],
 )
 def test_both_or_none_is_said(said, words):

@@ -39,7 +39,6 @@ FAULTS = {
         lambda w: w.update({HEAD: torch.zeros(5, 16)}),
         r"classifier\.1\.weight is \(5, 16\) in the file, but \(2, 16\) in the model",
     ),
-    "all of another model": (lambda w: (w.clear(), w.update({"a": torch.zeros(1)})), "missing"),
     "not finite": (lambda w: w[STEM].fill_(float("nan")), "its weights are corrupted"),
 }
 

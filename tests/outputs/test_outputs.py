@@ -177,11 +177,6 @@ def test_a_number_has_no_logits_and_no_probability():
         get_output("numbr")
 
 
-def test_a_new_kind_is_found_by_its_file():
-    assert set(oochub.names("output")) >= {"classes", "labels", "number"}
-    assert type(get_output("classes")) is oochub.get("output", "classes")
-
-
 def test_a_kind_with_a_truth_of_its_own_name_is_found_by_its_columns(monkeypatch):
     """Fault seen: a kind whose truth is neither `label` nor `labels` was found only without a column `label`."""
     kinds = {name: get_output(name) for name in oochub.names("output")}

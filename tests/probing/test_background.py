@@ -422,7 +422,6 @@ def test_pictures_of_a_cluster_lend_as_one(world, monkeypatch):
     [
         ({"probe": "backgrounds"}, "Did you mean 'background'"),
         ({"probe": None}, "name it with probe="),
-        ({"probe_settings": {"mask": "x"}}, "Did you mean 'masks'"),
         ({"probe_settings": {"masks": "no/such"}}, "Mask folder not found: no/such"),
         ({"probe_settings": {"boxes": "a", "masks": "b"}}, "both locate the object"),
         ({"probe_settings": {"rows": 0}}, "rows must be at least 1"),

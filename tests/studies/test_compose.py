@@ -97,7 +97,6 @@ def test_a_search_leaves_files_that_compose(run, spawrious, tmp_path, monkeypatc
     ("words", "message"),
     [
         ((), "Pass one of two"),
-        (("dogs.toml", "--search", 2), "Pass one of two"),
         (("dogs.toml", "--model", "resnet-tiny"), "for the search"),
         (("--search", 2), "pass --model"),
         (("--search", 2, "--model", "resnet-tiny", "--out", "found", "--num-proc", 2), "remove it"),
@@ -118,10 +117,7 @@ def test_wrong_words(run, file, tmp_path, words, message):
     ("old", "new", "message"),
     [
         ("snow = 0.9", "snowy = 0.9", "'snowy'"),
-        ("corgi = { snow", "korgi = { snow", "korgi"),
         ("desert = 0.9", "desert = 1.9", "[env_1]: bulldog.desert must be a share in [0, 1], got 1.9"),
-        ('"train"', '"training"', "split"),
-        ("repeats = [1]", "repeats = [2]", "repeats"),
         ("[test]", "[test", "is not TOML"),
     ],
 )

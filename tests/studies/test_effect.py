@@ -73,9 +73,3 @@ def test_context_alone_predicts_only_where_it_is_correlated(rows, benchmark, sid
     control = _pick(rows, benchmark, objects=False, world="no correlation")
     assert biased[side]["low"] > chance + 0.2
     assert control[side]["low"] < chance < control[side]["high"]
-
-
-def test_spawrious_training_environments_are_shown(rows):
-    """The paper's protocol stands in the table whatever it gives."""
-    row = _pick(rows, "spawrious", objective="group_dro", environments="environment")
-    assert 0 <= row["out"]["mean"] <= 1

@@ -266,7 +266,6 @@ def test_what_is_fit(caption: str, paper: bool, released: bool) -> None:
     ("setting", "words"),
     [
         ({"breeds": ("corgy",)}, "No breed named 'corgy'. Did you mean 'corgi'"),
-        ({"backgrounds": ("sea",)}, "No background named 'sea'"),
         ({"repeats": (2,)}, "No repeat named '2'"),
         ({"breeds": ("corgi", "corgi")}, "each breed once"),
         ({"breeds": ()}, "at least one"),

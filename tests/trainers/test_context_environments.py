@@ -115,7 +115,6 @@ BOTH_AT_ONCE = {**PLAIN, 30: ["sea", "land"]}
     ("table", "asked", "message"),
     [
         (PLAIN, "contexts:see", r"No context that was found named 'see'\. Did you mean 'sea'"),
-        (PLAIN, "contexts:", r"No context that was found named ''"),
         (BOTH_AT_ONCE, "contexts", r"1 of the 4 rows of train have several contexts, such as sea, land.*contexts:sea"),
         (BOTH_AT_ONCE, "label/contexts", r"Choose one, label/contexts:sea or label/contexts:land, or find"),
         (ALL_SEA, "contexts:sea", r"every row of train is 'sea'.* No found context"),

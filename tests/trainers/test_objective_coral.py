@@ -33,7 +33,7 @@ def wilds(batch: Batch, weight: float) -> float:
 
 
 @pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("weight", [0.0, 1.0, 10.0])
+@pytest.mark.parametrize("weight", [1.0, 10.0])
 def test_loss_and_gradient_in_every_form(task: str, weight: float) -> None:
     """Planted: a covariance with n in place of n - 1; means of the batch in place of each environment's."""
     batch = some_batch(task)

@@ -38,7 +38,7 @@ def nooch(batch: Batch, gamma: float) -> float:
     return float(np.mean(each))
 
 
-@pytest.mark.parametrize("gamma", [0.0, 0.2, 0.5, 0.7, 1.0, 2.0, 5.0])
+@pytest.mark.parametrize("gamma", [0.0, 0.2, 1.0, 5.0])
 def test_loss_and_gradient(gamma: float) -> None:
     """Planted: q detached from the graph fails the gradient at every gamma above 0."""
     agrees(made("focal", gamma=gamma), lambda at: eq7(softmax_of_label(at), gamma), some_batch())

@@ -61,7 +61,7 @@ def test_the_reference_slope_is_the_derivative_by_the_scale() -> None:
 
 
 @pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("weight", [0.0, 0.1, 10.0])
+@pytest.mark.parametrize("weight", [0.1, 10.0])
 def test_loss_and_gradient_in_every_form(task: str, weight: float) -> None:
     """Planted: the slope of the whole batch in place of each environment's; a penalty without its gradient."""
     batch = some_batch(task)

@@ -30,10 +30,6 @@ class Bound:
         return self.objective(logits, label, wrong=torch.tensor(WRONG))
 
 
-def test_without_an_error_set_loss_and_gradient_are_those_of_erm() -> None:
-    agrees(Bound(made("jtt", mode="loss_weight", upweight=1.0)), erm, some_batch())
-
-
 @pytest.mark.parametrize("form", [None, "subpopbench"])
 def test_the_weighted_loss(form: str | None) -> None:
     """It is sum w l / sum w, w = upweight in E; "subpopbench" sum w l / n. Planted: the other's divisor."""

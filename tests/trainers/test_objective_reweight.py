@@ -28,8 +28,8 @@ def weights_of(form: str | None, count: np.ndarray, alpha: float) -> np.ndarray:
 @pytest.mark.parametrize("form", [None, "nooch", "subpopbench"])
 @pytest.mark.parametrize(
     ("name", "task", "alpha"),
-    [("reweight", "classes", alpha) for alpha in (0.0, 0.2, 0.5, 1.0, 2.0)]
-    + [("reweight_environments", task, alpha) for task in TASKS for alpha in (0.2, 0.5, 1.0, 2.0)],
+    [("reweight", "classes", alpha) for alpha in (0.0, 0.2, 2.0)]
+    + [("reweight_environments", task, alpha) for task in TASKS for alpha in (0.2, 2.0)],
 )
 def test_loss_and_gradient_in_every_form(name: str, task: str, alpha: float, form: str | None) -> None:
     """Planted: dividing by the sum of the weights, as weighted cross entropy does; frequencies of the batch."""

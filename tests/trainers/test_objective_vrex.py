@@ -15,7 +15,7 @@ def domainbed(batch: Batch, weight: float) -> float:
 
 
 @pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("weight", [0.0, 1.0, 10.0])
+@pytest.mark.parametrize("weight", [1.0, 10.0])
 def test_loss_and_gradient(task: str, weight: float) -> None:
     """Planted: the absent environment counted as a loss of 0; the standard deviation in place of the variance."""
     agrees(made("vrex", penalty_weight=weight, anneal_steps=0), lambda at: domainbed(at, weight), some_batch(task))

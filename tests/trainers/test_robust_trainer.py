@@ -418,7 +418,6 @@ def test_a_mistake_is_named_before_anything_is_written(
         ({"optim": "adagrad"}, "optim must be one of adamw, adam, sgd, got 'adagrad'"),
         ({"learning_rate": 0}, "learning_rate must be a finite number above 0, got 0"),
         ({"per_device_train_batch_size": 0}, "per_device_train_batch_size must be a whole number, 1 or larger, got 0"),
-        ({"report_to": 3}, "report_to must be text, got 3"),
         ({"weight_decay": -1}, "weight_decay must be a finite number, 0 or larger, got -1"),
         ({"warmup_ratio": 1.0}, "warmup_ratio must be a finite number, 0 or larger, below 1, got 1.0"),
         ({"max_steps": 0}, "max_steps must be 1 or larger, or -1"),

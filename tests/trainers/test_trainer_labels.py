@@ -162,7 +162,6 @@ def missing(names: list[str]) -> Dataset:
         (several(20, 1), {"objective": "reweight"}, "Reweight"),
         (several(20, 1), {"metrics": ("auc",)}, "metric 'auc' cannot be computed: labels here are of the kind multi"),
         (several(20, 1), {"metrics": ("worst_group",)}, "'worst_group' cannot be computed: labels here are"),
-        (several(20, 1), {"metric_for_best_model": "accuracy"}, "'accuracy' cannot be computed: labels here are"),
         (several(20, 1), {"sampler": "class_balanced"}, "sampler='class_balanced' needs one class per row"),
         (
             several(20, 1, environment=None),

@@ -190,7 +190,6 @@ def test_logits_far_from_zero() -> None:
             4,
             "epoch 4 of 4, the only one of the last stage: the validation split chose nothing (its loss is 0.6931)",
         ),
-        ([1], [0.5], 1, "epoch 1 of 1, which has the lowest loss on the validation split (0.5)"),
     ],
 )
 def test_the_sentence_names_the_epochs_that_competed(stages, losses, best, words):
