@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_group, check_label, check_same_length, check_score, number_groups
@@ -93,9 +93,9 @@ def delong(label: Any, score: Any, *, cluster: Any = None, confidence: float = 0
     if not variance > 0:
         reason = _explain_no_variance(m, n, clusters)
         return Estimate(value, n=m + n, method=method, reason=reason)
-    quantile = -float(special.stdtrit(_estimate_freedom(label, parts, clusters), sampling.tail))
+    quantile = -float(scipy.special.stdtrit(_estimate_freedom(label, parts, clusters), sampling.tail))
     half = quantile * math.sqrt(variance) / (value * (1 - value))
-    low, high = special.expit(special.logit(value) + np.array([-half, half]))
+    low, high = scipy.special.expit(scipy.special.logit(value) + np.array([-half, half]))
     unseen = _list_unseen(label, scores[0], variance, clusters)
     loss = min(value, 1 - value)
     least, most = least_loss(loss, variance, sampling.tail), reach_of_unseen(loss, variance, unseen, quantile)
@@ -197,9 +197,9 @@ def _test_difference(
     error = math.sqrt(variance)
     distance = -abs(value) / error
     if freedom is None:
-        quantile, tail = special.ndtri(level), special.ndtr(distance)
+        quantile, tail = scipy.special.ndtri(level), scipy.special.ndtr(distance)
     else:
-        quantile, tail = special.stdtrit(freedom, level), special.stdtr(freedom, distance)
+        quantile, tail = scipy.special.stdtrit(freedom, level), scipy.special.stdtr(freedom, distance)
     half = -float(quantile) * error
     estimate = Estimate(value, low=max(-1.0, value - half), high=min(1.0, value + half), n=n, method=method)
     return PairedDifference(estimate, float(2 * tail))
