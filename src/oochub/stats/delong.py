@@ -182,9 +182,9 @@ def paired_delong(
     values, covariance = _compute_parts(label, scores, clusters)[:2]
     value = float(values[0] - values[1])
     variance = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
-    if np.array_equal(_find_places(scores[0]), _find_places(scores[1])):
-        return PairedDifference(Estimate(0.0, low=0, high=0, n=m + n, method=method), 1.0)
     if not variance > _ROUNDING:
+        if np.array_equal(*map(_find_places, scores)):
+            return PairedDifference(Estimate(0.0, low=0, high=0, n=m + n, method=method), 1.0)
         reason = _explain_no_variance(m, n, clusters)
         return PairedDifference(Estimate(value, n=m + n, method=method, reason=reason), math.nan)
     freedom = None if clusters is None else count_equal_clusters(label, clusters) - 1  # of Student's t
@@ -293,7 +293,8 @@ def _compute_parts(label: Array, scores: list[Array], clusters: Array | None) ->
         below = behind[places[label]]
         auc[i] = below.sum() / (m * n)  # half-integers: exact before the division
         wins[i], losses[i] = below / n, 1 - ahead[places[~label]] / m
-    wins, losses = wins - auc[:, None], losses - auc[:, None]
+    wins -= auc[:, None]
+    losses -= auc[:, None]
     if clusters is not None:
         return _sum_by_cluster(auc, wins, losses, clusters[label], clusters[~label])
     if min(m, n) < 2:
