@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from oochub import catalog
 from oochub.comparison.common_examples import find_flips, pair_rows
@@ -321,6 +322,7 @@ def _compare_predictions(
     first, second = map(describe_model, opened)
     pair = pair_rows(*opened, resamples=resamples, seed=seed)
     del opened  # the rows of the second, where those of the pair are in another order
+    pa.default_memory_pool().release_unused()
     chosen = _choose_metrics(pair[0], metrics)
     for name, metric in chosen.items():
         check_metric(name, metric, pair[0])

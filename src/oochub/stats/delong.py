@@ -289,10 +289,10 @@ def _compute_parts(label: Array, scores: list[Array], clusters: Array | None) ->
     auc = np.empty(len(scores))
     for i, score in enumerate(scores):
         places = _find_places(score)
-        ahead, behind = (_count_midpoints(places[rows], places.max() + 1) for rows in (label, ~label))
-        below = behind[places[label]]
+        distinct = places.max() + 1
+        below = _count_midpoints(places[~label], distinct)[places[label]]
         auc[i] = below.sum() / (m * n)  # half-integers: exact before the division
-        wins[i], losses[i] = below / n, 1 - ahead[places[~label]] / m
+        wins[i], losses[i] = below / n, 1 - _count_midpoints(places[label], distinct)[places[~label]] / m
     wins -= auc[:, None]
     losses -= auc[:, None]
     if clusters is not None:
