@@ -183,7 +183,7 @@ def paired_delong(
     value = float(values[0] - values[1])
     variance = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
     if not variance > _ROUNDING:
-        if np.array_equal(*map(_find_places, scores)):
+        if np.array_equal(_find_places(scores[0]), _find_places(scores[1])):
             return PairedDifference(Estimate(0.0, low=0, high=0, n=m + n, method=method), 1.0)
         reason = _explain_no_variance(m, n, clusters)
         return PairedDifference(Estimate(value, n=m + n, method=method, reason=reason), math.nan)
