@@ -352,6 +352,17 @@ def test_evaluating_your_own_predictions_is_light(tmp_path):
     assert (tmp_path / "report.json").is_file()
 
 
+def test_checking_a_report_reads_no_predictions_and_computes_nothing(tmp_path):
+    """Planted faults: `from scipy import special` in stats.p_values; every section asked by `Report.load`."""
+    from oochub.prediction.predictions import Predictions
+
+    predictions = Predictions.from_arrays(logits=[[1.0, 0.0], [0.0, 1.0]] * 20, label=[0, 1, 1, 0] * 10)
+    report, rules = oochub.evaluate(predictions).save(tmp_path / "report.json"), tmp_path / "rules.toml"
+    rules.write_text('[[rule]]\nmetric = "auc"\nat_least = 0.1\n', "utf-8")
+    absent = ("pyarrow", "pandas", "scipy.special", "oochub.sections.worst_mistakes", *BUT_PANDAS)
+    assert not _imported(COMMAND.format(["check", str(report), "--rules", str(rules)]), absent)
+
+
 def _imported(code, modules):
     """Those of the modules that some code imports, in a process of its own."""
     check = f"{code}\nimport sys\nprint(*(m for m in {modules!r} if m in sys.modules), sep=',')"

@@ -129,7 +129,8 @@ def test_looks_in_the_rules_are_the_option(model: Path) -> None:
     rules = {"rule": [{"metric": "accuracy", "at_least": 0.6}]}
     one, other = (oochub.check(model, *of) for of in (({"looks": "any", **rules},), ({"looks": "one", **rules},)))
     assert one.looks == "any" and other.looks == "one"
-    assert one.outcomes == oochub.check(model, rules, anytime=True).outcomes != other.outcomes
+    option = oochub.check(model, rules, anytime=True)
+    assert one.to_json()["outcomes"] == option.to_json()["outcomes"] != other.to_json()["outcomes"]
     with pytest.raises(OochubError, match="'two'"):
         oochub.check(model, {"looks": "two", **rules})
 

@@ -163,7 +163,7 @@ class Check(DocumentForms):
             "looks": self.looks,
             "earlier": self.earlier,
             "counts": dict(self.counts),
-            "outcomes": to_json(self.outcomes),
+            "outcomes": [to_json(outcome) | {"p_value": to_json(outcome.p_value)} for outcome in self.outcomes],
         }
 
     def to_markdown(self) -> str:

@@ -15,7 +15,7 @@ from oochub.checking.rules import (
     State,
     check_limits,
     find_numbers,
-    improves_upward,
+    place_limit,
     read_rules,
 )
 from oochub.errors import OochubError, choose_wording
@@ -24,7 +24,7 @@ from oochub.report.report_record import check_all_rows
 from oochub.settings import only, with_options
 from oochub.settings.report_settings import CheckSettings
 from oochub.stats.estimate import SOME_CLUSTERS, Estimate
-from oochub.stats.p_values import holm, interval_p_value
+from oochub.stats.p_values import holm
 from oochub.stats.proportion import clopper_pearson
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ def _judge(
     before: RuleNumber | None = None,
     paired: str | None = None,
 ) -> RuleOutcome:
-    is_least, limit = _place_limit(rule, number)
+    is_least, limit = place_limit(rule, number.described)
     state, reason = _decide(judged, is_least, limit)
     return RuleOutcome(
         rule=rule,
@@ -265,7 +265,6 @@ def _judge(
         baseline=None if before is None else before.estimate,
         change=None if before is None else judged,
         paired=paired,
-        p_value=_test(judged, limit),
         state=state,
         reason=reason,
         needed=_count_needed(judged, limit) if state == "undecided" else None,
@@ -286,14 +285,6 @@ def _keep_both_tails(number: RuleNumber) -> Estimate:
     return Estimate.from_dict({**estimate.to_dict(), **ends, "method": exact.method})
 
 
-def _place_limit(rule: Rule, number: RuleNumber) -> tuple[bool, float]:
-    """Whether the good side is above, and where it begins; a change in the direction of the metric."""
-    if rule.bound == "at_most_worse":
-        upward = improves_upward(number.described)
-        return upward, -rule.limit if upward else rule.limit
-    return rule.bound == "at_least", rule.limit
-
-
 def _decide(judged: Estimate, is_least: bool, limit: float) -> tuple[State, str]:
     """What the interval says, and what limits it."""
     reason = judged.reason or ""
@@ -307,14 +298,6 @@ def _decide(judged: Estimate, is_least: bool, limit: float) -> tuple[State, str]
     if is_above or is_below:
         return ("pass" if is_above == is_least else "fail"), reason
     return "undecided", "; ".join(filter(None, ["too few rows to decide", reason]))
-
-
-def _test(judged: Estimate, limit: float) -> float:
-    """The two-sided p-value of a number that lies at the limit; nan without an interval."""
-    low, high = judged.low - limit, judged.high - limit
-    if math.isnan(low) or math.isnan(high):
-        return math.nan
-    return interval_p_value(Estimate(judged.value - limit, low=low, high=high, n=judged.n, method=judged.method))
 
 
 def _count_needed(judged: Estimate, limit: float) -> int | None:

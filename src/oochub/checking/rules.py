@@ -23,6 +23,7 @@ from oochub.records.typed_values import Bounds, Name
 from oochub.report import format_numbers
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
+from oochub.stats.p_values import interval_p_value
 from oochub.storage.reading import TomlFile
 
 State = Literal["pass", "fail", "undecided"]
@@ -100,7 +101,6 @@ class RuleOutcome:
         baseline: The same number of the baseline; None without one.
         change: The report's number minus the baseline's; None without a baseline.
         paired: How the change was found: "paired", or why it is not. None without a baseline.
-        p_value: p-value of a number that lies at the limit, two-sided; nan where there is none.
         state: What its interval says.
         reason: What an undecided rule lacks, or what limits the interval of the others; "" for nothing.
         needed: About how many rows would decide it, if they showed the same number; None if it is decided, or if that
@@ -116,10 +116,18 @@ class RuleOutcome:
     baseline: Estimate | None = optional()
     change: Estimate | None = optional()
     paired: str | None = optional()
-    p_value: float
     state: State
     reason: str
     needed: int | None = optional()
+
+    @property
+    def p_value(self) -> float:
+        """p-value of a number that lies at the limit, two-sided; nan where there is none."""
+        judged, (_, limit) = self.judged, place_limit(self.rule, self.described)
+        low, high = judged.low - limit, judged.high - limit
+        if math.isnan(low) or math.isnan(high):
+            return math.nan
+        return interval_p_value(Estimate(judged.value - limit, low=low, high=high, n=judged.n, method=judged.method))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -378,6 +386,14 @@ def is_gap(metric: str) -> bool:
 def improves_upward(described: MetricDescription) -> bool:
     """Whether a larger number is better; where a metric does not say, it is taken to be so."""
     return described.direction != "lower"
+
+
+def place_limit(rule: Rule, described: MetricDescription) -> tuple[bool, float]:
+    """Whether the good side is above, and where it begins; a change in the direction of the metric."""
+    if rule.bound == "at_most_worse":
+        upward = improves_upward(described)
+        return upward, -rule.limit if upward else rule.limit
+    return rule.bound == "at_least", rule.limit
 
 
 def find_numbers(report: Report, rule: Rule, *, name: str) -> tuple[RuleNumber, ...]:

@@ -99,13 +99,13 @@ def _describe_difference(first: Any, second: Any) -> str:
 
 
 def _reorder(first: Predictions, second: Predictions) -> Predictions:
-    keys, others = (read_keys(part) for part in (first, second))
-    if keys.equals(others):
+    if all(first.rows.column(name).equals(second.rows.column(name)) for name in ("split", "example_id")):
         return second
+    keys, others = (read_keys(part) for part in (first, second))
     row = pc.index_in(keys, value_set=others)
-    more = others.filter(pc.invert(pc.is_in(others, value_set=keys)))
-    missing = keys.filter(pc.is_null(row))
-    if len(missing) or len(more):
+    if row.null_count or len(keys) != len(others):  # each key is there once
+        more = others.filter(pc.invert(pc.is_in(others, value_set=keys)))
+        missing = keys.filter(pc.is_null(row))
         differences = " and ".join(
             f"{len(rows):,} only in the {which} (such as {', '.join(_show_keys(rows[:_LISTED]))})"
             for rows, which in ((missing, "first"), (more, "second"))
@@ -132,12 +132,8 @@ def _check_same_truth(first: Predictions, second: Predictions) -> None:
     differs = ~_find_equal(first.label, second.label)
     if differs.any():
         raise _raise_difference(first, differs, "truth", first.label, second.label)
-    if not all(ALSO_RIGHT in part.column_names for part in (first, second)):
-        return
-    values = [part.rows.column(ALSO_RIGHT).to_pylist() for part in (first, second)]
-    differs = np.array([one != other for one, other in zip(*values, strict=True)])
-    if differs.any():
-        raise _raise_difference(first, differs, ALSO_RIGHT, *values)
+    if all(ALSO_RIGHT in part.column_names for part in (first, second)):
+        _check_same_column(first, second, ALSO_RIGHT)
 
 
 def _check_same_sides(first: Predictions, second: Predictions, benchmark: Benchmark) -> None:
@@ -146,10 +142,17 @@ def _check_same_sides(first: Predictions, second: Predictions, benchmark: Benchm
     read |= {side.column for side in sides if isinstance(side, GroupsOfRows)}
     read |= {benchmark.cluster} if benchmark.cluster else set()
     for name in sorted(read & {*first.column_names} & {*second.column_names} - {"split"}):
-        values = [part.rows.column(name).to_pylist() for part in (first, second)]
-        differs = np.array([one != other for one, other in zip(*values, strict=True)])
-        if differs.any():
-            raise _raise_difference(first, differs, name, *values)
+        _check_same_column(first, second, name)
+
+
+def _check_same_column(first: Predictions, second: Predictions, name: str) -> None:
+    one, other = (part.rows.column(name) for part in (first, second))
+    if one.equals(other):
+        return
+    values = one.to_pylist(), other.to_pylist()
+    differs = np.array([own != another for own, another in zip(*values, strict=True)])
+    if differs.any():
+        raise _raise_difference(first, differs, name, *values)
 
 
 def _find_equal(first: Any, second: Any) -> Any:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from oochub import catalog
 from oochub.comparison.common_examples import find_flips, pair_rows
@@ -34,7 +35,6 @@ from oochub.data.declaration import (
 from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.evaluation_rows import EvaluationRows, check_metric, find_epoch_rows
 from oochub.evaluation.slices import RowSet, explain_missing_side, is_computed, make_row_sets, pair_sides
-from oochub.evaluation.tasks import task as task_of
 from oochub.metric import read_facts
 from oochub.prediction.predictions import Predictions
 from oochub.records.origin_records import PredictionsSource, Provenance, provenance
@@ -262,7 +262,9 @@ def _read_notes(source: Compared) -> list[str]:
 
 
 def _select_task(part: Predictions | Path, name: str) -> Predictions:
-    of_task: Predictions = task_of(Predictions.load(part) if isinstance(part, Path) else part, name)
+    from oochub.evaluation.tasks import task  # imports `datasets`
+
+    of_task: Predictions = task(Predictions.load(part) if isinstance(part, Path) else part, name)
     return of_task
 
 
@@ -311,23 +313,26 @@ def _compare_predictions(
             raise OochubError(f"A pair must be Predictions or paths of files, got a {type(part).__name__}.")
     opened = [part if isinstance(part, Predictions) else Predictions.load(part) for part in (a, b)]
     files = [[] if isinstance(part, Predictions) else [Path(part).name] for part in (a, b)]
-    pair = pair_rows(*opened, resamples=resamples, seed=seed)
-    chosen = _choose_metrics(pair[0], metrics)
-    for name, metric in chosen.items():
-        check_metric(name, metric, pair[0])
-    sets = make_row_sets(pair[0])
-    shown = describe_benchmark(pair[0].predictions.metadata, pair[0].benchmark)
-    slices = _correct_with_holm([_slice(rows, chosen, pair) for rows in sets])
     typed = [f"./{name}" if name.startswith("-") else name for name in (*files[0], *files[1])]  # else it is an option
     command = write_command("compare", *typed) if all(files) else "oochub.compare(a, b)"
     origin, other = (
         _make_provenance(part, " ".join(names), command, resamples, seed)
         for part, names in zip(opened, files, strict=True)
     )
+    first, second = map(describe_model, opened)
+    pair = pair_rows(*opened, resamples=resamples, seed=seed)
+    del opened  # the rows of the second, where those of the pair are in another order
+    pa.default_memory_pool().release_unused()
+    chosen = _choose_metrics(pair[0], metrics)
+    for name, metric in chosen.items():
+        check_metric(name, metric, pair[0])
+    sets = make_row_sets(pair[0])
+    shown = describe_benchmark(pair[0].predictions.metadata, pair[0].benchmark)
+    slices = _correct_with_holm([_slice(rows, chosen, pair) for rows in sets])
     return PairedReport(
         benchmark=shown,
-        first=describe_model(opened[0]),
-        second=describe_model(opened[1]),
+        first=first,
+        second=second,
         notes=_collect_notes([model.predictions for model in pair]),
         metrics=describe_metrics(chosen | _find_primary(pair[0]) | _group_metric(pair[0])),
         slices=slices,

@@ -68,9 +68,10 @@ def _is_among(column: Any, allowed: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def _group_by_codes(codes: NDArray[Any], names: Sequence[str], rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-    order = np.argsort(codes, kind="stable")
-    ends = np.cumsum(np.bincount(codes, minlength=len(names)))[:-1]
-    return {name: of for name, of in zip(names, np.split(rows[order], ends), strict=True) if len(of)}
+    ordered = rows[np.argsort(codes, kind="stable")]
+    ends = np.cumsum(np.bincount(codes, minlength=len(names))).tolist()
+    places = zip(names, [0, *ends[:-1]], ends, strict=True)  # np.split takes ten times as long
+    return {name: ordered[first:end] for name, first, end in places if end > first}
 
 
 def _group_by_lists(values: NDArray[Any], rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:

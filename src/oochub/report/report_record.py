@@ -117,9 +117,9 @@ class ReportRecord:
             raise OochubError(f"{path} is not a report. {error}") from None
         check_version(content, SCHEMA_VERSION, what=str(path))
         report = from_json(cls, content, what=str(path))
-        for section in sections():
+        for name in set(report.findings or ()).intersection(catalog.names("section")):
             try:
-                section.found(report)
+                catalog.get("section", name)().found(report)
             except OochubError as error:
                 raise OochubError(f"{path}: {error}") from None
         for part in report.slices:

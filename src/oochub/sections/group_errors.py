@@ -138,7 +138,7 @@ def _select_rows_by_label(evaluated: "EvaluationRows", inside: NDArray[np.bool_]
     of: dict[str, list[NDArray[np.int64]]] = {}
     for group, members in evaluated.members(inside).items():
         of.setdefault(group.partition("/")[0], []).append(members)
-    return {label: np.concatenate(rows) for label, rows in of.items()}
+    return {label: np.concatenate(rows) if len(rows) > 1 else rows[0] for label, rows in of.items()}
 
 
 def _drop_p_value(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from scipy import special  # scipy.stats has the same, and takes half a second to import
+import scipy
 
 from oochub.stats.array_checks import Array, check_same_length
 from oochub.stats.estimate import Estimate, Sampling
@@ -207,7 +207,7 @@ def replicate_interval(
         return Estimate(value, n=n, method=method, reason=reason)
     freedom = replicate_freedom(n, sampling, by_t=by_t)
     if freedom is not None:
-        half = -special.stdtrit(freedom, sampling.tail) * kept.std(ddof=1) * math.sqrt((freedom + 1) / freedom)
+        half = -scipy.special.stdtrit(freedom, sampling.tail) * kept.std(ddof=1) * math.sqrt((freedom + 1) / freedom)
         method = f"t interval, bootstrap of {unit or sampling.unit}, {len(drawn)} resamples"
         return Estimate(value, low=value - half, high=value + half, n=n, method=method, reason=reason)
     low, high = np.quantile(kept, (sampling.tail, 1 - sampling.tail))

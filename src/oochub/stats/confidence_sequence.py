@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize, special
+import scipy
 
 from oochub.stats.array_checks import Array
 from oochub.stats.estimate import Estimate
@@ -62,10 +62,10 @@ class ShareEvidence(NamedTuple):
         if mean <= 0:
             return math.inf if self.ones else 0.0
         own, other, zeros = _PRIOR_ROWS * mean, _PRIOR_ROWS * (1 - mean), self.n - self.ones
-        above = special.betainc([other + zeros, other], [own + self.ones, own], 1 - mean)
+        above = scipy.special.betainc([other + zeros, other], [own + self.ones, own], 1 - mean)
         if not above[0]:
             return _hedge(-math.inf)
-        mixture = special.betaln(own + self.ones, other + zeros) - special.betaln(own, other)
+        mixture = scipy.special.betaln(own + self.ones, other + zeros) - scipy.special.betaln(own, other)
         wealth = mixture + math.log(above[0] / above[1]) - self.ones * math.log(mean) - zeros * math.log1p(-mean)
         return _hedge(wealth)
 
@@ -112,7 +112,7 @@ class MeanEvidence:
             return math.inf if values.max() > 0 else 0.0
         stakes = np.geomspace(min(_SMALLEST_STAKE, _LARGEST_STAKE / mean), _LARGEST_STAKE / mean, _STAKES)
         wealth = np.log1p(stakes[:, None] * (values - mean)) @ self._counts
-        return _hedge(float(special.logsumexp(wealth)) - math.log(_STAKES))
+        return _hedge(float(scipy.special.logsumexp(wealth)) - math.log(_STAKES))
 
 
 Evidence = ShareEvidence | MeanEvidence
@@ -177,7 +177,7 @@ def log_difference_above(first: Evidence, second: Evidence, gap: float) -> float
     places = np.linspace(low, high, _GRID)
     at = int(np.argmin([wealth(place) for place in places]))
     ends = places[max(at - 1, 0)], places[min(at + 1, _GRID - 1)]
-    optimum = optimize.minimize_scalar(wealth, bounds=ends, method="bounded", options={"xatol": 1e-6})
+    optimum = scipy.optimize.minimize_scalar(wealth, bounds=ends, method="bounded", options={"xatol": 1e-6})
     return float(min(optimum.fun, wealth(places[at])))
 
 

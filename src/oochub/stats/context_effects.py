@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_group, check_same_length
@@ -122,8 +122,6 @@ class _Counts:
     """
 
     def __init__(self, right: Array, has: Array, label: Array, role: Array) -> None:
-        from scipy.optimize import brentq
-
         self.score = np.zeros(int(label.max()) + 1, np.int64)
         self.score[label] = role
         self.seen, self.with_, self.ones, self.size = (
@@ -136,8 +134,11 @@ class _Counts:
         self._log_odds = 0.0
         if self.is_free:
             ends = -_MOST_LOG_ODDS, _MOST_LOG_ODDS
-            self._log_odds = float(brentq(lambda odds: float(self._compute_moments(odds)[0].sum()) - self.whole, *ends))
+            self._log_odds = float(scipy.optimize.brentq(self._compute_excess, *ends))
         self.expected, self.variance = self._compute_moments(self._log_odds)
+
+    def _compute_excess(self, log_odds: float) -> float:
+        return float(self._compute_moments(log_odds)[0].sum()) - self.whole
 
     def _compute_moments(self, log_odds: float) -> tuple[Array, Array]:
         laws = [(count, _tilt(log, log_odds)) for count, log in self._laws]
@@ -168,7 +169,7 @@ def _test_trend(right: Array, has: Array, label: Array, role: Array, cluster: Ar
         (_, usual), (_, unusual) = counts.of_role(1), counts.of_role(-1)
         is_exact = len(usual) * len(unusual) <= _MOST_TABLES
         return _compute_exact_p_value(counts) if is_exact else 2 * float(
-            special.ndtr(-abs(trend) / math.sqrt(spread))
+            scipy.special.ndtr(-abs(trend) / math.sqrt(spread))
         ), trend
     with_right, without_right = (
         counts.expected / counts.with_,
@@ -185,7 +186,7 @@ def _test_trend(right: Array, has: Array, label: Array, role: Array, cluster: Ar
     together = float((of_cluster**2).sum()) * count / (count - 1)
     units = float(weights.sum() ** 2 / (weights**2).sum())
     t = trend / math.sqrt(spread * together / alone)
-    return 2 * float(special.stdtr(max(units - 1, 1), -abs(t))), trend
+    return 2 * float(scipy.special.stdtr(max(units - 1, 1), -abs(t))), trend
 
 
 def _compute_exact_p_value(counts: _Counts) -> float:
@@ -205,7 +206,8 @@ def _compute_exact_p_value(counts: _Counts) -> float:
 def _compute_law(drawn: int, ones: int, size: int) -> tuple[NDArray[np.int64], Array]:
     """The possible counts of ones among those drawn, and the logarithms of their weights where odds are equal."""
     count = np.arange(max(0, drawn + ones - size), min(drawn, ones) + 1)
-    log = -sum(special.gammaln(of + 1) for of in (count, ones - count, drawn - count, size - ones - drawn + count))
+    parts = count, ones - count, drawn - count, size - ones - drawn + count
+    log = -sum(scipy.special.gammaln(part + 1) for part in parts)
     return count, log
 
 
@@ -316,7 +318,7 @@ def gap_under_wrong_contexts(
         method=_METHOD,
         reason=with_.reason or against.reason,
     )
-    wider = float(special.ndtri((1 - third) / 2) / special.ndtri((1 - confidence) / 2))
+    wider = float(scipy.special.ndtri((1 - third) / 2) / scipy.special.ndtri((1 - confidence) / 2))
     below, above = (wider * abs(end - gap.estimate.value) for end in (gap.estimate.low, gap.estimate.high))
     return GapUnderWrongContexts(
         shrinkage=shrinkage,

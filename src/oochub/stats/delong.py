@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_group, check_label, check_same_length, check_score, number_groups
@@ -93,9 +93,9 @@ def delong(label: Any, score: Any, *, cluster: Any = None, confidence: float = 0
     if not variance > 0:
         reason = _explain_no_variance(m, n, clusters)
         return Estimate(value, n=m + n, method=method, reason=reason)
-    quantile = -float(special.stdtrit(_estimate_freedom(label, parts, clusters), sampling.tail))
+    quantile = -float(scipy.special.stdtrit(_estimate_freedom(label, parts, clusters), sampling.tail))
     half = quantile * math.sqrt(variance) / (value * (1 - value))
-    low, high = special.expit(special.logit(value) + np.array([-half, half]))
+    low, high = scipy.special.expit(scipy.special.logit(value) + np.array([-half, half]))
     unseen = _list_unseen(label, scores[0], variance, clusters)
     loss = min(value, 1 - value)
     least, most = least_loss(loss, variance, sampling.tail), reach_of_unseen(loss, variance, unseen, quantile)
@@ -182,9 +182,9 @@ def paired_delong(
     values, covariance = _compute_parts(label, scores, clusters)[:2]
     value = float(values[0] - values[1])
     variance = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
-    if np.array_equal(_find_places(scores[0]), _find_places(scores[1])):
-        return PairedDifference(Estimate(0.0, low=0, high=0, n=m + n, method=method), 1.0)
     if not variance > _ROUNDING:
+        if np.array_equal(_find_places(scores[0]), _find_places(scores[1])):
+            return PairedDifference(Estimate(0.0, low=0, high=0, n=m + n, method=method), 1.0)
         reason = _explain_no_variance(m, n, clusters)
         return PairedDifference(Estimate(value, n=m + n, method=method, reason=reason), math.nan)
     freedom = None if clusters is None else count_equal_clusters(label, clusters) - 1  # of Student's t
@@ -197,9 +197,9 @@ def _test_difference(
     error = math.sqrt(variance)
     distance = -abs(value) / error
     if freedom is None:
-        quantile, tail = special.ndtri(level), special.ndtr(distance)
+        quantile, tail = scipy.special.ndtri(level), scipy.special.ndtr(distance)
     else:
-        quantile, tail = special.stdtrit(freedom, level), special.stdtr(freedom, distance)
+        quantile, tail = scipy.special.stdtrit(freedom, level), scipy.special.stdtr(freedom, distance)
     half = -float(quantile) * error
     estimate = Estimate(value, low=max(-1.0, value - half), high=min(1.0, value + half), n=n, method=method)
     return PairedDifference(estimate, float(2 * tail))
@@ -289,11 +289,12 @@ def _compute_parts(label: Array, scores: list[Array], clusters: Array | None) ->
     auc = np.empty(len(scores))
     for i, score in enumerate(scores):
         places = _find_places(score)
-        ahead, behind = (_count_midpoints(places[rows], places.max() + 1) for rows in (label, ~label))
-        below = behind[places[label]]
+        distinct = places.max() + 1
+        below = _count_midpoints(places[~label], distinct)[places[label]]
         auc[i] = below.sum() / (m * n)  # half-integers: exact before the division
-        wins[i], losses[i] = below / n, 1 - ahead[places[~label]] / m
-    wins, losses = wins - auc[:, None], losses - auc[:, None]
+        wins[i], losses[i] = below / n, 1 - _count_midpoints(places[label], distinct)[places[~label]] / m
+    wins -= auc[:, None]
+    losses -= auc[:, None]
     if clusters is not None:
         return _sum_by_cluster(auc, wins, losses, clusters[label], clusters[~label])
     if min(m, n) < 2:

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_group, check_same_length
@@ -207,8 +207,9 @@ class _Scores:
         """The estimate, its interval and the test of b = 0."""
         at_zero, degrees = self._compute(0.0)
         is_normal, tail = math.isinf(degrees), (1 - confidence) / 2
-        quantile = -float(special.ndtri(tail) if is_normal else special.stdtrit(degrees, tail))
-        p_value = 2 * float(special.ndtr(-abs(at_zero)) if is_normal else special.stdtr(degrees, -abs(at_zero)))
+        quantile = -float(scipy.special.ndtri(tail) if is_normal else scipy.special.stdtrit(degrees, tail))
+        distance = -abs(at_zero)
+        p_value = 2 * float(scipy.special.ndtr(distance) if is_normal else scipy.special.stdtr(degrees, distance))
         value, low, high = (self._find(wanted) for wanted in (0.0, quantile, -quantile))
         value, n = min(max(value, low), high), len(self._whole.right)
         gap, least, most = (self._compute_gap(b) for b in (value, high, low))
@@ -221,7 +222,6 @@ class _Scores:
 
     def _find(self, wanted: float) -> float:
         """The b whose score is as wanted; at an end where the falling score stays on one side of that."""
-        from scipy.optimize import brentq
 
         def score(b: float) -> float:
             return self._compute(b)[0] - wanted
@@ -230,7 +230,7 @@ class _Scores:
             return -_MOST_LOG_ODDS
         if score(_MOST_LOG_ODDS) > -_NOTHING:
             return _MOST_LOG_ODDS
-        return float(brentq(score, -_MOST_LOG_ODDS, _MOST_LOG_ODDS, xtol=1e-6))
+        return float(scipy.optimize.brentq(score, -_MOST_LOG_ODDS, _MOST_LOG_ODDS, xtol=1e-6))
 
     def _fit(self, b: float) -> Array:
         """The chance of a right answer of each class and context (c, k), by Newton's steps, at this b."""
@@ -256,7 +256,7 @@ class _Scores:
     def _compute_likelihood(self, b: float, first: Array, second: Array) -> tuple[Array, float]:
         table, logit = self._table, first[:, None] + second[None, :] + b * self._table.side
         penalty = _RIDGE / 2 * float((first**2).sum() + (second**2).sum())
-        chance: Array = special.expit(logit)
+        chance: Array = scipy.special.expit(logit)
         return chance, float((table.ones * logit - table.rows * np.logaddexp(0, logit)).sum()) - penalty
 
     def _compute(self, b: float) -> tuple[float, float]:
@@ -286,7 +286,7 @@ class _Scores:
         """Right answers where unusual less those where usual, over the rows with a side; 0 for classes left out."""
         self._fit(b)
         logit = self._first[:, None] + self._second[None, :]
-        differs = special.expit(logit - b / 2) - special.expit(logit + b / 2)
+        differs = scipy.special.expit(logit - b / 2) - scipy.special.expit(logit + b / 2)
         return float((self._table.sided * differs).sum()) / float(self._whole.sided.sum())
 
 

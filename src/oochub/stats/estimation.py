@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from scipy import special
+import scipy
 
 from oochub.metric import MetricFacts, read_facts
 from oochub.stats import RESAMPLES
@@ -64,7 +64,7 @@ def _estimate_with_added_rows(
     apart = np.add.reduceat((values - np.repeat(mean, sizes)) ** 2, starts)
     right, wrong = (np.add.reduceat(np.asarray(answer, np.float64), starts) / n for answer in numbers.answers)
     freedom = np.maximum(n - 1, 1)
-    scale = -special.stdtrit(freedom, sampling.tail)
+    scale = -scipy.special.stdtrit(freedom, sampling.tail)
     with np.errstate(invalid="ignore", divide="ignore"):
         own = np.where(n > 1, scale * np.sqrt(apart / (n - 1)) / np.sqrt(n), math.nan)
     more = n + 2 * ADDED

@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any, Literal
 
 import numpy as np
-from scipy import special
+import scipy
 
 from oochub.stats.array_checks import Array, check_group, check_same_length, check_score
 from oochub.stats.bootstrap import FEW_ROWS
@@ -118,7 +118,7 @@ def _choose_decisive(values: Array, codes: Array, sizes: Array, level: float, wo
         mean = np.bincount(codes, values, minlength=len(sizes)) / n
         squares = np.bincount(codes, (values - mean[codes]) ** 2, minlength=len(sizes))
         error = np.sqrt(squares / (n - 1) / n)
-        half = -special.stdtrit(n - 1, (1 - level) / 2) * error
+        half = -scipy.special.stdtrit(n - 1, (1 - level) / 2) * error
         sign = 1 if worst == "smallest" else -1
         is_decisive = ~(error > _ROUNDING * np.abs(mean))
         for end in (mean, mean - half, mean + half):
@@ -165,11 +165,9 @@ def quantile_interval(
     >>> quantile_interval([0.5, 0.7, 0.8, 0.9], 30, within=(0.0, 1.0)).reason
     'only 4 groups: the lower end is the smallest possible value'
     """
-    from scipy import stats  # takes half a second
-
     values = check_score(values, name="values").astype(np.float64, copy=False)
     share = min(max(percentile / 100, 1e-9), 1 - 1e-9)  # that of all values is an end of its own
-    interval = stats.quantile_test(values, p=share).confidence_interval(confidence)
+    interval = scipy.stats.quantile_test(values, p=share).confidence_interval(confidence)
     ends, reasons = [float(interval.low), float(interval.high)], []
     for number, words in enumerate(("lower end is the smallest", "upper end is the largest")):
         if math.isnan(ends[number]):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special  # scipy.stats has the same, and takes half a second to import
+import scipy
 
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_same_length
@@ -109,4 +109,4 @@ def linear_fit(x: Any, y: Any, *, confidence: float = 0.95) -> LinearFit:
 
 
 def _compute_quantile(n: int, confidence: float) -> float:
-    return -float(special.stdtrit(n - 2, (1 - confidence) / 2)) if n > 2 else math.nan
+    return -float(scipy.special.stdtrit(n - 2, (1 - confidence) / 2)) if n > 2 else math.nan

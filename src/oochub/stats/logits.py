@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_label, check_same_length
@@ -90,7 +90,7 @@ def softmax(logits: Array, allowed: Array | None = None) -> Array:
         among = np.zeros(logits.shape)
         among[:, allowed] = softmax(logits[:, allowed])
         return among
-    return special.softmax(logits.astype(np.float64), axis=1)  # type: ignore[no-any-return]
+    return scipy.special.softmax(logits.astype(np.float64), axis=1)  # type: ignore[no-any-return]
 
 
 class SoftmaxSummary(NamedTuple):
@@ -242,7 +242,7 @@ def _lower_loss(
     together = logits[some, label[some]]
     np.logaddexp.at(together, place, logits[rows, classes])
     lowered = loss.copy()
-    lowered[some] = np.clip(special.logsumexp(logits[some], axis=1) - together, 0.0, _LARGEST_LOSS)
+    lowered[some] = np.clip(scipy.special.logsumexp(logits[some], axis=1) - together, 0.0, _LARGEST_LOSS)
     return lowered
 
 

@@ -20,7 +20,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special  # scipy.stats has the same, and takes half a second to import
+import scipy
 
 from oochub.stats.array_checks import Array, check_same_length, check_score
 from oochub.stats.bootstrap import note_few_rows
@@ -57,7 +57,7 @@ def hall_interval(value: float, error: float, skewness: float, freedom: float, t
     >>> round(low, 2), round(high, 2)
     (-1.63, 2.65)
     """
-    quantile = -float(special.stdtrit(freedom, tail))
+    quantile = -float(scipy.special.stdtrit(freedom, tail))
     low, high = (value - error * _undo(at, skewness) for at in (quantile, -quantile))
     return min(low, value), max(high, value)
 
@@ -162,9 +162,10 @@ def share_of_rows(ones: int, n: int, sampling: Sampling) -> Estimate:
     if min(ones, n - ones) < _FEW:
         return wilson(ones, n, confidence=sampling.confidence)
     share, ends = ones / n, np.array([sampling.tail, 1 - sampling.tail])
-    above = np.ceil(special.bdtrik(ends, n, share))  # the smallest count whose probability reaches the end, or one more
+    # The smallest count whose probability reaches the end, or one more.
+    above = np.ceil(scipy.special.bdtrik(ends, n, share))
     below = np.maximum(above - 1, 0)
-    low, high = np.where(special.bdtr(below, n, share) >= ends, below, above) / n
+    low, high = np.where(scipy.special.bdtr(below, n, share) >= ends, below, above) / n
     return Estimate(share, low=low, high=high, n=n, method=f"percentile bootstrap of {sampling.unit}, exact")
 
 
@@ -214,12 +215,12 @@ def effective_share(
     if share in (0.0, 1.0):
         effective = n / alike
     else:
-        ratio = special.stdtrit(n - 1, sampling.tail) / special.stdtrit(freedom, sampling.tail)
+        ratio = scipy.special.stdtrit(n - 1, sampling.tail) / scipy.special.stdtrit(freedom, sampling.tail)
         independent = share * (1 - share)
         effective = n if error == 0 else min(float(n), independent / error**2 * ratio**2)
     hits = share * effective
-    low = 0.0 if share == 0 else special.betaincinv(hits, effective - hits + 1, sampling.tail)
-    high = 1.0 if share == 1 else special.betainccinv(hits + 1, effective - hits, sampling.tail)
+    low = 0.0 if share == 0 else scipy.special.betaincinv(hits, effective - hits + 1, sampling.tail)
+    high = 1.0 if share == 1 else scipy.special.betainccinv(hits + 1, effective - hits, sampling.tail)
     method = f"clopper-pearson of {effective:.3g} effective rows, {unit}"
     return Estimate(share, low=low, high=high, n=n, method=method, reason=sampling.warning)
 
@@ -267,7 +268,7 @@ class _Spread(NamedTuple):
     freedom: float
 
     def interval(self, sampling: Sampling) -> tuple[float, float]:
-        half = -float(special.stdtrit(self.freedom, sampling.tail)) * self.error
+        half = -float(scipy.special.stdtrit(self.freedom, sampling.tail)) * self.error
         return self.mean - half, self.mean + half
 
 

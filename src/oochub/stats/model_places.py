@@ -15,8 +15,8 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.errors import OochubError
 from oochub.process.follow import follow
@@ -38,7 +38,7 @@ Pair = tuple[int, int]
 
 _ALIKE = 1e-9  # of the variances of two models: their difference has too few digits left, and is computed alone
 _TAIL = (1 - 0.95) / 2
-_Z = -float(special.ndtri(_TAIL))
+_Z = -float(scipy.special.ndtri(_TAIL))
 _ROUNDING = 1e-12
 _OF_NUMBERS = ("t", "percentiles", "intervals")  # the model's own number is part of the test
 
@@ -136,7 +136,7 @@ def smallest_found(errors: Sequence[float], *, tests: int) -> float:
     errors_above_0 = [error for error in errors if error > 0]
     if not errors_above_0:
         return float("nan")
-    steps = -special.ndtri(_LEVEL / (2 * max(tests, 1))) + special.ndtri(POWER)
+    steps = -scipy.special.ndtri(_LEVEL / (2 * max(tests, 1))) + scipy.special.ndtri(POWER)
     return float(steps * np.median(errors_above_0))
 
 
@@ -238,7 +238,7 @@ def _compare_shares(models: Sequence[PairedValues]) -> _Found:
     right, n = np.stack([model.values for model in models]).astype(np.float32), models[0].n
     alone = np.rint(right @ (1 - right).T).astype(np.float64)  # [i, j]: right in i alone; exact below 2^24 rows
     fewer, flips = np.minimum(alone, alone.T), alone + alone.T
-    p_value = np.where(flips > 0, np.minimum(1.0, 2 * special.bdtr(fewer, np.maximum(flips, 1), 0.5)), 1.0)
+    p_value = np.where(flips > 0, np.minimum(1.0, 2 * scipy.special.bdtr(fewer, np.maximum(flips, 1), 0.5)), 1.0)
     low, high = adjusted_wald(alone.T, alone, n, _TAIL)
     return _Found(PairTests((alone.T - alone) / n, p_value, (high - low) / (2 * _Z)), np.zeros(flips.shape, bool))
 
@@ -255,9 +255,9 @@ def _compare_means(models: Sequence[PairedValues]) -> _Found:
     of = leave_means(values, sampling.cluster)
     gain = of.mean - of.mean[:, None]
     variance, is_left = _subtract(of.residuals @ of.residuals.T)
-    half = -float(special.stdtrit(of.freedom, _TAIL)) * np.sqrt(variance)
+    half = -float(scipy.special.stdtrit(of.freedom, _TAIL)) * np.sqrt(variance)
     ratio = np.abs(gain) / half  # `interval_p_value` of many differences with intervals of Student's t
-    p_value = 2 * special.stdtr(of.freedom, float(special.stdtrit(of.freedom, _TAIL)) * ratio)
+    p_value = 2 * scipy.special.stdtr(of.freedom, float(scipy.special.stdtrit(of.freedom, _TAIL)) * ratio)
     p_value = np.where(ratio <= 1 + _ROUNDING, np.maximum(p_value, np.nextafter(1 - 0.95, 1)), p_value)
     return _Found(PairTests(gain, p_value, half / _Z), is_left)
 
@@ -287,8 +287,8 @@ def _compare_aucs(models: Sequence[PairedValues]) -> _Found:
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = -np.abs(gain) / np.sqrt(variance)
     freedom = None if cluster is None else count_equal_clusters(label, cluster) - 1
-    tail = special.ndtr(distance) if freedom is None else special.stdtr(freedom, distance)
-    quantile = _Z if freedom is None else -float(special.stdtrit(freedom, _TAIL))
+    tail = scipy.special.ndtr(distance) if freedom is None else scipy.special.stdtr(freedom, distance)
+    quantile = _Z if freedom is None else -float(scipy.special.stdtrit(freedom, _TAIL))
     return _Found(PairTests(gain, 2 * tail, quantile / _Z * np.sqrt(variance)), is_left)
 
 

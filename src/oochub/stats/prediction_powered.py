@@ -14,8 +14,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import difference
@@ -171,8 +171,8 @@ def estimate_share(
     if not tuned.saved:
         return FewShare(alone, alone, 0.0, tuned.parts)
     units = n / (1 - tuned.saved)
-    normal = -float(special.stdtrit(n - 2, (1 - confidence) / 2))
-    level = 1 - 2 * float(special.ndtr(-normal))
+    normal = -float(scipy.special.stdtrit(n - 2, (1 - confidence) / 2))
+    level = 1 - 2 * float(scipy.special.ndtr(-normal))
     near = of(min(tuned.value * units, units), units, confidence=level)
     method = f"prediction-powered, {near.method}"
     together = Estimate(tuned.value, low=near.low, high=near.high, n=n, method=method)

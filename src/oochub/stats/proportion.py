@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy import special  # scipy.stats has the same, and takes half a second to import
+import scipy
 
 from oochub.errors import OochubError
 from oochub.stats.array_checks import check_same_length
@@ -35,7 +35,7 @@ def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Estimate:
     _check(successes, n)
     if n == 0:
         return Estimate(math.nan, n=0, method="wilson", reason="no rows")
-    z2 = special.ndtri((1 - confidence) / 2) ** 2
+    z2 = scipy.special.ndtri((1 - confidence) / 2) ** 2
     middle = (successes + z2 / 2) / (n + z2)
     half = math.sqrt(z2) / (n + z2) * math.sqrt(successes * (n - successes) / n + z2 / 4)
     low = 0.0 if successes == 0 else middle - half  # the formula's own ends, free of rounding
@@ -64,8 +64,8 @@ def clopper_pearson(successes: float, n: float, *, confidence: float = 0.95) -> 
     if n == 0:
         return Estimate(math.nan, n=0, method="clopper-pearson", reason="no rows")
     tail = (1 - confidence) / 2
-    low = 0.0 if successes == 0 else special.betaincinv(successes, n - successes + 1, tail)
-    high = 1.0 if successes == n else special.betainccinv(successes + 1, n - successes, tail)
+    low = 0.0 if successes == 0 else scipy.special.betaincinv(successes, n - successes + 1, tail)
+    high = 1.0 if successes == n else scipy.special.betainccinv(successes + 1, n - successes, tail)
     return Estimate(successes / n, low=low, high=high, n=int(n), method="clopper-pearson")
 
 
@@ -102,7 +102,7 @@ def paired_shares(first: Any, second: Any, *, confidence: float = 0.95) -> Paire
         return PairedDifference(Estimate(math.nan, n=0, method=method, reason="no rows"), math.nan)
     b, c = int((first & ~second).sum()), int((second & ~first).sum())
     low, high = adjusted_wald(b, c, n, (1 - confidence) / 2)
-    p_value = min(1.0, 2 * float(special.bdtr(min(b, c), b + c, 0.5))) if b + c else 1.0
+    p_value = min(1.0, 2 * float(scipy.special.bdtr(min(b, c), b + c, 0.5))) if b + c else 1.0
     return PairedDifference(Estimate((b - c) / n, low=low, high=high, n=n, method=method), p_value)
 
 
@@ -116,7 +116,7 @@ def adjusted_wald(only_first: Any, only_second: Any, n: float, tail: float) -> t
         tail: Probability that lies outside on either side.
     """
     p, q = (only_first + 1) / (n + 2), (only_second + 1) / (n + 2)
-    half = -special.ndtri(tail) * np.sqrt((p + q - (p - q) ** 2) / (n + 2))
+    half = -scipy.special.ndtri(tail) * np.sqrt((p + q - (p - q) ** 2) / (n + 2))
     return np.maximum(-1.0, p - q - half), np.minimum(1.0, p - q + half)
 
 

@@ -18,7 +18,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special  # scipy.stats has the same, and takes half a second to import
+import scipy
 
 from oochub.stats.array_checks import Array
 from oochub.stats.estimate import Estimate
@@ -68,7 +68,7 @@ class SeededDifference(NamedTuple):
         Args:
             tests: How many differences are tested together.
         """
-        steps = -special.stdtrit(self.freedom, 0.05 / (2 * tests)) + special.stdtrit(self.freedom, POWER)
+        steps = -scipy.special.stdtrit(self.freedom, 0.05 / (2 * tests)) + scipy.special.stdtrit(self.freedom, POWER)
         return float(steps * self.error)
 
 
@@ -104,10 +104,10 @@ def seeded_difference(first: SeededNumbers, second: SeededNumbers) -> SeededDiff
         return nothing._replace(difference=Estimate(value, n=n, method="none", reason="all seeds give the same number"))
     freedom = variance**2 / sum(part**2 / degrees for part, degrees in parts if part)
     error = math.sqrt(variance)
-    half = -float(special.stdtrit(freedom, _TAIL)) * error
+    half = -float(scipy.special.stdtrit(freedom, _TAIL)) * error
     return SeededDifference(
         Estimate(value, low=value - half, high=value + half, n=n, method=METHOD, reason=first.limit or None),
-        float(2 * special.stdtr(freedom, -abs(value) / error)),
+        float(2 * scipy.special.stdtr(freedom, -abs(value) / error)),
         error,
         freedom,
     )

@@ -19,8 +19,8 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_same_length, check_score
@@ -77,7 +77,7 @@ def _estimate(values: Array, units: NDArray[Any], sampling: Sampling, of: str) -
             "one row says nothing about others" if n < 2 else "all rows share one unit: nothing is known about others"
         )
         return Estimate(mean, n=n, method="none", reason=reason)
-    half = -float(special.stdtrit(spread.freedom, sampling.tail)) * spread.error
+    half = -float(scipy.special.stdtrit(spread.freedom, sampling.tail)) * spread.error
     if of == "shares":
         return effective_share(
             float(values.sum()), n, spread.error, spread.freedom, spread.alike, sampling, unit="rows that share units"

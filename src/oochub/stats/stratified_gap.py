@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special  # scipy.stats has the same, and takes half a second to import
+import scipy
 
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_group, check_numbers, check_same_length
@@ -197,7 +197,7 @@ def chi_square_p_value(ones: tuple[float, float], rows: tuple[float, float]) -> 
         return 1.0
     corrected = max(abs(ones[0] / rows[0] - ones[1] / rows[1]) - per_row / 2, 0.0)
     # one degree of freedom: the upper tail of chi-square is erfc of the root of half the statistic
-    return float(special.erfc(corrected / math.sqrt(2 * pooled * (1 - pooled) * per_row)))
+    return float(scipy.special.erfc(corrected / math.sqrt(2 * pooled * (1 - pooled) * per_row)))
 
 
 def _is_each_its_own(cluster: Array) -> bool:
@@ -258,14 +258,14 @@ def _test_shares(rows: _Rows, cluster: Array | None, confidence: float) -> tuple
     tail = (1 - confidence) / 2
     if cluster is None:
         own_mean = (rows.size / (rows.size - 1))[rows.stratum]  # a stratum's own mean is taken from its rows
-        low, high = _find_not_rejected(added, weight, own_mean, -float(special.ndtri(tail)))
+        low, high = _find_not_rejected(added, weight, own_mean, -float(scipy.special.ndtri(tail)))
         spread = np.bincount(rows.stratum, rows.off_mean**2)
         variance = float((rows.n_with * (rows.size - rows.n_with) / (rows.size * (rows.size - 1)) * spread).sum())
-        p_value = 2 * float(special.ndtr(-abs(float(rows.added.sum())) / math.sqrt(variance)))
+        p_value = 2 * float(scipy.special.ndtr(-abs(float(rows.added.sum())) / math.sqrt(variance)))
         return Estimate(rows.gap, low=low, high=high, n=n, method=_METHOD), p_value
     count = len(added)
     low, high = _find_not_rejected(
-        added, weight, count / (count - 1), -float(special.stdtrit(units - 1, tail)), center=True
+        added, weight, count / (count - 1), -float(scipy.special.stdtrit(units - 1, tail)), center=True
     )
     if rows.is_binary:
         independent = _estimate_difference_of_shares(rows, confidence, None)
@@ -273,7 +273,7 @@ def _test_shares(rows: _Rows, cluster: Array | None, confidence: float) -> tuple
         low, high = (float(np.clip(end, -1, 1)) for end in ends)
     t = float(added.sum()) / math.sqrt(count * float(np.var(added, ddof=1)))
     estimate = Estimate(rows.gap, low=low, high=high, n=n, method=f"{_METHOD}, t of {count} clusters")
-    return estimate, max(p_value, 2 * float(special.stdtr(units - 1, -abs(t))))
+    return estimate, max(p_value, 2 * float(scipy.special.stdtr(units - 1, -abs(t))))
 
 
 def _estimate_difference_of_shares(rows: _Rows, confidence: float, reason: str | None) -> Estimate:
@@ -312,7 +312,7 @@ def _compute_hypergeometric(drawn: int, ones: int, size: int) -> tuple[int, Arra
     count = np.arange(first, min(drawn, ones, math.ceil(mean + half)) + 1)
 
     def log_choose(of: int, some: Any) -> Any:
-        return special.gammaln(of + 1) - special.gammaln(some + 1) - special.gammaln(of - some + 1)
+        return scipy.special.gammaln(of + 1) - scipy.special.gammaln(some + 1) - scipy.special.gammaln(of - some + 1)
 
     log = log_choose(ones, count) + log_choose(size - ones, drawn - count) - log_choose(size, drawn)
     return first, np.exp(log)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special  # scipy.stats has the same, and takes half a second to import
+import scipy
 
 from oochub.stats.array_checks import Array
 from oochub.stats.estimate import Estimate, Sampling, effective_clusters
@@ -84,7 +84,7 @@ def least_loss(loss: float, variance: float, tail: float) -> float:
     0.0027
     """
     rows = loss * (1 - loss) / variance
-    return float(special.betaincinv(loss * rows, (1 - loss) * rows + 1, tail))
+    return float(scipy.special.betaincinv(loss * rows, (1 - loss) * rows + 1, tail))
 
 
 def count_together(design: float, cluster: Array) -> float:
@@ -135,7 +135,8 @@ def find_variance(estimate: Estimate, sampling: Sampling) -> float:
 def _find_quantile(sampling: Sampling) -> float:
     """The quantile of the normal law; with clusters that of Student's t of so many of equal size."""
     equal = sampling.effective_clusters
-    return -float(special.ndtri(sampling.tail) if equal is None else special.stdtrit(equal - 1, sampling.tail))
+    tail = sampling.tail
+    return -float(scipy.special.ndtri(tail) if equal is None else scipy.special.stdtrit(equal - 1, tail))
 
 
 def unseen_of_precision(
