@@ -117,7 +117,7 @@ class ReportRecord:
             raise OochubError(f"{path} is not a report. {error}") from None
         check_version(content, SCHEMA_VERSION, what=str(path))
         report = from_json(cls, content, what=str(path))
-        for name in set(report.findings or ()).intersection(catalog.names("section")):
+        for name in (name for name in catalog.names("section") if name in (report.findings or ())):
             try:
                 catalog.get("section", name)().found(report)
             except OochubError as error:
