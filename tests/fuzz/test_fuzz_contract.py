@@ -113,7 +113,7 @@ ELSEWHERE = {
     "src/oochub/leaderboard/check_entry.py": "the library's own cache, tests/leaderboard/test_kept_entry.py",
     "src/oochub/models/adapter.py": "adapter_config.json and its weights, tests/models/test_doors.py",
     "src/oochub/models/other_formats.py": "adapter_config.json, tests/models/test_doors.py",
-    "src/oochub/repairs/model_folder.py": "the layer that a repair wrote, tests/commands/test_repair.py",
+    "src/oochub/repairs/repaired_module.py": "the layer that a repair wrote, tests/commands/test_repair.py",
     "src/oochub/models/modes/linear_probe.py": "the library's own cache, tests/models/test_linear_probe_mode.py",
     "src/oochub/prediction/parts.py": "parts of a run that was stopped, tests/prediction/test_parts.py",
     "src/oochub/prediction/stored_columns.py": "files that predictions_file.py has checked",

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import replace
+from importlib import import_module
 
 import pytest
 from repair_rows_by_hand import rows_by_hand
@@ -123,3 +124,8 @@ def test_nothing_of_other_settings_is_left(made, tmp_path):
     page = (tmp_path / "out" / "repair.html").read_text("utf-8")
     assert "There is no clear evidence that the model needs a repair." in page and "No model was written." in page
     assert isinstance(oochub.Repair.load(tmp_path / "out" / "repair.json"), oochub.Repair)
+
+
+def test_folders_that_were_written_open_by_the_name_that_they_hold():
+    """`repaired.py` of a user's folder imports this function. Fault seen: it stands in model_folder.py alone."""
+    assert callable(import_module("oochub.repairs.repaired_module").open_repaired_module)

@@ -33,6 +33,7 @@ from oochub.stats.mean_interval import RowNumbers
 _BESIDE = "predictions.parquet"
 _ROUNDING = 1e-6  # of a number that is computed again; a report keeps every digit
 _BY_CLUSTER = "by the means of {n:,} clusters, each of which counts once"
+_WHOLE = 1e-6  # of a difference that is computed again
 
 
 class RuleRows:
@@ -184,9 +185,6 @@ def find_predictions(report: Report, path: Path | None) -> Predictions:
             f"{there[-1]} is not what {path} was made of: it has other answers now. Evaluate it again, or move it away."
         )
     raise OochubError(f"{there[0]} is not what {path} was made of")
-
-
-_WHOLE = 1e-6  # of a difference that is computed again
 
 
 class AnytimeNumbers:

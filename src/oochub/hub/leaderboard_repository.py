@@ -37,6 +37,8 @@ from oochub.sweep.selection import ORACLES
 
 _TOGETHER = 500  # paths that the Hub is asked about at once
 _ON_HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+_SAID = ("track", "selection", "supervision")
+_FILES = ("*/entry.json", "*/report.json", "*/*.parquet", "*/*.parquet/*", "truth/*/truth.json", WITHDRAWN)
 
 
 def push_entry(
@@ -142,9 +144,6 @@ def push_site(folder: str | Path, to: str, **options: Any) -> Pushed:
         known_by="leaderboard.json",
         **options,
     )
-
-
-_FILES = ("*/entry.json", "*/report.json", "*/*.parquet", "*/*.parquet/*", "truth/*/truth.json", WITHDRAWN)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,9 +252,6 @@ def write_site_of(results: str, out: str | Path, *, truth: Sequence[str | Path] 
         first_commits=snapshot.first_commits,
         truth=[*given.values()],
     )
-
-
-_SAID = ("track", "selection", "supervision")
 
 
 def write_entry(report: str | Path, folder: str | Path, *, predictions: Sequence[str | Path] = (), **said: Any) -> Path:

@@ -53,6 +53,10 @@ _BESIDE = (LICENSES, _TASKS, EXAMPLES)  # what else of the top folder is pushed
 _TAG = re.compile(r"(?!main$|refs/)[A-Za-z0-9][\w.+-]*")
 _UNREAD = "the earlier rows could not be read"
 _NO_VERSION = "0.0.0"  # of data whose author says none
+_INSPECT, _INSPECT_CONFIG = "inspect-ai", "inspect"  # what the Hub calls it, and the configuration that it reads
+_IMAGE, _LABEL, _ID = "image", "label", "example_id"
+_QUESTIONS = 64  # held at once
+_Row = dict[str, str]
 
 
 def push_repository(
@@ -233,11 +237,11 @@ def _stage_files(
                 card = _read_card(folder)
                 paths = _list_paths(folder, card)
             own = scratch / f"inspect-{number}"
-            for splits in card.files.values() if framework == FRAMEWORK else ():
+            for splits in card.files.values() if framework == _INSPECT else ():
                 if written := write_inspect_files(folder, splits, own):
                     size = sum((own / path).stat().st_size for files in written.values() for path in files)
                     card = card.with_files(
-                        CONFIG, written, note=f"the images as text, for Inspect: {size / 1e6:,.1f} MB"
+                        _INSPECT_CONFIG, written, note=f"the images as text, for Inspect: {size / 1e6:,.1f} MB"
                     )
                     _link(staged, own, [path for files in written.values() for path in files])
             cards.append(card)
@@ -316,8 +320,8 @@ class _Merged:
         benchmarks = {str(record.get("benchmark")) for record in merged.values() if isinstance(record, dict)}
         if len(benchmarks) == 1 and (name := benchmarks.pop()) in catalog.names("benchmark"):
             declared = catalog.get("benchmark", name)
-            configs = sorted({*card.files} - {CONFIG})
-            has_config = CONFIG in card.files and self.framework == FRAMEWORK
+            configs = sorted({*card.files} - {_INSPECT_CONFIG})
+            has_config = _INSPECT_CONFIG in card.files and self.framework == _INSPECT
             texts[_TASKS] = _format_eval_yaml(declared, configs, framework=self.framework, is_asked=has_config) or ""
         return {path: text.encode() for path, text in texts.items() if text}
 
@@ -418,14 +422,6 @@ def _list_tasks(declared: Benchmark, config: str) -> Iterator[dict[str, str]]:
         yield {"id": name_task(config, primary, "out"), "config": config, "split": outside.split}
 
 
-FRAMEWORK = "inspect-ai"
-"""What the Hub calls it."""
-CONFIG = "inspect"
-"""The configuration that it reads."""
-_IMAGE, _LABEL, _ID = "image", "label", "example_id"
-_ROWS = 64  # held at once
-
-
 def write_inspect_files(folder: Path, splits: Mapping[str, Sequence[str]], out: Path) -> dict[str, list[str]]:
     """Writes the questions of a configuration with images as data URIs, which Inspect reads as text.
 
@@ -443,18 +439,18 @@ def write_inspect_files(folder: Path, splits: Mapping[str, Sequence[str]], out: 
     features = Features.from_arrow_schema(pq.read_schema(folder / first))
     if not (ask_each_row(features) and isinstance(features.get(_IMAGE), Image) and _LABEL in features):
         return {}
-    (out / CONFIG).mkdir(parents=True, exist_ok=True)
+    (out / _INSPECT_CONFIG).mkdir(parents=True, exist_ok=True)
     return {split: [_write_file(folder / path, out) for path in paths] for split, paths in splits.items()}
 
 
 def _write_file(source: Path, out: Path) -> str:
-    target = out / CONFIG / source.name  # which holds a digest of what it is made of
+    target = out / _INSPECT_CONFIG / source.name  # which holds a digest of what it is made of
     columns = [_ID, QUESTION, OPTIONS, _LABEL]
     texts = pa.field(_IMAGE, pa.string())
     with pq.ParquetFile(source) as file:
         schema = pa.schema([*(file.schema_arrow.field(column).remove_metadata() for column in columns), texts])
         with pq.ParquetWriter(target, schema, use_content_defined_chunking=True) as writer:
-            for batch in file.iter_batches(_ROWS, columns=[*columns, _IMAGE]):
+            for batch in file.iter_batches(_QUESTIONS, columns=[*columns, _IMAGE]):
                 images = batch.column(_IMAGE).field("bytes").to_pylist()
                 uris = pa.array([_make_uri(content) for content in images], pa.string())
                 writer.write_table(pa.table([*(batch.column(column) for column in columns), uris], schema=schema))
@@ -479,17 +475,13 @@ def make_inspect_task(split: str) -> dict[str, Any]:
     'options'
     """
     return {
-        "id": name_task(CONFIG, "accuracy"),
-        "config": CONFIG,
+        "id": name_task(_INSPECT_CONFIG, "accuracy"),
+        "config": _INSPECT_CONFIG,
         "split": split,
         "field_spec": {"input": QUESTION, "target": _LABEL, "choices": OPTIONS, "input_image": _IMAGE},
         "solvers": [{"name": "multiple_choice"}],
         "scorers": [{"name": "choice"}],
     }
-
-
-_ID = "example_id"
-_Row = dict[str, str]
 
 
 def describe_row_changes(

@@ -57,6 +57,11 @@ ROUNDING = 1e-9
 SEED = 0
 """Settings of every interval on a board, whatever was sent: nobody looks for a seed that flatters."""
 _PRESENT = re.compile(r"--classes[ =]present")
+_BLOCK = 1 << 22
+_LONGEST = 600  # characters of a reason
+_MOST = {"entry.json": 1 << 20, "report.json": 1 << 24}  # bytes
+_COMMIT = 40  # letters of its name
+_FRESH = 0.05  # seconds in which a file may change twice with one time of change
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,17 +275,6 @@ def _strip_folders(words: str, predictions: Sequence[Path]) -> str:
     for path in predictions:
         words = words.replace(f"{path.parent}/", "")
     return " ".join(words.split())
-
-
-_BLOCK = 1 << 22
-
-
-_LONGEST = 600  # characters of a reason
-
-
-_MOST = {"entry.json": 1 << 20, "report.json": 1 << 24}  # bytes
-_COMMIT = 40  # letters of its name
-_FRESH = 0.05  # seconds in which a file may change twice with one time of change
 
 
 class KeptEntry:

@@ -29,6 +29,13 @@ from oochub.settings.model_settings import ModelSettings
 from oochub.settings.option import get_default, list_options
 from oochub.settings.prediction_settings import PredictionSettings
 
+_DEFAULT = "load"
+_FORM = (
+    'It must return a module of PyTorch, a function from images to logits, or {"model": net, "class_names": [...], '
+    '"transform": f, ...}, the keywords of oochub.predict.'
+)
+_Record = TypeVar("_Record", ModelSettings, PredictionSettings)
+
 
 class CallableModel(nn.Module):  # type: ignore[misc]
     """A function or module, with the names of its outputs, as a model of transformers looks to the rest of oochub.
@@ -295,13 +302,6 @@ def _check_names(names: object) -> list[str]:
     return list(names)  # two may be alike, as the cranes of ImageNet: where names are matched, that is said
 
 
-_DEFAULT = "load"
-_FORM = (
-    'It must return a module of PyTorch, a function from images to logits, or {"model": net, "class_names": [...], '
-    '"transform": f, ...}, the keywords of oochub.predict.'
-)
-
-
 class MadeModel(NamedTuple):
     """What a file made.
 
@@ -413,9 +413,6 @@ def _take_keywords(
             raise unknown_name(f"keyword of oochub.predict, which {what} returned,", str(key), allowed)
     how = replace(_add(made, how, what), said_by_file=tuple(map(str, made)))
     return MadeModel(made["model"], how, _add(made, asked, what))
-
-
-_Record = TypeVar("_Record", ModelSettings, PredictionSettings)
 
 
 def _add(made: Mapping[object, object], record: _Record, what: str) -> _Record:

@@ -28,6 +28,12 @@ from oochub.stats.estimate import Sampling
 from oochub.stats.p_values import adjusted_p_values
 
 EASY = "easy"
+FEWEST = 20
+"""Rows of each class out of context that a part should have, before rows that the model has seen are asked."""
+_TEST = "test"
+_PROVE = 0.4  # of rows without a test split
+_LEVEL = 0.05
+_NAMED = 3  # contexts that name a group
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -189,16 +195,6 @@ def check_some_side(challenge: Iterable[str | int | None]) -> None:
             "A repair needs rows in usual and in unusual contexts, but no context is clearly more frequent with a "
             f"class than without it. If some are usual all the same, {usual} names them."
         )
-
-
-_TEST = "test"
-_PROVE = 0.4  # of rows without a test split
-FEWEST = 20
-"""Rows of each class out of context that a part should have, before rows that the model has seen are asked."""
-
-
-_LEVEL = 0.05
-_NAMED = 3  # contexts that name a group
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -27,11 +27,10 @@ from oochub.repairs.model_folder import (
     open_fine_tuned_network,
     open_inputs,
     write_repaired_model,
-    write_repaired_module,
-    write_repaired_onnx,
 )
 from oochub.repairs.prove_repair import Proof
 from oochub.repairs.repair import Repair, repair_page, write_repair_card
+from oochub.repairs.repaired_module import write_repaired_module, write_repaired_onnx
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.artifacts import REPAIR

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 Answer = Literal["relies", "harder", "easier", "better", "untold"]
 _NAMED = 3  # contexts, groups
 _SHOWN = {"relies": "relies", "slight": "slight", "reversed": "reversed"}
+_ROUNDING = 1e-9
+NEAR = 0.2
+"""Of the way from chance to 1, or to 0: an interval that ends there says that nothing was learned."""
+FEWEST = 50
+"""Examples that the smallest slice out of context must hold for a verdict."""
 
 
 class JudgedGap(NamedTuple):
@@ -115,13 +120,6 @@ def describe_neither(found: Reliance) -> str:
     rows = "1 row is" if is_one else f"{format_numbers.count(found.n_neither)} rows are"
     whose = "its" if is_one else "their"
     return f"{rows} in a context that is neither usual nor unusual for {whose} class, and on no side."
-
-
-_ROUNDING = 1e-9
-NEAR = 0.2
-"""Of the way from chance to 1, or to 0: an interval that ends there says that nothing was learned."""
-FEWEST = 50
-"""Examples that the smallest slice out of context must hold for a verdict."""
 
 
 def is_near_chance(estimate: Estimate, chance: float) -> bool:
