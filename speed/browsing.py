@@ -2,8 +2,8 @@
 
 Ten classes in ten contexts with an image each, cut from photographs if there are any. Written by Python; opened, and
 filtered, from disk in Chromium at 1280 px: a filter is timed from the event to the second frame after it, which shows
-the cards. Memory is that of the process that writes, and the heap
-of the page's scripts; the small images of the predictions, 16 kB a row, stay in their file. Medians of five; the first number of each is said beside it.
+the cards. Memory is that of the process that writes, and the heap of the page's scripts; the small images of the
+predictions, 16 kB a row, stay in their file. Medians of five; the first number of each is said beside it.
 
 Measured code: browsing.
 """
