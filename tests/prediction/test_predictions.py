@@ -75,6 +75,15 @@ def test_small_images_stay_in_their_file(tmp_path):
         assert both.rows.column("thumbnail").to_pylist() == [*images, None, None, None]
 
 
+def test_small_images_of_a_few_bytes_do_not_fill_the_memory(tmp_path):
+    """A megabyte that stands for 600 MB. Planted fault seen: its images read as far as they go."""
+    file = made(60_000, thumbnail=pa.array([bytes(10_000)] * 60_000, pa.binary())).save(tmp_path / "p.parquet")
+    opened = Predictions.load(file)
+    assert opened.rows.row(7)["thumbnail"] == bytes(10_000)
+    with pytest.raises(OochubError, match="hold more than 400 MB"):
+        opened.rows.column("thumbnail")
+
+
 @pytest.mark.parametrize("sealed", [True, False])
 def test_rows_of_a_file_that_was_replaced_are_refused(tmp_path, sealed):
     """By a file of other rows, of a choice of its own rows, and of the same rows, which is no other."""

@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from oochub.errors import OochubError, first_line
 from oochub.records.metadata import THUMBNAIL, VECTORS, WIDE
 from oochub.records.output_columns import check_vectors, vectors
-from oochub.storage.parquet_file import read_seal
+from oochub.storage.parquet_file import check_growth, read_seal
 
 _BYTES = 1 << 23  # of a block of rows, so that reading holds little
 _MOST = 1 << 16  # rows of a block, however narrow
+_IMAGES = 1 << 10  # small images of a block, whatever the file says of their size
 _BUFFER = 1 << 20  # bytes that are read of a column at once
 
 
@@ -171,17 +172,23 @@ def _iterate_blocks(segment: _Segment, names: Sequence[str]) -> Iterator[tuple[i
                     f"{segment.source} was replaced since it was opened, so its logits and features belong to other "
                     "rows. Load the predictions again; save a selection of them under another name."
                 )
-            there, start = set(file.schema_arrow.names), 0  # the schema is read anew each time that it is asked for
+            start = size = 0
+            there = set(file.schema_arrow.names)  # the schema is read anew each time that it is asked for
             present = [name for name in names if name in there]
             for number in range(file.num_row_groups):
                 group = file.metadata.row_group(number)
                 stop = start + group.num_rows
                 if segment.rows is None or np.diff(np.searchsorted(segment.rows, (start, stop)))[0]:
                     first, together = start, _count_rows_of_block(group.total_byte_size, group.num_rows)
+                    together = min(together, _IMAGES) if THUMBNAIL in present else together
                     for batch in file.iter_batches(together, row_groups=[number], columns=present):
                         batch.validate(full=True)
+                        if THUMBNAIL in present:
+                            check_growth(segment.source, size := size + batch.column(THUMBNAIL).nbytes)
                         yield first, pa.Table.from_batches([batch])
                         first += len(batch)
+                        if segment.rows is not None and first > segment.rows[-1]:
+                            return
                 start = stop
     except (pa.ArrowException, OSError) as error:
         raise OochubError(

@@ -141,18 +141,31 @@ def _iterate_groups(file: pq.ParquetFile, columns: list[str] | None, path: Path)
 
     They come as long as they are not far larger than their file, as a few bytes that stand for gigabytes are.
     """
-    size, largest = 0, max(_LIGHT, _TIMES * path.stat().st_size)
+    size = 0
     readers = [partial(file.read_row_group, number) for number in range(file.num_row_groups)] or [file.read]
     for read in readers:
         table = read(columns=columns, use_threads=False)  # each thread would hold memory of its own
         table.validate(full=True)  # sealed or not: anybody can seal
         size += table.nbytes
-        if size > largest:
-            raise OochubError(
-                f"{path} is not read: its {path.stat().st_size / 1e6:.0f} MB hold more than {largest / 1e6:.0f} MB. "
-                "Create it again."
-            )
+        check_growth(path, size)
         yield table
+
+
+def check_growth(path: Path, size: int) -> None:
+    """Checks that what was read of a file is not far larger than the file.
+
+    Args:
+        path: The file.
+        size: Bytes that were read of it so far.
+
+    Raises:
+        OochubError: It is, as a few bytes that stand for gigabytes are.
+    """
+    own = path.stat().st_size
+    if size > (largest := max(_LIGHT, _TIMES * own)):
+        raise OochubError(
+            f"{path} is not read: its {own / 1e6:.0f} MB hold more than {largest / 1e6:.0f} MB. Create it again."
+        )
 
 
 def seal(path: str | Path) -> None:
