@@ -59,7 +59,7 @@ def _check_inputs(label: Any, score: Any, challenge: Any) -> tuple[Array, Array,
     label, score = check_label(label, classes=2), check_score(score)
     hard = _is_hard(challenge, label)
     check_same_length(label=label, score=score, challenge=hard)
-    return label, score, hard
+    return label, score, np.flatnonzero(hard)
 
 
 def _is_hard(challenge: Any, label: Array) -> Array:
@@ -102,7 +102,7 @@ class _State(ScoreState):
 
 def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
     label, score, hard = _check_inputs(**columns)
-    if not hard.any():
+    if not len(hard):
         return Estimate(np.nan, n=0, method="delong", reason="no row is hard")
     cluster = None if sampling.cluster is None else sampling.cluster[hard]
     return delong(label[hard], score[hard], cluster=cluster, confidence=sampling.confidence)

@@ -453,18 +453,21 @@ class ExampleDigest:
     def of(self, rows: NDArray[np.bool_]) -> str:
         """The name of the rows where the mask (n,) is true."""
         digest = hashlib.sha256()
-        order = self._order[rows[self._order]]
+        order = self._order.take(np.flatnonzero(rows[self._order]))
         for part in row_blocks(len(order), _LINES_TOGETHER):
             lines = self._read_lines(order[part])
-            joined = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "\n")
-            digest.update(b"\n" * (part.start > 0))
-            digest.update(joined[0].as_buffer())
+            joined = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "")
+            digest.update(memoryview(joined[0].as_buffer())[int(part.start == 0) :])
         return digest.hexdigest()[:16]
 
     def _read_lines(self, rows: Any) -> pa.Array:
-        label = self._label[rows]
-        text = pa.array(label).cast(pa.string()) if self._is_class else pa.array(map(str, label.tolist()))
-        lines = pc.binary_join_element_wise(text, self._ids.take(pa.array(rows)).combine_chunks(), " ")
+        """The lines of some rows, each after a line break; classes that follow each other are one text."""
+        label, ids = self._label[rows], self._ids.take(pa.array(rows)).combine_chunks()
+        starts = np.flatnonzero(np.r_[True, label[1:] != label[:-1]]) if self._is_class else np.arange(len(label))
+        names = pa.array(label[starts]).cast(pa.string()) if self._is_class else pa.array(map(str, label.tolist()))
+        before = pc.binary_join_element_wise("\n", names, " ", "")
+        runs = pa.ListArray.from_arrays(np.append(starts, len(label)).astype(np.int32), ids)
+        lines = pc.binary_join_element_wise(before, pc.binary_join(runs, before), "")
         return lines
 
     @cached_property

@@ -283,10 +283,11 @@ def _encode_json(column: pa.ChunkedArray) -> bytes:
     if len(column) and not column.null_count and (is_text or pa.types.is_integer(kind)):
         texts = column.cast(kind).cast(pa.large_string()).combine_chunks()
         between = pa.scalar('", "' if is_text else ", ", texts.type)
-        joined = pc.binary_join(pa.LargeListArray.from_arrays([0, len(texts)], texts), between)[0].as_py()
+        joined = pc.binary_join(pa.LargeListArray.from_arrays([0, len(texts)], texts), between)[0].as_buffer()
         if not is_text:
-            return str(joined).encode()
-        quotes = 2 * (len(texts) - 1)  # those between: a text with one of its own is escaped, as other signs are
-        if joined.isascii() and joined.isprintable() and "\\" not in joined and joined.count('"') == quotes:
-            return f'"{joined}"'.encode()
+            return bytes(joined)
+        signs, quotes = np.frombuffer(joined, np.uint8), 2 * (len(texts) - 1)  # those between; others are escaped
+        is_plain = signs.size and signs.min() >= 0x20 and signs.max() < 0x7F and not (signs == ord("\\")).any()
+        if is_plain and np.count_nonzero(signs == ord('"')) == quotes:
+            return b'"%b"' % joined
     return json.dumps(column.to_pylist())[1:-1].encode()

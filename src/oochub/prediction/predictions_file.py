@@ -18,6 +18,7 @@ import json
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +29,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError, OochubWarning
-from oochub.prediction.stored_columns import LazyColumns, StoredRows, join_text
+from oochub.prediction.stored_columns import LazyColumns, StoredRows, join_text, list_repeated_text
 from oochub.records.metadata import WIDE, Metadata
 from oochub.records.schema import check_version, from_json, optional, to_json
 from oochub.records.typed_values import Count
@@ -329,7 +330,8 @@ def _iterate_sealed(
 
 
 def _open_file(path: Path) -> OpenedPredictions:
-    stored = read_parquet(path, without=(*WIDE, *SUMMARY), joined=join_text)
+    texts = list_repeated_text(path)
+    stored = read_parquet(path, without=(*WIDE, *SUMMARY), joined=partial(join_text, coded=texts), coded=texts)
     content, light = stored.schema.metadata or {}, stored.table.replace_schema_metadata(None)
     if _KEY not in content:
         raise OochubError(

@@ -7,6 +7,7 @@ Wide columns, logits, features and small images, stay in their files until someb
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -379,6 +380,20 @@ def _get_columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
     return dict(zip(table.column_names, table.columns, strict=True))
 
 
+def list_repeated_text(path: Path) -> list[str]:
+    """The columns of text that a Parquet file stores in less than four bytes a row, which only a dictionary can.
+
+    Args:
+        path: The file, of which the first group of rows tells; a damaged one has no such columns.
+    """
+    with suppress(pa.ArrowException, OSError, IndexError), pq.ParquetFile(path) as file:
+        schema, group = file.schema_arrow, file.metadata.row_group(0)
+        stored = (group.column(place) for place in range(group.num_columns))
+        small = [column.path_in_schema for column in stored if column.total_uncompressed_size < 4 * group.num_rows]
+        return [name for name in small if schema.names.count(name) == 1 and pa.types.is_string(schema.field(name).type)]
+    return []
+
+
 def decode_text(table: pa.Table) -> pa.Table:
     """The table with text in place of codes.
 
@@ -388,33 +403,33 @@ def decode_text(table: pa.Table) -> pa.Table:
     return _decode_texts(table, table.column_names)
 
 
-def join_text(tables: Iterable[pa.Table]) -> pa.Table:
+def join_text(tables: Iterable[pa.Table], coded: Collection[str] = ()) -> pa.Table:
     """The rows of tables after each other, each column in one piece; what one of them lacks is null there.
 
     Text is coded where it has few names in each of them.
 
     Args:
         tables: One or more, with text or codes; for an iterator the text of each is let go before the next is taken.
+        coded: Names of columns that are dictionaries, but are text where the tables come from.
 
     >>> table = join_text([pa.table({"group": [name] * 8}) for name in ("sea", "land")])
     >>> table.column("group").chunk(0).indices.type, decode_text(table).column("group")[8].as_py()
     (DataType(int8), 'land')
     """
-    coded = []
+    encoded = []
     for table in tables:
-        coded.append(_encode_texts(table))
+        encoded.append(_encode_texts(table, coded))
         del table
         pa.default_memory_pool().release_unused()
-    texts = {field.name for table in coded for field in table.schema if not _is_coded(field)}
-    alike = [_decode_texts(table, texts) for table in coded]
+    texts = {field.name for table in encoded for field in table.schema if not _is_coded(field)}
+    alike = [_decode_texts(table, texts) for table in encoded]
     is_same = all(table.schema == alike[0].schema for table in alike)
     joined = pa.concat_tables(alike, promote_options="none" if is_same else "permissive").unify_dictionaries()
-    del coded, alike
+    del encoded, alike
     for place, field in enumerate(joined.schema):
         column = joined.select([place]).combine_chunks().column(0)  # texts of more than 2 GB stay in pieces
         if _is_coded(field):
-            names = max((len(piece.dictionary) for piece in column.chunks), default=0)
-            codes = next(kind for kind in _CODES if names <= 1 << (kind.bit_width - 1))
+            codes = next(kind for kind in _CODES if _count_names(column) <= 1 << (kind.bit_width - 1))
             column = column.cast(pa.dictionary(codes, field.type.value_type))
         joined = joined.set_column(place, field.with_type(column.type), column)
         del column
@@ -422,16 +437,19 @@ def join_text(tables: Iterable[pa.Table]) -> pa.Table:
     return joined
 
 
-def _encode_texts(table: pa.Table) -> pa.Table:
+def _encode_texts(table: pa.Table, coded: Collection[str]) -> pa.Table:
     """The table with text of few names as codes of four bytes."""
     for place, field in enumerate(table.schema):
         column = table.column(place)
-        if _is_coded(field):
+        if field.name in coded or _is_coded(field):
             table = table.set_column(
                 place, _make_coded(_is_text(field)), column.cast(pa.dictionary(_CODES[-1], field.type.value_type))
             )
-        elif (pa.types.is_string(field.type) or pa.types.is_large_string(field.type)) and _has_few_names(column):
-            table = table.set_column(place, _make_coded(field), pc.dictionary_encode(column))
+        elif pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            if pc.count_distinct(first := column.slice(0, _LOOKED_AT)).as_py() * _ROWS_A_NAME <= len(first):
+                codes = pc.dictionary_encode(column)
+                if _count_names(codes) * _ROWS_A_NAME <= len(column):
+                    table = table.set_column(place, _make_coded(field), codes)
     return table
 
 
@@ -443,10 +461,8 @@ def _decode_texts(table: pa.Table, names: Collection[str]) -> pa.Table:
     return table
 
 
-def _has_few_names(column: pa.ChunkedArray) -> bool:
-    """Whether many rows share a name, by the first rows and then by all."""
-    first = column.slice(0, _LOOKED_AT)
-    return all(pc.count_distinct(some).as_py() * _ROWS_A_NAME <= len(some) for some in (first, column))
+def _count_names(codes: pa.ChunkedArray) -> int:
+    return max((len(piece.dictionary) for piece in codes.chunks), default=0)
 
 
 def _is_coded(field: pa.Field) -> bool:
@@ -458,5 +474,5 @@ def _make_coded(field: pa.Field) -> pa.Field:
 
 
 def _is_text(field: pa.Field) -> pa.Field:
-    metadata = {key: value for key, value in field.metadata.items() if key not in _MARK}
+    metadata = {key: value for key, value in (field.metadata or {}).items() if key not in _MARK}
     return field.with_type(field.type.value_type).with_metadata(metadata or None)

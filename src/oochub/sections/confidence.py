@@ -113,7 +113,7 @@ def _measure_calibration(
     number = np.ceil(number, out=number).astype(np.int8).clip(1, _BINS) - 1
     bins = []
     for k in np.unique(number):
-        inside = number == k
+        inside = np.flatnonzero(number == k)
         own = sampling.of_rows(inside)
         right = is_right[inside]
         share = wilson(right.sum(), len(right)) if own.cluster is None else mean_estimate(right, own)

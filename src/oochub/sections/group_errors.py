@@ -97,6 +97,7 @@ def _measure_groups(evaluation: "Evaluation") -> Groups | None:
         measured = {
             name: evaluated.of_groups(metric, [members for _, members in listed]) for name, metric in metrics.items()
         }
+        splits = np.asarray(evaluated.columns["split"][[members[0] for _, members in listed]]).tolist()
         for place, (group, members) in enumerate(listed):
             values = {name: column[place] for name, column in measured.items()}
             rows.append(
@@ -104,7 +105,7 @@ def _measure_groups(evaluation: "Evaluation") -> Groups | None:
                     group=group,
                     label=group.partition("/")[0],
                     context=evaluated.benchmark.describe_context({"group": group}, facts),
-                    split=str(evaluated.columns["split"][members[0]]),
+                    split=str(splits[place]),
                     role=side,
                     trained=None if trained is None else group in trained,
                     n=len(members),
@@ -164,6 +165,12 @@ def _find_worst_groups(evaluation: "Evaluation") -> dict[str, WorstValue] | None
     metric = catalog.get("metric", "worst_group")
     if not evaluated.has_groups(metric, rows):
         return None
+    if evaluation.metrics.get("worst_group") is metric:  # then the slice of all rows has it
+        measured = evaluation.slices[0]
+        return {
+            name.partition(".")[2]: WorstValue(estimate=measured.metrics[name], group=group.name)
+            for name, group in (measured.worst_groups or {}).items()
+        }
     intervals, values = evaluated.of(metric, rows), evaluated.value(metric, rows)
     return {
         key: WorstValue(estimate=interval, group=str(values[f"{key}_group"])) for key, interval in intervals.items()

@@ -6,7 +6,6 @@ DeLong, DeLong and Clarke-Pearson 1988 (Biometrics 44:837-845), computed from mi
 """
 
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -305,24 +304,23 @@ def _compute_parts(label: Array, scores: list[Array], clusters: Array | None) ->
 
 def _compute_parts_of_one(label: Array, score: Array) -> _Parts:
     """The same of one score of independent rows: sums over sorted scores, without a number for each row."""
-    ahead, behind = np.sort(score[label]), np.sort(score[~label])
-    won = list(_count_below(ahead, behind))
-    auc = sum(float(below.sum()) for below in won) / (len(ahead) * len(behind))
+    ahead, behind = (score[np.flatnonzero(rows)] for rows in (label, ~label))  # a mask takes five times as long
+    ahead.sort()
+    behind.sort()
+    m, n = len(ahead), len(behind)
+    below = np.searchsorted(behind, ahead)
+    tied = np.flatnonzero(behind.take(below, mode="clip") == ahead)
+    upto = below.copy() if len(tied) else below
+    upto[tied] = np.searchsorted(behind, ahead[tied], "right")
+    won = (below + upto) / 2  # how many negatives lie below each positive, equal ones counted one half
+    lost = np.add(*(np.cumsum(np.bincount(counts, minlength=n))[:n] for counts in (below, upto))) / 2
+    auc = float(won.sum()) / (m * n)
     of_positives, of_negatives = (
-        np.array([[sum(float(((below / len(others) - mean) ** 2).sum()) for below in counts)]])
-        / ((len(rows) - 1) * len(rows))
-        for rows, others, mean, counts in (
-            (ahead, behind, auc, won),
-            (behind, ahead, 1 - auc, _count_below(behind, ahead)),
-        )
+        np.array([[sum(float(((counts[part] / others - mean) ** 2).sum()) for part in row_blocks(rows, _TOGETHER))]])
+        / ((rows - 1) * rows)
+        for rows, others, mean, counts in ((m, n, auc, won), (n, m, 1 - auc, lost))
     )
     return _Parts(np.array([auc]), of_positives + of_negatives, of_positives, of_negatives)
-
-
-def _count_below(rows: Array, others: Array) -> Iterator[Array]:
-    """How many of the others lie below each row, equal ones counted one half; both sorted."""
-    for part in row_blocks(len(rows), _TOGETHER):
-        yield (np.searchsorted(others, rows[part], "left") + np.searchsorted(others, rows[part], "right")) / 2
 
 
 def _find_places(score: Array) -> Array:

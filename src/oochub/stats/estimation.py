@@ -155,7 +155,9 @@ def estimate_groups(
     if facts is None or facts.row_numbers is None:
         return None
     numbers = facts.row_numbers({name: column for name, column in columns.items() if column is not None}, **options)
-    return [clip_to_range(each, facts) for each in estimate_means(numbers, np.asarray(sizes), sampling)]
+    least = numbers.within[0] if facts.minimum is None else max(numbers.within[0], facts.minimum)
+    most = numbers.within[1] if facts.maximum is None else min(numbers.within[1], facts.maximum)
+    return estimate_means(numbers._replace(within=(least, most)), np.asarray(sizes), sampling)
 
 
 def clip_to_range(found: Any, facts: MetricFacts) -> Any:

@@ -13,7 +13,6 @@ or the largest, value that is possible.
 
 import math
 from collections.abc import Hashable, Sequence
-from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -71,9 +70,12 @@ def worst_group_interval(
     binary = bool(np.isin(values, (0, 1)).all())
     intervals: dict[int, Estimate]  # by the number of the group; of many those that can matter
     if binary and shared is None:  # two counts say all, and few of many groups have counts of their own
-        of_pair = cache(lambda ones, n: clopper_pearson(ones, n, confidence=level))
-        ones = np.bincount(codes, values, minlength=len(numbers)).astype(np.int64).tolist()
-        intervals = {at: of_pair(ones[at], n) for at, n in zip(present.tolist(), sizes[present].tolist(), strict=True)}
+        ones = np.bincount(codes, values, minlength=len(numbers)).astype(np.int64)
+        first = np.unique(ones[present] * (len(values) + 1) + sizes[present], return_index=True)[1]
+        intervals = {
+            at: clopper_pearson(int(ones[at]), int(sizes[at]), confidence=level)
+            for at in present[np.sort(first)].tolist()
+        }
     else:
         order, ends = np.argsort(codes, kind="stable"), np.cumsum(sizes)
         intervals = {}

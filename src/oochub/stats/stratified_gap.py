@@ -169,13 +169,12 @@ def unpaired_shares(value: Any, is_first: Any, *, cluster: Any = None) -> float:
     """
     values, first = np.asarray(value).astype(bool), np.asarray(is_first).astype(bool)
     n = check_same_length(value=values, is_first=first, cluster=cluster)
-    if not 0 < first.sum() < n:
+    of_first, ones, ones_of_first = (int(np.count_nonzero(rows)) for rows in (first, values, first & values))
+    if not 0 < of_first < n:
         return math.nan
-    if values.all() or not values.any():
+    if ones in (0, n):
         return 1.0
-    independent = chi_square_p_value(
-        (int(values[first].sum()), int(values[~first].sum())), (int(first.sum()), n - first.sum())
-    )
+    independent = chi_square_p_value((ones_of_first, ones - ones_of_first), (of_first, n - of_first))
     if cluster is None or _is_each_its_own(check_group(cluster, name="cluster").codes):
         return independent
     clustered = stratified_gap(values, first, np.zeros(n, np.int8), cluster=cluster).p_value

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from oochub.errors import OochubError, first_line
@@ -108,6 +109,7 @@ def read_parquet(
     *,
     without: Collection[str] = (),
     joined: Callable[[Iterator[pa.Table]], pa.Table] = pa.concat_tables,
+    coded: Collection[str] = (),
 ) -> StoredTable:
     """Reads a Parquet file and checks what there is to check: its seal, the checksums of its pages, its values.
 
@@ -115,6 +117,7 @@ def read_parquet(
         path: The file.
         without: Names of columns that are not read.
         joined: Makes one table of the groups of rows, which are read one by one as it asks for them.
+        coded: Names of columns of text that are read as dictionaries.
 
     Raises:
         OochubError: No such file, not Parquet, one that was damaged since it was written, or a small one made to fill
@@ -125,10 +128,11 @@ def read_parquet(
         raise OochubError(f"No Parquet file at {path}. Pass the path of one.")
     try:
         integrity = check_seal(path)
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            schema = file.schema_arrow
-            wanted = [name for name in schema.names if name not in without]
-            table = joined(_iterate_groups(file, wanted if len(wanted) < len(schema.names) else None, path))
+        schema = pq.read_schema(path)
+        wanted = [name for name in schema.names if name not in without]
+        with pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=coded) as file:
+            columns = wanted if len(wanted) < len(schema.names) else None
+            table = joined(_iterate_groups(file, columns, path, {*coded} & {*wanted}))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise OochubError(
             f"{path} is not a Parquet file, or is truncated or corrupted: {first_line(error)}. Create it again."
@@ -136,17 +140,22 @@ def read_parquet(
     return StoredTable(table, integrity, schema)
 
 
-def _iterate_groups(file: pq.ParquetFile, columns: list[str] | None, path: Path) -> Iterator[pa.Table]:
+def _iterate_groups(
+    file: pq.ParquetFile, columns: list[str] | None, path: Path, coded: Collection[str]
+) -> Iterator[pa.Table]:
     """The groups of rows of a file, offsets and texts looked at; of a file without rows an empty one.
 
-    They come as long as they are not far larger than their file, as a few bytes that stand for gigabytes are.
+    They come as long as they are not far larger than their file, as a few bytes that stand for gigabytes are; text of a
+    dictionary counts for each row.
     """
     size = 0
     readers = [partial(file.read_row_group, number) for number in range(file.num_row_groups)] or [file.read]
     for read in readers:
         table = read(columns=columns, use_threads=False)  # each thread would hold memory of its own
         table.validate(full=True)  # sealed or not: anybody can seal
-        size += table.nbytes
+        pieces = [piece for name in coded for piece in table.column(name).chunks]
+        texts = (pc.sum(pc.binary_length(piece.dictionary).take(piece.indices)).as_py() or 0 for piece in pieces)
+        size += table.nbytes + sum(texts)
         check_growth(path, size)
         yield table
 
