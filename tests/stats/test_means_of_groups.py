@@ -9,7 +9,7 @@ from scipy.stats import binom
 from oochub import get
 from oochub.stats.estimate import Sampling
 from oochub.stats.estimation import estimate, estimate_groups, estimate_means
-from oochub.stats.mean_interval import MANY, Answers, RowNumbers, share_of_rows
+from oochub.stats.mean_interval import MANY, Answers, RowNumbers, shares_of_rows
 
 SIZES = np.array([1, 1, 2, 2, 3, 7, 40, 200, 1_500, 25, 30])
 
@@ -83,7 +83,7 @@ def test_ends_of_a_share_are_those_of_scipys_binomial_and_of_many_draws():
     rng = np.random.default_rng(5)
     for n in (21, 60, 1_000, 12_345, 1_000_000, 10_000_000):
         for ones in (10, n // 2, n - 10):
-            found = share_of_rows(ones, n, Sampling(confidence=0.9))
+            (found,) = shares_of_rows(np.array([ones]), np.array([n]), Sampling(confidence=0.9))
             exact = binom.ppf([0.05, 0.95], n, ones / n) / n
             np.testing.assert_array_equal([found.low, found.high], exact)
             drawn = np.quantile(rng.binomial(n, ones / n, 20_000) / n, [0.05, 0.95])

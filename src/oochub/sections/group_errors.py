@@ -85,15 +85,14 @@ def _measure_groups(evaluation: "Evaluation") -> Groups | None:
     trained = facts.trained_groups
     metrics = {name: catalog.get("metric", name) for name in evaluated.predictions.output.group_metrics}
     rows, left_out = [], 0
-    inside = (
-        _select_rows_by_label(evaluated, sides["in"]) if {"in", "out"} <= set(sides) and "accuracy" in metrics else {}
-    )
     for side, mask in evaluation.sides_of_groups:
         groups = evaluated.members(mask)
         named = list(groups.items())
         kept = _choose_groups(evaluated, list(groups.values()), metrics)
         left_out += len(named) - len(kept)
         listed = [named[place] for place in kept]
+        is_tested = side == "out" and "in" in sides and "accuracy" in metrics
+        inside = _select_rows_by_label(evaluated, sides["in"], dict(listed)) if is_tested else {}
         measured = {
             name: evaluated.of_groups(metric, [members for _, members in listed]) for name, metric in metrics.items()
         }
@@ -110,9 +109,7 @@ def _measure_groups(evaluation: "Evaluation") -> Groups | None:
                     trained=None if trained is None else group in trained,
                     n=len(members),
                     metrics={name: value for name, value in values.items() if name not in _NAMED} or None,
-                    drop_p_value=_drop_p_value(evaluated, members, inside.get(group.partition("/")[0]))
-                    if side == "out"
-                    else None,
+                    drop_p_value=_drop_p_value(evaluated, members, inside.get(group.partition("/")[0])),
                     **{name: value for name, value in values.items() if name in _NAMED},
                 )
             )
@@ -134,12 +131,15 @@ def _choose_groups(
     return kept
 
 
-def _select_rows_by_label(evaluated: "EvaluationRows", inside: NDArray[np.bool_]) -> dict[str, NDArray[np.int64]]:
-    """The rows of the groups in context, by the label that their group is of."""
-    of: dict[str, list[NDArray[np.int64]]] = {}
+def _select_rows_by_label(
+    evaluated: "EvaluationRows", inside: NDArray[np.bool_], groups: Iterable[str]
+) -> dict[str, NDArray[np.int64]]:
+    """The rows of the groups in context, by the label that their group is of: the labels of other groups alone."""
+    of: dict[str, list[NDArray[np.int64]]] = {group.partition("/")[0]: [] for group in groups}
     for group, members in evaluated.members(inside).items():
-        of.setdefault(group.partition("/")[0], []).append(members)
-    return {label: np.concatenate(rows) if len(rows) > 1 else rows[0] for label, rows in of.items()}
+        if (label := group.partition("/")[0]) in of:
+            of[label].append(members)
+    return {label: np.concatenate(rows) for label, rows in of.items() if rows}
 
 
 def _drop_p_value(

@@ -8,7 +8,7 @@ once; each is that of `mean_estimate`.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -20,7 +20,7 @@ from oochub.stats import RESAMPLES
 from oochub.stats.array_checks import Array, check_same_length
 from oochub.stats.bootstrap import bootstrap
 from oochub.stats.estimate import Estimate, Sampling
-from oochub.stats.mean_interval import ADDED, MANY, WITH_ADDED, RowNumbers, share_of_rows
+from oochub.stats.mean_interval import ADDED, MANY, WITH_ADDED, RowNumbers, shares_of_rows
 
 _ROUNDING = 1e-12
 _NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
@@ -42,9 +42,10 @@ def estimate_means(numbers: RowNumbers, sizes: Array, sampling: Sampling) -> lis
     """
     values, starts = np.asarray(numbers.values, np.float64), np.cumsum(sizes) - sizes
     if numbers.are_shares and bool(np.isin(values, (0, 1)).all()):
-        of_pair = cache(lambda ones, n: share_of_rows(ones, n, sampling))
         ones = np.add.reduceat(values, starts).astype(np.int64)
-        return [of_pair(one, n) for one, n in zip(ones.tolist(), sizes.tolist(), strict=True)]
+        _, first, place = np.unique(ones * (len(values) + 1) + sizes, return_index=True, return_inverse=True)
+        shares = shares_of_rows(ones[first], sizes[first], sampling)
+        return [shares[pair] for pair in place.tolist()]
     if numbers.answers is None or sizes.max() >= MANY:
         ends = np.cumsum(sizes)
         rows = np.arange(len(values))

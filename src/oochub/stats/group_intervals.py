@@ -68,14 +68,13 @@ def worst_group_interval(
     present = np.flatnonzero(sizes)
     level = 1 - (1 - confidence) / len(present)
     binary = bool(np.isin(values, (0, 1)).all())
+    pick, sign = (min, 1) if worst == "smallest" else (max, -1)
     intervals: dict[int, Estimate]  # by the number of the group; of many those that can matter
-    if binary and shared is None:  # two counts say all, and few of many groups have counts of their own
+    if binary and shared is None:  # two counts say all: among groups of one size, the worst has the worst ends
         ones = np.bincount(codes, values, minlength=len(numbers)).astype(np.int64)
-        first = np.unique(ones[present] * (len(values) + 1) + sizes[present], return_index=True)[1]
-        intervals = {
-            at: clopper_pearson(int(ones[at]), int(sizes[at]), confidence=level)
-            for at in present[np.sort(first)].tolist()
-        }
+        order = present[np.lexsort((sign * ones[present], sizes[present]))]
+        decisive = order[np.unique(sizes[order], return_index=True)[1]].tolist()  # the worst of each size
+        intervals = {at: clopper_pearson(int(ones[at]), int(sizes[at]), confidence=level) for at in decisive}
     else:
         order, ends = np.argsort(codes, kind="stable"), np.cumsum(sizes)
         intervals = {}
@@ -83,7 +82,6 @@ def worst_group_interval(
             rows = order[ends[at] - sizes[at] : ends[at]]
             cluster_of = None if shared is None else shared[rows]
             intervals[int(at)] = _estimate_one_group(values[rows], cluster_of, level, binary=binary)
-    pick, sign = (min, 1) if worst == "smallest" else (max, -1)
     at = min(intervals, key=lambda i: (sign * intervals[i].value, -intervals[i].n))  # of equal ones the metric's group
     without = [
         str(numbers[at] if names is None else names[int(str(numbers[at]))])

@@ -140,33 +140,37 @@ def mean_estimate(
     if is_share and sampling.cluster is not None:
         return share_of_clusters(values, sampling)
     if is_share:
-        return share_of_rows(int(values.sum()), n, sampling)
+        return shares_of_rows(np.array([int(values.sum())]), np.array([n]), sampling)[0]
     if answers is not None and n < MANY:
         return _add_rows(values, answers, sampling, within)
     return _skewed_interval(values, sampling, within)
 
 
-def share_of_rows(ones: int, n: int, sampling: Sampling) -> Estimate:
-    """The share of ones among independent rows: Wilson's where few are 0 or 1, else the bootstrap.
+def shares_of_rows(ones: Array, n: Array, sampling: Sampling) -> list[Estimate]:
+    """The share of ones in each of many sets of independent rows: Wilson's where few are 0 or 1, else the bootstrap.
 
     The number of ones in a resample is binomial, so the percentiles of all resamples are known without a draw.
 
     Args:
-        ones: How many are 1.
-        n: How many there are, 1 or more.
+        ones: How many rows of each set are 1 (m,).
+        n: How many rows each set has (m,), 1 or more.
         sampling: Number of resamples, seed and level.
 
-    >>> share_of_rows(3, 4, Sampling())
-    0.750 [0.301, 0.954] n=4
+    >>> shares_of_rows(np.array([3, 20]), np.array([4, 40]), Sampling())
+    [0.750 [0.301, 0.954] n=4, 0.500 [0.350, 0.650] n=40]
     """
-    if min(ones, n - ones) < _FEW:
-        return wilson(ones, n, confidence=sampling.confidence)
-    share, ends = ones / n, np.array([sampling.tail, 1 - sampling.tail])
+    share, ends = ones / n, np.array([[sampling.tail], [1 - sampling.tail]])
     # The smallest count whose probability reaches the end, or one more.
     above = np.ceil(scipy.special.bdtrik(ends, n, share))
     below = np.maximum(above - 1, 0)
     low, high = np.where(scipy.special.bdtr(below, n, share) >= ends, below, above) / n
-    return Estimate(share, low=low, high=high, n=n, method=f"percentile bootstrap of {sampling.unit}, exact")
+    method = f"percentile bootstrap of {sampling.unit}, exact"
+    return [
+        wilson(one, count, confidence=sampling.confidence)
+        if min(one, count - one) < _FEW
+        else Estimate(value, low=low, high=high, n=count, method=method)
+        for one, count, value, low, high in zip(*(of.tolist() for of in (ones, n, share, low, high)), strict=True)
+    ]
 
 
 def share_of_clusters(values: Array, sampling: Sampling) -> Estimate:
