@@ -188,9 +188,8 @@ def _resample_by_limit_law(label: Array, probability: Any, sampling: Sampling, b
     covariance = (np.diag(squares / n) - np.outer(own, own)) / n
     generator = np.random.default_rng(sampling.seed)
     deviations = generator.multivariate_normal(np.zeros(bins), covariance, sampling.resamples)
-    return _bound_by_reach(
-        own, deviations, n, f"normal law of the bins' residuals, {sampling.resamples} draws", sampling
-    )
+    method = f"normal law of the bins' residuals, {sampling.resamples} draws"
+    return _bound_by_reach(own, deviations, n, method, sampling)
 
 
 def _bound_by_reach(

@@ -82,9 +82,12 @@ class _NllState(MeanState):
 
 def _make_row_numbers(columns: dict[str, Array]) -> RowNumbers:
     losses, confidence = _compute_losses(**columns), _find_confidence(columns["probability"])
-    # A wrong row costs at least what all that the model leaves to other classes would: -log(1 - confidence).
-    answers = Answers(if_right=-np.log(confidence), if_wrong=-np.log(np.maximum(1 - confidence, _LEFT)))
-    return RowNumbers(losses, are_shares=False, answers=answers, within=(0.0, math.inf))
+
+    def answer(rows: Any) -> Answers:
+        # A wrong row costs at least what all that the model leaves to other classes would: -log(1 - confidence).
+        return Answers(-np.log(confidence[rows]), -np.log(np.maximum(1 - confidence[rows], _LEFT)))
+
+    return RowNumbers(losses, are_shares=False, answers=answer, within=(0.0, math.inf))
 
 
 FACTS = MetricFacts(

@@ -82,12 +82,12 @@ class EvaluationRows:
             rows = slice(None)  # nothing is copied
         rows = self.rows_for(metric, rows)
         names = [name for name in read.arrays if name in self.columns and name not in self.options(metric)]
-        columns = {name: self._gather(name, rows) for name in names}
         if read.facts is None or not read.facts.compact:
-            return {name: _convert_column(column) for name, column in columns.items()}
-        if "probability" in columns and isinstance(columns["probability"], ClassProbability):
-            columns["label"] = columns["probability"].label
-        return columns
+            return {name: _convert_column(self._gather(name, rows)) for name in names}
+        if "probability" not in names or not isinstance(self.columns["probability"], ClassProbability):
+            return {name: self._gather(name, rows) for name in names}
+        columns = {name: self._gather(name, rows) for name in names if name != "label"}
+        return {**columns, "label": columns["probability"].label}
 
     def _gather(self, name: str, rows: object) -> Any:
         """A column of some rows, to be read only; what several metrics ask for on one mask is gathered once."""

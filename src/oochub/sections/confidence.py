@@ -16,7 +16,7 @@ from oochub.report.footnotes import Footnotes
 from oochub.report.group_findings import write_headings
 from oochub.section import NamedNumber, OnPage, Passage, Section
 from oochub.stats.estimate import Estimate, Sampling
-from oochub.stats.mean_interval import Answers, mean_estimate
+from oochub.stats.mean_interval import Answers, RowNumbers, mean_estimate
 from oochub.stats.proportion import wilson
 
 if TYPE_CHECKING:
@@ -135,13 +135,12 @@ def _measure_calibration(
         ece=ece,
         mean_confidence=float(confidence.mean()),
         accuracy=float(correct.mean()),
-        overconfidence=mean_estimate(
+        overconfidence=RowNumbers(
             confidence - is_right,
-            sampling,
             are_shares=False,
-            answers=Answers(if_right=confidence - 1, if_wrong=confidence),
+            answers=lambda rows: Answers(if_right=confidence[rows] - 1, if_wrong=confidence[rows]),
             within=(-1.0, 1.0),
-        ),
+        ).estimate(sampling),
         groups=groups,
     )
 

@@ -63,7 +63,8 @@ def _estimate_with_added_rows(
     sums = np.add.reduceat(values, starts)
     mean = sums / n
     apart = np.add.reduceat((values - np.repeat(mean, sizes)) ** 2, starts)
-    right, wrong = (np.add.reduceat(np.asarray(answer, np.float64), starts) / n for answer in numbers.answers)
+    answers = numbers.answers(slice(None))
+    right, wrong = (np.add.reduceat(np.asarray(answer, np.float64), starts) / n for answer in answers)
     freedom = np.maximum(n - 1, 1)
     scale = -scipy.special.stdtrit(freedom, sampling.tail)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -93,14 +93,8 @@ def worst_group_interval(
     if without:
         more = f" and {len(without) - _NAMED} more" if len(without) > _NAMED else ""
         reason = f"too few rows or clusters in group {', '.join(without[:_NAMED])}{more}"
-    low, high = (
-        (math.nan, math.nan)
-        if without
-        else (
-            pick(interval.low for interval in intervals.values()),
-            pick(interval.high for interval in intervals.values()),
-        )
-    )
+    ends_of = ([getattr(interval, end) for interval in intervals.values()] for end in ("low", "high"))
+    low, high = (math.nan if without else pick(ends) for ends in ends_of)
     method = (
         f"{intervals[at].method}, simultaneous over {len(present)} groups" if len(present) > 1 else intervals[at].method
     )
@@ -116,7 +110,9 @@ def _choose_decisive(values: Array, codes: Array, sizes: Array, level: float, wo
     n = sizes.astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.bincount(codes, values, minlength=len(sizes)) / n
-        squares = np.bincount(codes, (values - mean[codes]) ** 2, minlength=len(sizes))
+        apart = mean[codes]
+        apart -= values
+        squares = np.bincount(codes, np.square(apart, out=apart), minlength=len(sizes))
         error = np.sqrt(squares / (n - 1) / n)
         half = -scipy.special.stdtrit(n - 1, (1 - level) / 2) * error
         sign = 1 if worst == "smallest" else -1

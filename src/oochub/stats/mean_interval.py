@@ -17,6 +17,7 @@ Methodology 28:169-181), under rows that are independent or clusters that are of
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,6 +76,10 @@ class Answers(NamedTuple):
     if_right: Array
     if_wrong: Array
 
+    def __call__(self, rows: Any) -> "Answers":
+        """Those of some rows, by their numbers or a slice."""
+        return Answers(*(numbers[rows] for numbers in self))
+
 
 class RowNumbers(NamedTuple):
     """What a metric that is the mean of one number per row is made of.
@@ -82,25 +87,25 @@ class RowNumbers(NamedTuple):
     Attributes:
         values: The numbers (n,).
         are_shares: See `mean_estimate`; so are the others.
-        answers: What each number would be with a right and with a wrong answer.
+        answers: What the numbers of some rows, by their numbers or a slice, would be with a right and with a wrong
+            answer: `Answers`, or a function that makes them, since those of many rows are not asked for.
         within: The smallest and the largest mean that is possible.
     """
 
     values: Array
     are_shares: bool = True
-    answers: Answers | None = None
+    answers: Callable[[Any], Answers] | None = None
     within: tuple[float, float] = (-math.inf, math.inf)
 
     def estimate(self, sampling: Sampling) -> Estimate:
         """Their mean with its interval, see `mean_estimate`."""
-        return mean_estimate(
-            self.values, sampling, are_shares=self.are_shares, answers=self.answers, within=self.within
-        )
+        answers = None if self.answers is None or len(self.values) >= MANY else self.answers(slice(None))
+        return mean_estimate(self.values, sampling, are_shares=self.are_shares, answers=answers, within=self.within)
 
     def take(self, rows: Array) -> "RowNumbers":
         """Those of some rows, by their numbers."""
-        answers = None if self.answers is None else Answers(*(answer[rows] for answer in self.answers))
-        return self._replace(values=self.values[rows], answers=answers)
+        of = self.answers
+        return self._replace(values=self.values[rows], answers=of and (lambda some: of(rows[some])))
 
 
 def mean_estimate(
