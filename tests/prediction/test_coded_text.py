@@ -6,8 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import oochub
+from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
-from oochub.prediction.stored_columns import decode_text, join_text
+from oochub.prediction.stored_columns import decode_text, join_text, list_repeated_text
 
 FEW = ["sea", None, "land", "sea"] * 5
 TABLES = {
@@ -77,3 +78,27 @@ def test_ids_that_another_program_coded_are_text(kind, tmp_path):
     pq.write_table(twice.replace_schema_metadata(table.schema.metadata), tmp_path / "twice.parquet")
     with pytest.raises(oochub.OochubError):
         oochub.evaluate(Predictions.load(tmp_path / "twice.parquet"))
+
+
+@pytest.mark.parametrize("rows", [["sea"] * 40 + [f"place {k}" for k in range(60)], ["sea", None] * 50, [None] * 100])
+def test_text_is_read_as_the_codes_that_a_file_stores(rows, tmp_path):
+    """Many names after the first rows, missing ones. Planted fault seen: codes without their mark."""
+    made = Predictions.from_arrays(logits=np.eye(2)[[0, 1] * 50], label=[0, 1] * 50, group=pa.array(rows, pa.string()))
+    made.save(tmp_path / "one.parquet")
+    pq.write_table(pq.read_table(tmp_path / "one.parquet"), tmp_path / "some.parquet", row_group_size=40)
+    assert "group" in list_repeated_text(tmp_path / "some.parquet")
+    read = Predictions.load(tmp_path / "some.parquet")
+    assert pa.types.is_dictionary(read.rows.light.schema.field("group").type)
+    assert read.table.equals(made.table) and read.column("group").tolist() == rows
+
+
+def test_text_of_a_few_bytes_does_not_fill_the_memory(tmp_path):
+    """Five kilobytes that stand for 500 MB. Planted fault seen: the codes alone counted, not the text of each row."""
+    codes = pa.DictionaryArray.from_arrays(np.zeros(100_000, np.int32), ["a" * 5_000])
+    made = Predictions.from_arrays(logits=np.eye(2)[[0, 1] * 50_000], label=[0, 1] * 50_000)
+    written = pq.read_table(made.save(tmp_path / "made.parquet")).append_column("note", codes)
+    pq.write_table(written, tmp_path / "few.parquet", store_schema=False)  # as text
+    assert pq.read_schema(tmp_path / "few.parquet").field("note").type == pa.string()
+    assert (tmp_path / "few.parquet").stat().st_size < 4_000_000
+    with pytest.raises(OochubError, match="hold more than 400 MB"):
+        Predictions.load(tmp_path / "few.parquet")
