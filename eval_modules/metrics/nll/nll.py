@@ -83,7 +83,7 @@ class _NllState(MeanState):
 def _make_row_numbers(columns: dict[str, Array]) -> RowNumbers:
     losses, confidence = _compute_losses(**columns), _find_confidence(columns["probability"])
 
-    def answer(rows: Any) -> Answers:
+    def answer(rows: Array | slice) -> Answers:
         # A wrong row costs at least what all that the model leaves to other classes would: -log(1 - confidence).
         return Answers(-np.log(confidence[rows]), -np.log(np.maximum(1 - confidence[rows], _LEFT)))
 

@@ -46,7 +46,7 @@ class Rows:
         >>> hard.mask({"split": np.array(["test", "test"]), "challenge": np.array(["easy", "hard_positive"])})
         array([False,  True])
         """
-        selected: NDArray[np.bool_] = _is_among(columns["split"], (self.split,))
+        selected = _is_among(columns["split"], (self.split,))
         for column, allowed in self.where.items():
             selected &= _is_among(columns[column], allowed)
         return selected
@@ -62,9 +62,9 @@ class Rows:
         return f"split {self.split}{''.join(conditions)}"
 
 
-def _is_among(column: Any, names: Sequence[str]) -> Any:
-    is_coded = hasattr(column, "codes")  # whose isin would look up each row
-    return np.logical_or.reduce([column == name for name in names]) if is_coded else np.isin(column, names)
+def _is_among(column: Any, names: Sequence[str]) -> NDArray[np.bool_]:
+    coded = [column == name for name in names] if hasattr(column, "codes") else None  # whose isin looks up each row
+    return np.isin(column, names) if coded is None else np.asarray(np.logical_or.reduce(coded), np.bool_)
 
 
 def _group_by_codes(codes: NDArray[Any], names: Sequence[str], rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:

@@ -76,7 +76,7 @@ class Answers(NamedTuple):
     if_right: Array
     if_wrong: Array
 
-    def __call__(self, rows: Any) -> "Answers":
+    def __call__(self, rows: Array | slice) -> "Answers":
         """Those of some rows, by their numbers or a slice."""
         return Answers(*(numbers[rows] for numbers in self))
 
@@ -94,7 +94,7 @@ class RowNumbers(NamedTuple):
 
     values: Array
     are_shares: bool = True
-    answers: Callable[[Any], Answers] | None = None
+    answers: Callable[[Array | slice], Answers] | None = None
     within: tuple[float, float] = (-math.inf, math.inf)
 
     def estimate(self, sampling: Sampling) -> Estimate:
