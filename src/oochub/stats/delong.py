@@ -323,7 +323,9 @@ def _compute_parts_of_one(label: Array, score: Array) -> _Parts:
 
 def _find_places(score: Array) -> Array:
     """The place of each row's score (n,) among the distinct scores."""
-    places: Array = np.unique(score, return_inverse=True)[1]
+    order = np.argsort(score)
+    ranked, places = score[order], np.empty(len(score), np.intp)
+    places[order] = np.cumsum(np.r_[False, ranked[1:] != ranked[:-1]])
     return places
 
 

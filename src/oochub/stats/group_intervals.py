@@ -110,9 +110,7 @@ def _choose_decisive(values: Array, codes: Array, sizes: Array, level: float, wo
     n = sizes.astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.bincount(codes, values, minlength=len(sizes)) / n
-        apart = mean[codes]
-        apart -= values
-        squares = np.bincount(codes, np.square(apart, out=apart), minlength=len(sizes))
+        squares = np.bincount(codes, (values - mean[codes]) ** 2, minlength=len(sizes))
         error = np.sqrt(squares / (n - 1) / n)
         half = -scipy.special.stdtrit(n - 1, (1 - level) / 2) * error
         sign = 1 if worst == "smallest" else -1
