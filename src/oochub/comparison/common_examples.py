@@ -101,6 +101,15 @@ def _describe_difference(first: Any, second: Any) -> str:
 def _reorder(first: Predictions, second: Predictions) -> Predictions:
     if all(first.rows.column(name).equals(second.rows.column(name)) for name in ("split", "example_id")):
         return second
+    order, other = (pa.array(part.rows.by_id) for part in (first, second))
+    sorted_alike = (
+        first.rows.column(name).take(order).equals(second.rows.column(name).take(other))
+        for name in ("example_id", "split")
+    )
+    if all(sorted_alike):  # else an id stands in several splits, or rows are missing
+        place = np.empty(len(first), np.int64)
+        place[first.rows.by_id] = second.rows.by_id
+        return second.take(place)
     keys, others = (read_keys(part) for part in (first, second))
     row = pc.index_in(keys, value_set=others)
     if row.null_count or len(keys) != len(others):  # each key is there once
