@@ -93,23 +93,31 @@ def _find_smallest_c(features: Tensor, label: Tensor, classes: int) -> float:
 
 
 def _fit(features: Tensor, label: Tensor, classes: int, c: float) -> tuple[Tensor, Tensor]:
-    """Weight (classes, d) and bias (classes,) of the logistic regression, by accelerated proximal gradient descent."""
+    """Weight (classes, d) and bias (classes,) of the logistic regression, by accelerated proximal gradient descent.
+
+    In every step the weights of the first of two classes are minus those of the second, which alone are computed.
+    """
+    is_pair = classes == 2
     features = torch.cat([features, features.new_ones(len(features), 1)], 1)
-    target = functional.one_hot(label, classes).to(features)
+    target = functional.one_hot(label, classes).to(features)[:, int(is_pair) :]
     gram = features @ features.T if len(features) < features.shape[1] else features.T @ features
-    step = 1 / (0.5 * c * torch.linalg.eigvalsh(gram)[-1])  # the softmax's Hessian is at most 1/2
-    shrink = torch.full((classes, features.shape[1]), float(step))
+    step = 1 / (0.5 * c * float(torch.linalg.eigvalsh(gram)[-1]))  # the softmax's Hessian is at most 1/2
+    shrink = torch.full((target.shape[1], features.shape[1]), step).double()
     shrink[:, -1] = 0  # not the bias
-    now = ahead = features.new_zeros(classes, features.shape[1])
+    now = ahead = features.new_zeros(shrink.shape)
     momentum = 1.0
     for _ in range(_ITERATIONS):
-        slope = c * (torch.softmax(features @ ahead.T, 1) - target).T @ features
-        moved = ahead - step * slope
-        new = moved.sign() * (moved.abs() - shrink).clamp(min=0)
+        scores = features @ ahead.T
+        answers = torch.sigmoid(2 * scores) if is_pair else torch.softmax(scores, 1)
+        slope = (answers - target).T @ features
+        moved = ahead.sub(slope, alpha=c * step)
+        new = moved - moved.clamp(-shrink, shrink)
+        drift = new - now
         momentum, before = (1 + math.sqrt(1 + 4 * momentum**2)) / 2, momentum
-        if ((ahead - new) * (new - now)).sum() > 0:  # it goes back: begin to gather speed anew
+        if ((ahead - new) * drift).sum().item() > 0:  # it goes back: begin to gather speed anew
             momentum, before = 1.0, 1.0
-        change, ahead, now = (new - now).abs().max(), new + (before - 1) / momentum * (new - now), new
-        if change < _STILL:
+        ahead, now = new.add(drift, alpha=(before - 1) / momentum), new
+        if drift.abs().max().item() < _STILL:
             break
-    return now[:, :-1], now[:, -1]
+    head = torch.cat([-now, now]) if is_pair else now
+    return head[:, :-1], head[:, -1]

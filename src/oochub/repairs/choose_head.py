@@ -99,6 +99,7 @@ class _Score(NamedTuple):
     outside: float
     loss: float
     right: NDArray[np.bool_]  # of the rows that choose
+    is_allowed: tuple[bool, bool] = (True, True)  # with a standard error to spare; by the estimate alone
 
     @property
     def rank(self) -> tuple[float, float]:
@@ -128,11 +129,13 @@ def choose_head(rows: RepairRows, parts: RowParts, *, at_most_lost: float, seed:
     own = answer_freshly(rows, parts.fit, parts.choose, seen=parts.seen)
     is_refit = bool(parts.seen[parts.choose].any())
     refit = refit_plainly(rows, parts.fit) if head is not None and is_refit else None
-    before = _score(own, rows, parts.choose)
-    scores = [(_Candidate(NONE, {}, "", ""), before)]
-    for each in follow(list(_list_candidates(rows, parts, head)), desc="Fitting heads", disable=None):
-        scores.append((each, _score(_answer(each, rows, parts, head, refit, seed), rows, parts.choose)))
-    best, allowed = _pick([score for _, score in scores], before, rows, parts.choose, at_most_lost=at_most_lost)
+    candidates = [_Candidate(NONE, {}, "", ""), *_list_candidates(rows, parts, head)]
+    scores, answers = [_score(own, rows, parts.choose)], {0: own}
+    for candidate in follow(candidates[1:], desc="Fitting heads", disable=None):
+        logits = _answer(candidate, rows, parts, head, refit, seed)
+        scores.append(_score(logits, rows, parts.choose, scores[0], at_most_lost))
+        answers = {place: answers.get(place, logits) for place in _find_leaders(scores)}
+    best, allowed = _pick(scores)
     tried = tuple(
         TriedHead(
             **candidate._asdict(),
@@ -141,16 +144,14 @@ def choose_head(rows: RepairRows, parts: RowParts, *, at_most_lost: float, seed:
             loss=score.loss,
             title=_title(candidate, is_refit=is_refit),
             is_allowed=is_allowed,
-            is_chosen=place == best and candidate.method != NONE,
+            is_chosen=place == best != 0,
         )
-        for place, ((candidate, score), is_allowed) in enumerate(zip(scores, allowed, strict=True))
+        for place, (candidate, score, is_allowed) in enumerate(zip(candidates, scores, allowed, strict=True))
     )
-    candidate = scores[best][0]
-    if candidate.method == NONE:
+    if best == 0:
         return ChosenHead(None, None, tried)
-    logits = _answer(candidate, rows, parts, head, refit, seed)
-    temperature = _fit_temperature(logits, rows.label[parts.choose])
-    last = _fit(candidate, rows, np.union1d(parts.fit, parts.choose), parts, head, seed)
+    temperature = _fit_temperature(answers[best], rows.label[parts.choose])
+    last = _fit(candidates[best], rows, np.union1d(parts.fit, parts.choose), parts, head, seed)
     cooled = StoredHead(weight=last.weight / temperature, bias=last.bias / temperature)
     return ChosenHead(cooled, temperature, tried)
 
@@ -172,8 +173,8 @@ def choose_network(
     """
     before = _score(rows.predictions.logits[parts.choose], rows, parts.choose)
     tuned = list(networks)
-    scores = [_score(network.choose, rows, parts.choose) for network in tuned]
-    best, allowed = _pick([before, *scores], before, rows, parts.choose, at_most_lost=at_most_lost)
+    scores = [_score(network.choose, rows, parts.choose, before, at_most_lost) for network in tuned]
+    best, allowed = _pick([before, *scores])
     records = [
         TriedHead(
             method=FINE_TUNE,
@@ -256,27 +257,39 @@ def _fit(
     return method.fit(_head_rows(candidate, rows, numbers, parts, head), seed=seed)
 
 
-def _score(logits: NDArray[np.float32], rows: RepairRows, numbers: NDArray[np.int64]) -> _Score:
+def _score(
+    logits: NDArray[np.float32],
+    rows: RepairRows,
+    numbers: NDArray[np.int64],
+    before: _Score | None = None,
+    at_most_lost: float = 0.0,
+) -> _Score:
     label, is_out = rows.label[numbers], rows.is_out[numbers]
     right = logits.argmax(axis=1) == label
     loss = -log_softmax(logits.astype(np.float64), axis=1)[np.arange(len(label)), label]
     sides = (~is_out, is_out)
     inside, outside = (float(right[side].mean()) for side in sides)
-    return _Score(inside, outside, max(float(loss[side].mean()) for side in sides), right)
+    score = _Score(inside, outside, max(float(loss[side].mean()) for side in sides), right)
+    if before is None:
+        return score
+    to_spare = _is_within(right, before.right, rows, numbers, at_most_lost=at_most_lost)
+    return score._replace(is_allowed=(to_spare, inside >= before.inside - at_most_lost))
 
 
-def _pick(
-    scores: Sequence[_Score], before: _Score, rows: RepairRows, numbers: NDArray[np.int64], *, at_most_lost: float
-) -> tuple[int, list[bool]]:
+def _find_leaders(scores: Sequence[_Score]) -> list[int]:
+    """The places of the best score that is allowed with a standard error to spare, and of the best without one."""
+    return [
+        max((k for k, score in enumerate(scores) if score.is_allowed[rule]), key=lambda k: scores[k].rank)
+        for rule in (0, 1)
+    ]
+
+
+def _pick(scores: Sequence[_Score]) -> tuple[int, list[bool]]:
     """The place of the best score, and which scores are allowed; the first one is the model's own."""
-    spare = [_is_within(score.right, before.right, rows, numbers, at_most_lost=at_most_lost) for score in scores]
-    plain = [score.inside >= before.inside - at_most_lost for score in scores]
-    best, without = (
-        max((k for k, is_allowed in enumerate(allowed) if is_allowed), key=lambda k: scores[k].rank)
-        for allowed in (spare, plain)
-    )
-    gains = [scores[k].rank[0] - before.rank[0] for k in (best, without)]
-    return (without, plain) if gains[0] < gains[1] / 2 else (best, spare)
+    leaders = _find_leaders(scores)
+    gains = [scores[k].rank[0] - scores[0].rank[0] for k in leaders]
+    rule = int(gains[0] < gains[1] / 2)
+    return leaders[rule], [score.is_allowed[rule] for score in scores]
 
 
 def _is_within(
