@@ -110,18 +110,22 @@ def _write(sent, out):
 
 @pytest.mark.slow
 def test_a_site_of_kept_pages_is_the_same_as_one_of_new_ones(sent, tmp_path, monkeypatch):
-    """A page is rendered again if its entry's rank has changed. Planted fault seen: pages kept by their entry alone."""
+    """A page says its own name and rank; copies are rendered once. Planted fault seen: pages kept with these words."""
     rendered, render = [], kept_entry.make_page_once
     monkeypatch.setattr(
         "oochub.leaderboard.leaderboard_pages.make_page_once",
         lambda made_of, make: render(made_of, lambda: rendered.append(made_of) or make()),
     )
+    entry = shutil.copytree(sent, sent.parent / "six") / "entry.json"
+    entry.write_text(entry.read_text("utf-8").replace('"made"', '"copy"'), "utf-8")
     first = _write(sent, tmp_path / "first")
     assert _write(sent, tmp_path / "second") == first and len(rendered) == 1
+    one, six = (first[f"entries/{name}.html"] for name in ("one", "six"))
+    assert six == one.replace(b"<dd>made</dd>", b"<dd>copy</dd>", 1) != one
     better = sent_entry(tmp_path / "more", predictions=made_predictions(4.0, seed=3, model="better"))
     shutil.copytree(better, sent.parent / "two")
     both = _write(sent, tmp_path / "third")
-    assert both["entries/one.html"] != first["entries/one.html"] and len(rendered) == 3
+    assert both["entries/one.html"] != one and len(rendered) == 2
     shutil.rmtree(cache_folder("checks"))
     assert _write(sent, tmp_path / "fourth") == both
 

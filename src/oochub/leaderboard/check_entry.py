@@ -362,7 +362,7 @@ def _keep_outcome(digest: str, found: Recomputed) -> None:
 
 
 def make_page_once(made_of: Sequence[object], make: Callable[[], str]) -> str:
-    """The page of an entry from the cache, if it is there and whole; else it is made and kept.
+    """A page of an entry from the cache, if it is there and whole; else it is made and kept.
 
     Args:
         made_of: JSON types that decide its content, besides our code.

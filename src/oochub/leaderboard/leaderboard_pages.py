@@ -24,7 +24,7 @@ from oochub.records.report_records import MetricDescription
 from oochub.records.schema import to_json
 from oochub.report import format_numbers, svg, wording
 from oochub.report.page import render_page
-from oochub.report.self_contained_page import self_contained_page
+from oochub.report.self_contained_page import environment, self_contained_page
 from oochub.stats.model_places import RankRange
 
 _LIMIT = 4_000_000  # bytes
@@ -264,7 +264,8 @@ def _count(number: int, one: str, many: str) -> str:
 def make_entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> str:
     """Renders an entry as one HTML file: if it is verified, with its recomputed numbers, else as it was sent.
 
-    Images are shown of verified entries alone. A page is kept, and made again if what it is made of has changed.
+    Images are shown of verified entries alone. A page is kept without what its entry alone says, for all copies, with a
+    gap of as many bytes, so that its size is that of the page; it is made again if what it is made of has changed.
 
     Args:
         row: Row of the board.
@@ -296,18 +297,12 @@ def make_entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> 
         "board": board.key.page,
         "place": _name_board(board),
     }
-    render = partial(
-        render_page,
-        report,
-        images=not row.reason,
-        template="entry.html.jinja",
-        advice="Evaluate fewer splits at once.",
-        entry=words,
-    )
-    if not row.digest:
-        return render()
+    above = environment().get_template("entry.html.jinja").render(entry=words)
+    gap = "\0" * len(above.encode())  # no text of a page has this character
+    render = partial(render_page, report, images=not row.reason, above=gap, advice="Evaluate fewer splits at once.")
     on_board = [to_json(report.benchmark), to_json(report.metrics)]  # an entry that fails is under the board's words
-    return make_page_once([row.digest, words, on_board], render)
+    made_of = [row.digest, not row.reason, len(gap), on_board]
+    return (make_page_once(made_of, render) if row.digest else render()).replace(gap, above)
 
 
 def _describe_shown(row: BoardRow) -> str:

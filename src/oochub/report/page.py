@@ -35,9 +35,8 @@ def render_page(
     *,
     images: bool = True,
     rows: str | None = None,
-    template: str = "report.html.jinja",
+    above: str = "",
     advice: str = "",
-    **more: Any,
 ) -> str:
     """Render a report as a self-contained HTML page; the same report gives the same bytes.
 
@@ -50,9 +49,8 @@ def render_page(
         report: Any report; what it lacks is said, or left out.
         images: False leaves the images out, for data that may not be passed on; ids and words stay.
         rows: Address of a page of all rows, to link to; None says which command makes one.
-        template: A template that extends the report's.
+        above: HTML of ours that stands before the report.
         advice: What to do where the page would be too large.
-        **more: What that template prints beyond the report.
 
     Raises:
         OochubError: The report has an image that is not a JPEG, or so many slices or such long texts that the page
@@ -67,7 +65,7 @@ def render_page(
             room, pictures = room - on_page.spent, pictures + on_page.pictures
             shown.append(_render_section(section, on_page, report))
     return self_contained_page(
-        template,
+        "report.html.jinja",
         pictures=pictures,
         advice=advice or many,
         report=report,
@@ -79,7 +77,7 @@ def render_page(
         all_rows=rows,
         sides={side: wording.title_side(report.benchmark, side) for side in theme.SIDES},
         reproduce=_write_commands(report),
-        **more,
+        above=Markup(above),  # noqa: S704
     )  # fmt: skip
 
 
