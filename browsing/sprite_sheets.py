@@ -5,8 +5,9 @@ order they lie in; each is kept on disk until the sheets are drawn, so the memor
 """
 
 import io
+from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,7 +28,7 @@ ACROSS = 8
 """Tiles in a row of a sheet, and rows of tiles."""
 _KEPT = 92  # quality of a JPEG that is kept until its sheet is drawn
 _QUALITY = 75  # of a sheet
-_BLOCK = 512  # stored images that are read at a time
+_TOGETHER = 32  # stored images that a thread takes at a time
 
 
 class SpriteSheets:
@@ -118,16 +119,17 @@ def read_stored_tiles(blocks: Iterable[pa.Table]) -> Iterator[tuple[int, bytes]]
         OochubError: An image that cannot be read.
     """
 
-    def make(numbered: tuple[int, pa.Scalar]) -> tuple[int, bytes] | None:
-        number, stored = numbered
-        if not stored.is_valid:
-            return None
-        return number, make_tile(decode(stored.as_py(), f"the small image of row {number}", draft=DRAFT))
+    def make(first: int, column: pa.ChunkedArray) -> list[tuple[int, bytes]]:
+        rows = ((number, stored.as_py()) for number, stored in enumerate(column, first) if stored.is_valid)
+        return [(row, make_tile(decode(image, f"the small image of row {row}", draft=DRAFT))) for row, image in rows]
 
-    first = 0
-    with ThreadPoolExecutor(count_cores()) as threads:
+    first, cores, ahead = 0, count_cores(), deque[Future[list[tuple[int, bytes]]]]()
+    with ThreadPoolExecutor(cores) as threads:
         for column in (block.column(0) for block in blocks):
-            for start in range(0, len(column), _BLOCK):
-                stored = enumerate(column.slice(start, _BLOCK), first + start)
-                yield from filter(None, threads.map(make, stored))
+            for start in range(0, len(column), _TOGETHER):
+                ahead.append(threads.submit(make, first + start, column.slice(start, _TOGETHER)))
+                if len(ahead) > 2 * cores:  # the next block is read while these are decoded
+                    yield from ahead.popleft().result()
             first += len(column)
+        for tiles in ahead:
+            yield from tiles.result()
