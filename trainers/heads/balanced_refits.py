@@ -97,27 +97,23 @@ def _fit(features: Tensor, label: Tensor, classes: int, c: float) -> tuple[Tenso
 
     In every step the weights of the first of two classes are minus those of the second, which alone are computed.
     """
-    is_pair = classes == 2
     features = torch.cat([features, features.new_ones(len(features), 1)], 1)
-    target = functional.one_hot(label, classes).to(features)[:, int(is_pair) :]
+    target = functional.one_hot(label, classes).to(features)[:, int(classes == 2) :]
     gram = features @ features.T if len(features) < features.shape[1] else features.T @ features
     step = 1 / (0.5 * c * float(torch.linalg.eigvalsh(gram)[-1]))  # the softmax's Hessian is at most 1/2
-    shrink = torch.full((target.shape[1], features.shape[1]), step).double()
-    shrink[:, -1] = 0  # not the bias
-    now = ahead = features.new_zeros(shrink.shape)
+    shrink = functional.pad(torch.full((target.shape[1], features.shape[1] - 1), step).double(), (0, 1))  # not the bias
+    now = ahead = torch.zeros_like(shrink)
     momentum = 1.0
     for _ in range(_ITERATIONS):
-        scores = features @ ahead.T
-        answers = torch.sigmoid(2 * scores) if is_pair else torch.softmax(scores, 1)
-        slope = (answers - target).T @ features
-        moved = ahead.sub(slope, alpha=c * step)
+        answers = torch.sigmoid(features @ (2 * ahead).T) if classes == 2 else torch.softmax(features @ ahead.T, 1)
+        moved = ahead.sub((answers - target).T @ features, alpha=c * step)
         new = moved - moved.clamp(-shrink, shrink)
-        drift = new - now
+        drift, now = new - now, new
         momentum, before = (1 + math.sqrt(1 + 4 * momentum**2)) / 2, momentum
         if ((ahead - new) * drift).sum().item() > 0:  # it goes back: begin to gather speed anew
             momentum, before = 1.0, 1.0
-        ahead, now = new.add(drift, alpha=(before - 1) / momentum), new
+        ahead = new.add(drift, alpha=(before - 1) / momentum)
         if drift.abs().max().item() < _STILL:
             break
-    head = torch.cat([-now, now]) if is_pair else now
-    return head[:, :-1], head[:, -1]
+    now = torch.cat([-now, now]) if classes == 2 else now
+    return now[:, :-1], now[:, -1]
