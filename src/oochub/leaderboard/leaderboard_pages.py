@@ -300,7 +300,8 @@ def make_entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> 
     above = environment().get_template("entry.html.jinja").render(entry=words)
     gap = "\0" * len(above.encode())  # no text of a page has this character
     render = partial(render_page, report, images=not row.reason, above=gap, advice="Evaluate fewer splits at once.")
-    on_board = [to_json(report.benchmark), to_json(report.metrics)]  # an entry that fails is under the board's words
+    # an entry that fails is under the board's words
+    on_board = [] if row.is_recomputed else [to_json(report.benchmark), to_json(report.metrics)]
     made_of = [row.digest, not row.reason, len(gap), on_board]
     return (make_page_once(made_of, render) if row.digest else render()).replace(gap, above)
 
