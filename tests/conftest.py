@@ -3,6 +3,7 @@
 import gc
 import hashlib
 import inspect
+import operator
 import os
 import random
 import re
@@ -52,6 +53,15 @@ def pytest_collection_finish() -> None:
 def pytest_unconfigure() -> None:
     """Removes the caches."""
     shutil.rmtree(_CACHES, ignore_errors=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Begins each test at the same draws, whatever ran before it: a library may draw from the generator of all."""
+    random.seed(0)
+    for name, sown in (("numpy", "random.seed"), ("torch", "manual_seed")):
+        if name in sys.modules:
+            operator.attrgetter(sown)(sys.modules[name])(0)
 
 
 @pytest.fixture(autouse=True)
