@@ -154,6 +154,58 @@ def test_logits_decide_too():
     assert not nan.holds
 
 
+class Passes:
+    """A network that counts its rows, and says something else of the ten that come second."""
+
+    def __init__(self, step: float = 0.0) -> None:
+        self.rows, self.step = 0, step
+
+    def __call__(self, pixel_values: torch.Tensor) -> Any:
+        logits = torch.tensor([[0.0, 9.0 + self.step * (self.rows % 20 >= 10)]])
+        self.rows += len(pixel_values)
+        return SimpleNamespace(logits=logits.expand(len(pixel_values), 2))
+
+
+class Remembering(Passes):
+    """One of which every measurement is kept that may be."""
+
+    def __init__(self, step: float = 0.0) -> None:
+        super().__init__(step)
+        self.kept: list[Any] = []
+
+    def measure_once(self, about: Any, measure: Any, *, holds: Any) -> tuple[Any, bool]:
+        if self.kept:
+            return self.kept[0], True
+        value = measure()
+        self.kept += [value] if holds(value) else []
+        return value, False
+
+
+def test_equal_pixels_need_no_pass():
+    """Of a processor with one resize both are equal but for float32. Planted: passes over equal pixels."""
+    network, fused = Passes(), Preprocessing.from_processor(PLAIN)
+    found = check_fused(
+        fused, lambda each: dict(PLAIN(each, return_tensors="pt")), network, rows(), batch_size=3, device=CPU
+    )
+    assert network.rows == 0 and found.holds and 0 <= found.levels < 1e-4
+    assert str(found) == "fused: equal pixels on 8 images and 2 of noise"
+
+
+def test_logits_are_measured_once_for_a_network():
+    """But pixels each time, and what is near the bound is measured again. Planted: pixels that are remembered too."""
+    network = Remembering()
+    first, again = checked(network, rows()), checked(network, rows())
+    assert network.rows == 20 and (first.is_earlier, again.is_earlier) == (False, True)
+    assert str(again) == (
+        f"fused: pixels within {again.levels:.2f} gray levels on 8 images and 2 of noise; logits within 0.00% of their "
+        "range on those of an earlier run"
+    )
+    far = checked(network, rows(), partial(off_by, 2))
+    assert not far.is_earlier and far.levels > 1.5 and not far.holds
+    near = Remembering(0.15)
+    assert 0.01 < checked(near, rows()).logits < 0.02 and not checked(near, rows()).is_earlier
+
+
 def test_pictures_that_cannot_be_read_are_passed_over_and_streams_are_read():
     still = lambda pixel_values: SimpleNamespace(logits=pixel_values.mean((2, 3)))  # noqa: E731
     good = [encoded(photograph(40, 30, seed)) for seed in range(3)]

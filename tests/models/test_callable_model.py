@@ -210,8 +210,8 @@ def test_what_does_not_fit_is_said(net, data, how, message):
 
 def test_what_a_function_returns_is_checked(data):
     for function, message in (
-        (lambda images: None, "must return logits, a tensor or array .2, 3., but it returned a NoneType"),
-        (lambda images: images, r"It returned \(2, 3, 4, 4\)"),
+        (lambda images: None, "must return logits, a tensor or array .16, 3., but it returned a NoneType"),
+        (lambda images: images, r"It returned \(16, 3, 4, 4\)"),
     ):
         with pytest.raises(OochubError, match=message):
             oochub.predict(function, data, class_names=NAMES, transform=shrink)

@@ -281,7 +281,8 @@ def test_a_large_network_and_other_inputs_are_refused(model, data, monkeypatch):
     with pytest.raises(OochubError, match=r"takes networks of at most 0\.0 GB"):
         predict(model, data, runtime="onnxruntime")
     with pytest.raises(OochubError, match="is for models of images, but this one reads input_ids"):
-        open_runtime(nn.Identity(), {"input_ids": torch.zeros(2, 3)}, PredictionSettings(runtime="openvino"))
+        asked = PredictionSettings(runtime="openvino")
+        open_runtime(nn.Identity(), {"input_ids": torch.zeros(2, 3)}, asked, describe=lambda ours, theirs: "")
 
 
 def test_a_device_that_is_no_processor_is_refused():
@@ -306,10 +307,33 @@ def test_threads_are_those_of_torch(model, monkeypatch):
     few = {"pixel_values": torch.randn(3, 3, 16, 16)}
     try:
         torch.set_num_threads(3)
-        open_runtime(network, few, PredictionSettings(runtime="onnxruntime"))
+        open_runtime(network, few, PredictionSettings(runtime="onnxruntime"), describe=lambda ours, theirs: "")
     finally:
         torch.set_num_threads(before)
     assert [options.intra_op_num_threads for options in seen] == [3]
+
+
+@pytest.mark.slow
+def test_a_network_is_compared_with_torch_once(model, data, monkeypatch):
+    """Then also for other rows, which say so. Planted faults: compared again; not said; for all weights."""
+    compared = []
+    own = exported_network.logit_difference
+    monkeypatch.setattr(exported_network, "logit_difference", lambda *both: compared.append(1) or own(*both))
+    first = predict(model, data, runtime="onnxruntime", cache=True)
+    again = predict(model, data.select(range(2, 7)), runtime="onnxruntime", cache=True)
+    assert compared == [1]
+    checks = [each.metadata.provenance["runtime_check"] for each in (first, again)]
+    assert checks[1] == f"{checks[0]} on the first rows of an earlier run" and "of 8 answers differ" in checks[0]
+    assert sum("on the first rows of an earlier run logits within" in note for note in again.metadata.notes) == 1
+    assert difference(again.logits, predict(model, data.select(range(2, 7))).logits) < 1e-4
+    predict(model, data, runtime="onnxruntime", features=True, cache=True)
+    assert len(compared) == 3  # the features too
+    other = transformers.ResNetForImageClassification.from_pretrained(model)
+    with torch.no_grad():
+        other.classifier[1].weight.add_(1)
+    other.save_pretrained(model)
+    predict(model, data, runtime="onnxruntime", cache=True)
+    assert len(compared) == 4
 
 
 @pytest.mark.slow

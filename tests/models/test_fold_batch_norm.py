@@ -1,6 +1,7 @@
 """A folded network says what the network says, and is the network again afterwards."""
 
 import copy
+from collections.abc import Mapping
 from pathlib import Path
 
 import datasets
@@ -16,6 +17,7 @@ from transformers.modeling_outputs import ImageClassifierOutput
 from oochub.models.acceleration import fold_batch_norm
 from oochub.models.extraction import Perturbation
 from oochub.models.model_source import ModelSource
+from oochub.models.remembered_checks import MeasuredNetwork
 
 _FOLDED = {"efficientnet": 22, "levit": 4, "mobilenet_v1": 27, "regnet": 9, "resnet": 6}
 """Batch norms after a convolution, counted in the printed modules; the other types of `TINY` are slow tests."""
@@ -98,22 +100,52 @@ def test_only_what_nothing_else_reads_is_folded(form: str, pairs: int) -> None:
     assert all(each.requires_grad for each in network.parameters())
 
 
+@pytest.mark.parametrize(("form", "pairs"), [("plain", 2), ("read beside", 1)])
+def test_a_network_that_was_folded_before_is_folded_without_a_pass(form: str, pairs: int) -> None:
+    """To the same layers and weights. Planted fault: the pairs of another form are remembered for it."""
+    network = seen_something(Net(form))
+    x = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(1))
+    passes, logits = [], []
+
+    def answer(inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        passes.append(1)
+        return network(**inputs).logits
+
+    for _ in range(2):
+        measured = MeasuredNetwork(network)
+        with fold_batch_norm(network, {"pixel_values": x}, answer=answer, measured=measured) as folded:
+            assert (folded, norms(network)) == (pairs, 2 - pairs)
+            logits.append(network(pixel_values=x).logits)
+    assert len(passes) == 2 and torch.equal(*logits)
+
+
+def test_a_network_without_batch_norms_makes_no_pass() -> None:
+    """Planted fault: a pass to look for pairs of which there are none."""
+    network = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(4 * 36, 2)).eval()
+    with fold_batch_norm(network, {"pixel_values": torch.randn(2, 3, 8, 8)}, answer=lambda inputs: 1 / 0) as folded:
+        assert folded == 0 and network[0].weight.is_contiguous(memory_format=torch.channels_last)
+    assert network[0].weight.is_contiguous()
+
+
+class Standardized(nn.Conv2d):
+    """A convolution that standardizes its weight."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        weight = self.weight - self.weight.mean((1, 2, 3), keepdim=True)
+        return self._conv_forward(x, weight / weight.std((1, 2, 3), keepdim=True), self.bias)
+
+
 def test_a_layer_that_does_more_is_left_alone() -> None:
     """A convolution that standardizes its weight undoes the folding: the logits say so, and nothing is folded."""
-
-    class Standardized(nn.Conv2d):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            weight = self.weight - self.weight.mean((1, 2, 3), keepdim=True)
-            return self._conv_forward(x, weight / weight.std((1, 2, 3), keepdim=True), self.bias)
-
     network = Net("plain")
     network.first = Standardized(3, 4, 3)
     seen_something(network)
     x = torch.randn(2, 3, 8, 8)
     expected = network(pixel_values=x).logits
-    with fold_batch_norm(network, {"pixel_values": x}) as pairs:
-        assert (pairs, norms(network)) == (0, 2)
-        torch.testing.assert_close(network(pixel_values=x).logits, expected, rtol=0, atol=1e-5)
+    for _ in range(2):  # it is remembered that it cannot be
+        with fold_batch_norm(network, {"pixel_values": x}, measured=MeasuredNetwork(network)) as pairs:
+            assert (pairs, norms(network)) == (0, 2)
+            torch.testing.assert_close(network(pixel_values=x).logits, expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,8 @@ def open_linear(monkeypatch, pixels, calibrating, checking):
         "these",
     )
     asked = PredictionSettings(runtime="onnxruntime", dtype="int8", calibrate_on="these", batch_size=4)
-    return open_runtime(Network().eval(), {"pixel_values": pixels}, asked, calibration=calibration), net
+    few, describe = {"pixel_values": pixels}, lambda ours, theirs: ""
+    return open_runtime(Network().eval(), few, asked, describe=describe, calibration=calibration), net
 
 
 @pytest.mark.slow
@@ -123,7 +124,9 @@ def test_scales_are_those_by_hand(monkeypatch):
     steps = np.clip(np.round(pixels.flatten(1).numpy() / (high / 255)), 0, 255) * (high / 255)
     whole = np.round(weight / own[:, None]) * own[:, None]
     by_hand = steps @ whole.T + net.bias.detach().numpy()
-    np.testing.assert_allclose(choice.logits.numpy(), by_hand, atol=own.max() * high / 255)  # a step of the bias
+    np.testing.assert_allclose(
+        choice.network(pixel_values=pixels).logits.numpy(), by_hand, atol=own.max() * high / 255
+    )  # a step of the bias
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +30,8 @@ from torch.utils._pytree import tree_leaves
 from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub.errors import OochubError, OochubWarning, choose_wording
+from oochub.models.callable_model import digest_state
+from oochub.models.remembered_checks import MeasuredNetwork
 from oochub.process.program import count_cores, keep_compiled
 from oochub.stats.logits import logit_difference
 from oochub.storage.cache import cache_folder
@@ -138,21 +140,30 @@ than 1e-6, some random ones by 1e-5, and one wrong batch norm moves them by perc
 Answer = Callable[[Mapping[str, torch.Tensor]], torch.Tensor]
 """Numbers that a network gives for its inputs."""
 
+_Place = tuple[nn.Module, str, Any]
+"""A layer, the name of an attribute, and what it is for a while."""
+
 
 @contextmanager
 def fold_batch_norm(
-    network: nn.Module, probe: Mapping[str, torch.Tensor], *, answer: Answer | None = None
+    network: nn.Module,
+    probe: Mapping[str, torch.Tensor],
+    *,
+    answer: Answer | None = None,
+    measured: MeasuredNetwork | None = None,
 ) -> Iterator[int]:
     """A block in which a convolution and the batch norm after it are one convolution; after it all is as before.
 
     A pair is a Conv2d that is called once and a BatchNorm2d whose input is the very output of that call, which nothing
     else reads: a pass over the probe shows it, whatever the layers are called. If the logits of the probe are then not
     the same within rounding, nothing is changed. Weights of convolutions are laid out channels last, as pixels are.
+    Without a batch norm there is no pass.
 
     Args:
         network: Network in evaluation mode.
         probe: Inputs of the network.
         answer: What is asked of the network, in the place of the logits `network(**probe).logits`.
+        measured: The same network with what earlier runs measured of it.
 
     Yields:
         How many batch norms are folded.
@@ -166,32 +177,50 @@ def fold_batch_norm(
     6 0
     """
     answer = answer or (lambda inputs: network(**inputs).logits)
-    pairs, logits = _find_pairs(network, probe, answer)
+    names, layer_of = {layer: name for name, layer in network.named_modules()}, network.get_submodule
+    with ExitStack() as folded:
+
+        def find() -> dict[str, str] | None:
+            pairs, logits = _find_pairs(network, probe, answer)
+            folded.enter_context(_replace_attributes(_list_folded(network, pairs)))
+            with torch.inference_mode():
+                difference = logit_difference(answer(probe), logits)
+            if difference <= _ROUNDING:
+                return {names[norm]: names[convolution] for norm, convolution in pairs.items()}
+            folded.close()
+            return None
+
+        pairs: Mapping[str, str] | None = {}
+        is_earlier = True
+        if any(map(_is_norm, network.modules())):
+            measured, device = measured or MeasuredNetwork(network, kept=False), str(next(iter(probe.values())).device)
+            pairs, is_earlier = measured.measure_once(["folded", digest_state(probe), device], find)
+        if is_earlier and pairs is not None:
+            places = _list_folded(network, {layer_of(norm): layer_of(name) for norm, name in pairs.items()})
+            folded.enter_context(_replace_attributes(places))
+        yield len(pairs or ())
+
+
+def _list_folded(network: nn.Module, pairs: Mapping[nn.Module, nn.Module]) -> list[_Place]:
+    """The attributes of layers that folding changes, and what they become."""
     changed: dict[nn.Module, nn.Module] = {norm: nn.Identity() for norm in pairs}
     layers: Any = pairs.items()
     changed |= {convolution: fuse_conv_bn_eval(convolution, norm) for norm, convolution in layers}
-    places: list[tuple[nn.Module, str, Any]] = [
+    places: list[_Place] = [
         (parent, name, changed[layer])
         for parent in network.modules()
         for name, layer in parent._modules.items()
         if layer in changed
     ]
-    convolutions = {changed.get(layer, layer) for layer in network.modules() if _is_convolution(layer)}
-    for layer in convolutions:
+    for layer in {changed.get(layer, layer) for layer in network.modules() if _is_convolution(layer)}:
         weight: Any = layer.weight
         laid_out = weight.detach().contiguous(memory_format=torch.channels_last)
         places.append((layer, "weight", nn.Parameter(laid_out, requires_grad=False)))
-    with _replace_attributes(places):
-        with torch.inference_mode():
-            difference = logit_difference(answer(probe), logits)
-        if difference <= _ROUNDING:
-            yield len(pairs)
-            return
-    yield 0
+    return places
 
 
 @contextmanager
-def _replace_attributes(places: Sequence[tuple[nn.Module, str, Any]]) -> Iterator[None]:
+def _replace_attributes(places: Sequence[_Place]) -> Iterator[None]:
     """A block in which each attribute of a layer is another."""
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in places]
     try:

@@ -18,7 +18,7 @@ from oochub.models.callable_model import leave_as_it_was, split_model_file
 from oochub.models.feature_reader import describe_features
 from oochub.models.mode import Mode, PredictedData, choose_mode
 from oochub.models.model_source import ModelSource
-from oochub.models.remembered_passes import RememberedPasses
+from oochub.models.remembered_checks import MeasuredNetwork
 from oochub.models.runtimes.exported_network import check_runtime
 from oochub.models.runtimes.quantization import CalibrationRows, choose_calibration_rows
 from oochub.prediction.prediction_data import (
@@ -106,13 +106,13 @@ def predict_splits(
         return kept or Predictions.load(str(target))
     with leave_as_it_was(source.given), leave_as_it_was(asked.features):
         data = PredictedData(some, every, asked.device, asked.rows_a_pass, asked.cache, asked.skip_broken)
-        opened, answered = _open_mode(
+        opened, answered, measured = _open_mode(
             *(chosen, source, inputs, data, how, asked, Splits(parts, sample.notes)), key is not None and asked.cache
         )
         probe = {name: values.to(asked.device) for name, values in inputs.probe().items()}
         # a layer between the two would give something else, and a pass of words has no two that belong together
         is_plain = isinstance(asked.features, bool) and opened.is_one_pass
-        with fold_batch_norm(opened.network, probe) if is_plain else nullcontext(0) as pairs:
+        with fold_batch_norm(opened.network, probe, measured=measured) if is_plain else nullcontext(0) as pairs:
             predictions = run_model(
                 *(opened, inputs, answered.parts, asked),
                 notes=answered.notes,
@@ -207,19 +207,20 @@ def _open_mode(
     asked: PredictionSettings,
     sample: Splits,
     is_kept: bool,
-) -> tuple[Mode, Splits]:
-    """Opens the model, and gives it with the rows of a sample whose classes it knows."""
+) -> tuple[Mode, Splits, MeasuredNetwork]:
+    """Opens the model, and gives it with the rows of a sample whose classes it knows, and what is known of it."""
     opened = chosen(source, inputs, data, **how.of_mode)
-    passes = RememberedPasses(opened.network, kept=is_kept)
-    if inputs.settle(data.part, passes, batch_size=asked.rows_a_pass, device=asked.device):
+    measured = MeasuredNetwork(opened.network, kept=is_kept)
+    if inputs.settle(data.part, measured, batch_size=asked.rows_a_pass, device=asked.device):
         opened = chosen(source, inputs, data, **how.of_mode)
+        measured = MeasuredNetwork(opened.network, kept=is_kept)
     reserved = filter(None, (*opened.kind.columns, opened.kind.text_column))
     parts = check_splits(sample.parts, read=inputs.column, reserved=reserved)
     if (asked.odin is not None or asked.zoom is not None) and not opened.kind.has_confidence:
         options = choose_wording("odin= and zoom=")
         raise OochubError(f"{options} apply to models with one class per row, but this one gives {opened.kind.name}.")
     answered = leave_out_classes(parts, opened.left_out)
-    return opened, Splits(answered.parts, (*sample.notes, *answered.notes))
+    return opened, Splits(answered.parts, (*sample.notes, *answered.notes)), measured
 
 
 def _check_one_pass(mode: type[Mode], asked: PredictionSettings) -> None:

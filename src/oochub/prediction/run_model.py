@@ -187,20 +187,24 @@ def _prepare_network(
         details["compiled"] = _describe_dtype_difference("float32", network, mode.network, few, mode.kind)
     if asked.runtime != "torch":
         head = None if features is None else features.head
+        first_rows, dtype = len(next(iter(few.values()))), asked.dtype if _is_short(asked) else "float32"
+
+        def describe(logits: torch.Tensor, reference: torch.Tensor) -> str:
+            return _describe_difference(dtype, logits[:first_rows], reference[:first_rows], mode.kind)
+
         choice = open_runtime(
             *(mode.network, _add_rows(few, inputs.probe()), asked),
+            describe=describe,
             head=head,
             calibration=images,
             has_classes=mode.kind.has_confidence,
         )
         details |= choice.details
         if choice.network is not None:
-            network = choice.network
-            first_rows, dtype = len(next(iter(few.values()))), asked.dtype if _is_short(asked) else "float32"
-            check = _describe_difference(dtype, choice.logits[:first_rows], choice.reference[:first_rows], mode.kind)
-            details |= {"dtype": dtype, "runtime_check": check}
+            network, earlier = choice.network, " of an earlier run" * choice.is_earlier
+            details |= {"dtype": dtype, "runtime_check": choice.check + (earlier and f" on the first rows{earlier}")}
             ran = f"the network computed in {dtype} by {choice.details['runtime']}"
-            notes.append(f"{ran}: on the first rows {check} from torch in float32")
+            notes.append(f"{ran}: on the first rows{earlier} {choice.check} from torch in float32")
             if images is not None:
                 notes.append(
                     f"int8 was calibrated on {images.count} images of {images.described}; on others of these "

@@ -45,7 +45,7 @@ CACHES = {
     "pushes": CacheKind("benchmark files for pushing to the Hub", ("*-*/*/*.parquet",)),
     "shards": CacheKind("checksum results of repository files", ("*.compared",)),
     "compiled": CacheKind("networks compiled with torch.compile", ("**/*",)),
-    "passes": CacheKind("logits of the first images, by which ways to predict are checked", ("*.safetensors",)),
+    "passes": CacheKind("what checks before a prediction measured of a network", ("*.json", "*.safetensors")),
     "runtimes": CacheKind("networks exported for other runtimes", ("*.onnx",)),
     "models": CacheKind("models that a package brings, as folders", ("*/*/*",)),
     _BUILDS: CacheKind("benchmarks built by `datasets`"),

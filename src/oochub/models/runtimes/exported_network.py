@@ -15,6 +15,8 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -26,10 +28,9 @@ from torch import nn
 from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub.errors import OochubError, choose_wording, list_causes
-from oochub.models.callable_model import digest_module
 from oochub.models.extraction import Calls, FeatureReader, Head, record_calls, take_features
 from oochub.models.onnx_file import open_session
-from oochub.models.remembered_passes import RememberedPasses
+from oochub.models.remembered_checks import MeasuredNetwork
 from oochub.models.runtimes import quantization
 from oochub.models.runtimes.quantization import (
     Agreement,
@@ -129,29 +130,58 @@ class RuntimeChoice(NamedTuple):
     Attributes:
         network: The network; None for torch itself.
         details: What predictions say, by name.
-        logits: Its logits of the few rows.
-        reference: Those of torch in float32.
+        check: How far its logits of the few rows are from those of torch in float32, in words; for torch "".
+        is_earlier: Whether that was measured in an earlier run, on its first rows.
     """
 
     network: RuntimeNetwork | None
     details: Mapping[str, str]
-    logits: torch.Tensor
-    reference: torch.Tensor
+    check: str = ""
+    is_earlier: bool = False
 
 
 class _Checked(NamedTuple):
-    """A network whose logits are those of torch, with its logits of the few rows and the content of its file."""
+    """A network whose logits are those of torch, what `RuntimeChoice` says of them, and the content of its file."""
 
     network: RuntimeNetwork
-    logits: torch.Tensor
+    check: str
+    is_earlier: bool
     model: bytes
 
 
-class _Reference(NamedTuple):
-    """What torch says of a few rows in float32."""
+@dataclass(frozen=True)
+class _Comparison:
+    """A few rows, what torch says of them in float32, and how a runtime is held against it."""
 
-    logits: torch.Tensor
-    features: torch.Tensor | None
+    network: nn.Module
+    few: Mapping[str, torch.Tensor]
+    example: Mapping[str, torch.Tensor]
+    head: Head | None
+    describe: Callable[[torch.Tensor, torch.Tensor], str]
+
+    @cached_property
+    def reference(self) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """The logits, and the features if a head is given.
+
+        Raises:
+            OochubError: The network gives no logits for each row.
+        """
+        layers = () if self.head is None else self.head.layers
+        with torch.inference_mode(), record_calls(self.network, layers) as calls:
+            logits = self.network(**self.few).logits
+            features = take_features(calls, layers) if layers else None
+        if not logits.is_floating_point() or logits.ndim != 2:
+            raise OochubError(f"{_name_option()} is for models with logits for each row. Remove it.")
+        return logits, features
+
+    def compare(self, opened: RuntimeNetwork) -> tuple[float, str]:
+        """The largest difference from torch, and where it is small what is said of it."""
+        logits, features = self.reference
+        ours = opened(**self.few).logits
+        difference = logit_difference(ours, logits)
+        if features is not None and opened.features is not None:
+            difference = max(difference, logit_difference(opened.features, features))
+        return difference, self.describe(ours, logits) if difference <= _TOLERANCE else ""
 
 
 def check_runtime(asked: PredictionSettings) -> None:
@@ -176,6 +206,7 @@ def open_runtime(
     few: Mapping[str, torch.Tensor],
     asked: PredictionSettings,
     *,
+    describe: Callable[[torch.Tensor, torch.Tensor], str],
     head: Head | None = None,
     calibration: CalibrationImages | None = None,
     has_classes: bool = True,
@@ -186,6 +217,7 @@ def open_runtime(
         network: Network of a mode, in evaluation mode; `network(**few).logits` is (b, c).
         few: Inputs of a few rows.
         asked: The settings.
+        describe: Says of its logits (n, c) of the few rows, and of those of torch, how far they are apart.
         head: Last layer, if the features are stored.
         calibration: The images of int8, if it was asked for.
         has_classes: Whether the largest logit is the answer.
@@ -196,36 +228,40 @@ def open_runtime(
     >>> from transformers import ResNetConfig, ResNetForImageClassification
     >>> config = ResNetConfig(embedding_size=8, hidden_sizes=[8], depths=[1])
     >>> network, asked = ResNetForImageClassification(config).eval(), PredictionSettings(runtime="onnxruntime")
-    >>> choice = open_runtime(network, {"pixel_values": torch.randn(2, 3, 32, 32)}, asked)
+    >>> few, describe = {"pixel_values": torch.randn(2, 3, 32, 32)}, lambda ours, theirs: f"{len(ours)} rows compared"
+    >>> choice = open_runtime(network, few, asked, describe=describe)
     >>> tuple(choice.network(pixel_values=torch.zeros(5, 3, 32, 32)).logits.shape)
     (5, 2)
+    >>> choice.check
+    '2 rows compared'
     """
     if set(few) - {"pixel_values", "pixel_mask"}:
         raise OochubError(
             f"{_name_option(asked.runtime)} is for models of images, but this one reads {', '.join(few)}. Remove it."
         )
     example = {name: _repeat_rows(tensor, asked.rows_a_pass) for name, tensor in few.items()}
-    reference = _compute_reference(network, few, head, kept=asked.cache)
+    comparison = _Comparison(network, few, example, head, describe)
+    open_checked = partial(_open_checked, comparison, MeasuredNetwork(network, kept=asked.cache), has_classes)
     if asked.runtime != "auto":
-        checked = _open_checked(asked.runtime, network, few, example, head, reference, kept=asked.cache)
+        checked = open_checked(asked.runtime)
         details = {"runtime": _describe(asked.runtime)}
-        if asked.dtype == "bfloat16":
+        if asked.dtype != "bfloat16" and calibration is None:
+            return RuntimeChoice(checked.network, details, checked.check, checked.is_earlier)
+        if calibration is None:
             shorter = RuntimeNetwork(asked.runtime, _OPEN[asked.runtime](checked.model, "bf16"), example)
-        elif calibration is not None:
+        else:
             shorter, agreement = _open_quantized(asked.runtime, network, checked.model, example, calibration)
             details["int8_check"] = agreement.describe(has_classes=has_classes)
-        else:
-            return RuntimeChoice(checked.network, details, checked.logits, reference.logits)
-        return RuntimeChoice(shorter, details, shorter(**few).logits, reference.logits)
+        return RuntimeChoice(shorter, details, describe(shorter(**few).logits, comparison.reference[0]))
     if asked.device_type != "cpu":
         details = {"runtime": _describe("torch"), "runtime_auto": "not on a processor"}
-        return RuntimeChoice(None, details, reference.logits, reference.logits)
+        return RuntimeChoice(None, details)
     seconds: dict[str, float] = {}
     networks: dict[str, _Checked] = {}
     faults = []
     for name in list_runtimes():
         try:
-            networks[name] = _open_checked(name, network, few, example, head, reference, kept=asked.cache)
+            networks[name] = open_checked(name)
         except OochubError as error:
             faults.append(f"{name}: {error}")
     for name, candidate in {
@@ -238,55 +274,33 @@ def open_runtime(
     note = "; ".join(filter(None, [f"times of the first rows to torch: {ratios}" if ratios else "", *faults]))
     details = {"runtime": _describe(fastest), "runtime_auto": note or "no other runtime is installed"}
     if fastest not in networks:
-        return RuntimeChoice(None, details, reference.logits, reference.logits)
-    return RuntimeChoice(networks[fastest].network, details, networks[fastest].logits, reference.logits)
+        return RuntimeChoice(None, details)
+    return RuntimeChoice(networks[fastest].network, details, networks[fastest].check, networks[fastest].is_earlier)
 
 
-def _compute_reference(
-    network: nn.Module, few: Mapping[str, torch.Tensor], head: Head | None, *, kept: bool
-) -> _Reference:
-    """Raises an OochubError if the network gives no logits for each row."""
-    if head is None:
-        logits, features = RememberedPasses(network, kept=kept)(**few).logits, None
-    else:
-        with torch.inference_mode(), record_calls(network, head.layers) as calls:
-            logits, features = network(**few).logits, take_features(calls, head.layers)
-    if not logits.is_floating_point() or logits.ndim != 2:
-        raise OochubError(f"{_name_option()} is for models with logits for each row. Remove it.")
-    return _Reference(logits, features)
-
-
-def _open_checked(
-    name: str,
-    network: nn.Module,
-    few: Mapping[str, torch.Tensor],
-    example: Mapping[str, torch.Tensor],
-    head: Head | None,
-    reference: _Reference,
-    *,
-    kept: bool,
-) -> _Checked:
-    """The network in a runtime, its float32 logits compared with those of torch.
+def _open_checked(comparison: _Comparison, measured: MeasuredNetwork, has_classes: bool, name: str) -> _Checked:
+    """The network in a runtime, its float32 logits compared with those of torch, once for each file.
 
     Raises:
         OochubError: It cannot be exported or opened, or is not the same.
     """
     difference = math.nan
-    for model in _list_exports(name, network, example, head):
+    for model in _list_exports(name, comparison, measured.digest):
         try:
-            opened = RuntimeNetwork(name, _OPEN[name](model, "f32"), example)
-            digest = make_key(name, version(name), hashlib.sha256(model).hexdigest())
-            logits = RememberedPasses(opened, kept=kept and head is None, digest=digest)(**few).logits
+            opened = RuntimeNetwork(name, _OPEN[name](model, "f32"), comparison.example)
+            (difference, check), is_earlier = measured.measure_once(
+                [name, version(name), hashlib.sha256(model).hexdigest(), has_classes],
+                partial(comparison.compare, opened),
+                holds=lambda value: value[0] <= _TOLERANCE,
+            )
         except OochubError:
             raise
         except Exception as error:  # a runtime's own, of any class; a file of the cache is then made again
             fault: Exception | None = error
             continue
-        fault, difference = None, logit_difference(logits, reference.logits)
-        if reference.features is not None and opened.features is not None:
-            difference = max(difference, logit_difference(opened.features, reference.features))
+        fault = None
         if difference <= _TOLERANCE:
-            return _Checked(opened, logits, model)
+            return _Checked(opened, check, is_earlier, model)
     if fault is not None:
         raise OochubError(
             f"{name} cannot run the network: {_describe_fault(fault)} Remove {_name_option()}."
@@ -297,13 +311,11 @@ def _open_checked(
     )
 
 
-def _list_exports(
-    name: str, network: nn.Module, example: Mapping[str, torch.Tensor], head: Head | None
-) -> Iterator[bytes]:
+def _list_exports(name: str, comparison: _Comparison, digest: str | None) -> Iterator[bytes]:
     """The network as ONNX: what the cache has, if it is whole, then exported anew and kept."""
-    key = _digest_export(network, example, head)
-    file = None if key is None else f"{key}.onnx"
-    yield from make_once("runtimes", file, lambda: _export(name, network, example, head), what=_WHAT)
+    of_network = comparison.network, comparison.example, comparison.head
+    file = None if digest is None else f"{_make_export_key(digest, *of_network)}.onnx"
+    yield from make_once("runtimes", file, lambda: _export(name, *of_network), what=_WHAT)
 
 
 def _open_quantized(
@@ -350,11 +362,8 @@ def _open_quantized(
         )
 
 
-def _digest_export(network: nn.Module, example: Mapping[str, torch.Tensor], head: Head | None) -> str | None:
-    """A digest of all that an export is made of; None where something cannot be known."""
-    digest = digest_module(network)
-    if digest is None:
-        return None
+def _make_export_key(digest: str, network: nn.Module, example: Mapping[str, torch.Tensor], head: Head | None) -> str:
+    """A digest of all that an export is made of, from that of the network."""
     names = {layer: name for name, layer in network.named_modules()}
     layers = [] if head is None else [names[layer] for layer in head.layers]
     shapes = [(name, str(tensor.dtype), tuple(tensor.shape)) for name, tensor in example.items()]
