@@ -90,11 +90,13 @@ def through_imagefolder(folder: Path) -> datasets.DatasetDict:
 
 
 def compare(folder: Path) -> None:
-    """Checks that rows and features are the same."""
+    """Checks that rows and features are the same; texts of pandas are large strings of Arrow."""
     ours, theirs = open_source(str(folder), DataSettings()).rows, through_imagefolder(folder)
     for part in theirs:
-        same = ours[part].with_format("arrow")[:].equals(theirs[part].with_format("arrow")[:])
-        if list(ours) != list(theirs) or ours[part].features != theirs[part].features or not same:
+        tables = [rows[part].with_format("arrow")[:] for rows in (ours, theirs)]
+        features = [str(rows[part].features).replace("large_string", "string") for rows in (ours, theirs)]
+        same = features[0] == features[1] and tables[0].equals(tables[1].cast(tables[0].schema))
+        if list(ours) != list(theirs) or not same:
             raise AssertionError(f"the split {part} has other rows")
 
 
