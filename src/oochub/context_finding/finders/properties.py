@@ -199,9 +199,9 @@ def _measure_change(gray: NDArray[np.float32], seen: NDArray[np.bool_]) -> float
 
 
 def _compute_quantiles(values: NDArray[np.float32], *shares: float) -> list[float]:
-    """Those of `np.quantile`, by one sort, which takes a fifth of its time."""
-    ordered = np.sort(values)
-    places = [share * (len(ordered) - 1) for share in shares]
+    """Those of `np.quantile` in float64, by one partition at their places."""
+    places = [share * (len(values) - 1) for share in shares]
+    ordered = np.partition(values, [end for place in places for end in (int(place), math.ceil(place))])
     below = [ordered[int(place)].item() for place in places]
     above = [ordered[math.ceil(place)].item() for place in places]
     return [low + (high - low) * (place % 1) for place, low, high in zip(places, below, above, strict=True)]
