@@ -58,8 +58,15 @@ def write_lists(frame, path):
     pd.DataFrame({"example_id": frame["example_id"], "logits": lists}).to_csv(path, index=False)
 
 
+def write_lines(frame, path):
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in frame.to_dict("records")))
+
+
 WRITERS = {
     "columns.csv": lambda frame, path: frame.to_csv(path, index=False),
+    "semicolons.csv": lambda frame, path: frame.to_csv(path, index=False, sep=";"),
+    "tabs.csv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
+    "lines.jsonl": write_lines,
     "lists.csv": write_lists,
     "columns.parquet": lambda frame, path: frame.to_parquet(path),
     "arrays.npz": write_npz,
@@ -357,6 +364,7 @@ def test_what_is_no_file_of_answers(own, tmp_path):
     (tmp_path / "ragged.csv").write_text("example_id,score\na,1,2\n")
     (tmp_path / "twice.csv").write_text("example_id,score,score\na,1,2\n")
     (tmp_path / "latin.csv").write_bytes(b"example_id,score\n\xe9,1\n")
+    (tmp_path / "list.jsonl").write_text('[{"example_id": "a", "score": 1}]')
     (tmp_path / "answers.txt").write_text("a")
     Predictions.from_arrays(logits=[[0.0, 1.0]], label=[1]).save(tmp_path / "ours.parquet")
     for name, words in {
@@ -370,7 +378,8 @@ def test_what_is_no_file_of_answers(own, tmp_path):
         "ragged.csv": "Expected 2 columns, got 3",
         "twice.csv": "'score' twice",
         "latin.csv": "not UTF-8 text",
-        "answers.txt": "Answers can be read from .csv, .parquet, .npz",
+        "list.jsonl": "not JSON with one object a line: JSON parse error",
+        "answers.txt": "Answers can be read from .csv, .jsonl, .parquet, .npz",
         "ours.parquet": "was written by oochub",
         "none.csv": "there is no such file",
     }.items():

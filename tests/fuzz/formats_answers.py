@@ -1,6 +1,7 @@
 """Answers of another program with one thing wrong, joined to a benchmark: refused, or the same numbers."""
 
 import functools
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,17 @@ def _write_npz(columns: dict[str, Any], file: Path) -> None:
     np.savez(file, **{name: np.asarray(values) for name, values in columns.items()})
 
 
-_WRITERS = {"answers.csv": _write_csv, "answers.parquet": _write_parquet, "answers.npz": _write_npz}
+def _write_lines(columns: dict[str, Any], file: Path) -> None:
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+_WRITERS = {
+    "answers.csv": _write_csv,
+    "answers.jsonl": _write_lines,
+    "answers.parquet": _write_parquet,
+    "answers.npz": _write_npz,
+}
 
 
 def _use(name: str) -> Callable[[Path, Path], Used]:

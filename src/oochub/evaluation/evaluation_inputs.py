@@ -36,7 +36,7 @@ _GIVEN = "given_label"
 _PROBES = ("zoom",)
 
 
-_ANSWERS = (".csv", ".npz")
+_ANSWERS = (".csv", ".jsonl", ".npz")
 _FLAGS = {name: about.flag_alone for name, about in list_options(DataSettings).items()}
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
-from pyarrow import csv
+from pyarrow import csv, json
 
 from oochub import catalog
 from oochub.errors import OochubError, choose_wording, first_line
@@ -67,7 +67,7 @@ class AnswersFile:
 
 
 def read_answers(path: str | Path, *, model_name: str | None = None) -> AnswersFile:
-    """Reads a file of a program that has a bridge, else by its suffix, .csv, .parquet or .npz.
+    """Reads a file of a program that has a bridge, else by its suffix, .csv, .jsonl, .parquet or .npz.
 
     Args:
         path: File, or a folder of a program that writes folders.
@@ -89,7 +89,7 @@ def read_answers(path: str | Path, *, model_name: str | None = None) -> AnswersF
             model=read.model,
             notes=read.notes,
         )
-    readers = {".csv": _read_csv, ".parquet": _read_parquet, ".npz": _read_npz}
+    readers = {".csv": _read_csv, ".jsonl": _read_lines, ".parquet": _read_parquet, ".npz": _read_npz}
     reader = readers.get(path.suffix.lower())
     if reader is None:
         check_regular_file(path)
@@ -109,12 +109,20 @@ def read_answers(path: str | Path, *, model_name: str | None = None) -> AnswersF
 
 
 def _read_csv(path: Path, content: bytes) -> pa.Table:
-    read_text(path)  # says in which line it is not UTF-8
+    header = read_text(path).partition("\n")[0]  # it says in which line it is not UTF-8
     options = csv.ConvertOptions(column_types={name: pa.string() for name in _TEXT})
+    parts = csv.ParseOptions(delimiter=next((mark for mark in ",;\t" if mark in header), ","))
     try:
-        return csv.read_csv(pa.BufferReader(content), convert_options=options)
+        return csv.read_csv(pa.BufferReader(content), parse_options=parts, convert_options=options)
     except pa.ArrowException as error:
         raise OochubError(f"{path} is not a CSV file with one table: {first_line(error)}. Write it again.") from error
+
+
+def _read_lines(path: Path, content: bytes) -> pa.Table:
+    try:
+        return json.read_json(pa.BufferReader(content))
+    except pa.ArrowException as error:
+        raise OochubError(f"{path} is not JSON with one object a line: {first_line(error)}. Write it again.") from error
 
 
 def _read_parquet(path: Path, content: bytes) -> pa.Table:
