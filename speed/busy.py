@@ -23,10 +23,10 @@ import numpy as np, torch
 from datasets import Dataset, Features, Value, Image
 from transformers import BitImageProcessorPil, ResNetConfig, ResNetForImageClassification
 import oochub
-from oochub.models import pass_threads
+from oochub.models import acceleration
 folder, images, way, out = sys.argv[1:]
 if way == "before":
-    pass_threads.PassThreads.run = lambda self, work: work()
+    acceleration.PassThreads.run = lambda self, work: work()
 torch.manual_seed(0)
 network = ResNetForImageClassification(
     ResNetConfig(embedding_size=16, hidden_sizes=[16, 32, 64, 128], depths=[1, 1, 1, 1], num_labels=2,
