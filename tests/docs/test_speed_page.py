@@ -85,3 +85,12 @@ def test_what_a_gpu_is_measured_by_runs() -> None:
     if not torch.cuda.is_available():
         run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert run.returncode == 1 and "no GPU" in run.stderr and not run.stdout
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("name", [name for name in everything.scripts() if name != "on_gpu"])
+def test_every_script_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To its table, at a tenth of the rows where it can: nobody runs them between two releases. An hour in all."""
+    monkeypatch.setenv("OOCHUB_BENCHMARK_SCALE", "0.1")
+    printed = everything.measured(everything.scripts()[name])["tables"]
+    assert re.search(r"^\|[-|]+\|$", printed, re.MULTILINE) and printed.count("\n|") > 1
