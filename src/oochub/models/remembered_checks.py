@@ -52,8 +52,7 @@ class MeasuredNetwork:
         name = self._key and f"{make_key(self._key, *about)}.json"
         content = name and read_kept_bytes("passes", name)
         if content:
-            value: _T = json.loads(content)
-            return value, True
+            return json.loads(content), True
         value = measure()
         if name and holds(value):
             keep_bytes("passes", name, json.dumps(value).encode(), what="What was measured of the network")
