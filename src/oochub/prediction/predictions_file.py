@@ -18,7 +18,6 @@ import json
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -330,8 +329,7 @@ def _iterate_sealed(
 
 
 def _open_file(path: Path) -> OpenedPredictions:
-    texts = list_repeated_text(path)
-    stored = read_parquet(path, without=(*WIDE, *SUMMARY), joined=partial(join_text, coded=texts), coded=texts)
+    stored = read_parquet(path, without=(*WIDE, *SUMMARY), joined=join_text, coded=list_repeated_text)
     content, light = stored.schema.metadata or {}, stored.table.replace_schema_metadata(None)
     if _KEY not in content:
         raise OochubError(

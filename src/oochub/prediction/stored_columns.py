@@ -7,7 +7,6 @@ Wide columns, logits, features and small images, stay in their files until someb
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -380,17 +379,19 @@ def _get_columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
     return dict(zip(table.column_names, table.columns, strict=True))
 
 
-def list_repeated_text(path: Path) -> list[str]:
-    """The columns of text that a Parquet file stores in less than four bytes a row, which only a dictionary can.
+def list_repeated_text(file: pq.ParquetFile) -> list[str]:
+    """The columns of text whose first rows share names.
 
     Args:
-        path: The file, of which the first group of rows tells; a damaged one has no such columns.
+        file: An open file; its first rows alone are read, as any others are, since its footer may be damaged.
     """
-    with suppress(pa.ArrowException, OSError, IndexError), pq.ParquetFile(path) as file:
-        schema, group = file.schema_arrow, file.metadata.row_group(0)
-        stored = (group.column(place) for place in range(group.num_columns))
-        small = [column.path_in_schema for column in stored if column.total_uncompressed_size < 4 * group.num_rows]
-        return [name for name in small if schema.names.count(name) == 1 and pa.types.is_string(schema.field(name).type)]
+    names = file.schema_arrow.names
+    texts = [
+        name for name in names if names.count(name) == 1 and pa.types.is_string(file.schema_arrow.field(name).type)
+    ]
+    for first in file.iter_batches(_LOOKED_AT, columns=texts, use_threads=False):
+        first.validate(full=True)
+        return [name for name in texts if pc.count_distinct(first[name]).as_py() * _ROWS_A_NAME <= len(first)]
     return []
 
 

@@ -108,16 +108,17 @@ def read_parquet(
     path: str | Path,
     *,
     without: Collection[str] = (),
-    joined: Callable[[Iterator[pa.Table]], pa.Table] = pa.concat_tables,
-    coded: Collection[str] = (),
+    joined: Callable[[Iterator[pa.Table], Collection[str]], pa.Table] = lambda tables, coded: pa.concat_tables(tables),
+    coded: Callable[[pq.ParquetFile], Collection[str]] = lambda file: (),
 ) -> StoredTable:
     """Reads a Parquet file and checks what there is to check: its seal, the checksums of its pages, its values.
 
     Args:
         path: The file.
         without: Names of columns that are not read.
-        joined: Makes one table of the groups of rows, which are read one by one as it asks for them.
-        coded: Names of columns of text that are read as dictionaries.
+        joined: Makes one table of the groups of rows, which are read one by one as it asks for them, and of the names
+            of columns of text that are read as dictionaries.
+        coded: Names these.
 
     Raises:
         OochubError: No such file, not Parquet, one that was damaged since it was written, or a small one made to fill
@@ -128,11 +129,12 @@ def read_parquet(
         raise OochubError(f"No Parquet file at {path}. Pass the path of one.")
     try:
         integrity = check_seal(path)
-        schema = pq.read_schema(path)
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            schema, texts = file.schema_arrow, coded(file)
         wanted = [name for name in schema.names if name not in without]
-        with pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=coded) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=texts) as file:
             columns = wanted if len(wanted) < len(schema.names) else None
-            table = joined(_iterate_groups(file, columns, path, {*coded} & {*wanted}))
+            table = joined(_iterate_groups(file, columns, path, {*texts} & {*wanted}), texts)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise OochubError(
             f"{path} is not a Parquet file, or is truncated or corrupted: {first_line(error)}. Create it again."
