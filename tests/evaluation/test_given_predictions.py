@@ -89,6 +89,16 @@ def test_the_same_logits_give_the_same_report(name, data, predicted, tmp_path):
     assert ours == theirs
 
 
+def test_ids_that_look_like_dates_are_text(tmp_path):
+    """Arrow reads such texts of JSON as times. Planted fault seen: its own types."""
+    days = [f"2026-11-{day:02d}" for day in range(10, 30)]
+    features = Features({"example_id": Value("string"), "label": ClassLabel(names=["cat", "dog"])})
+    data = DatasetDict(test=Dataset.from_dict({"example_id": days, "label": [0, 1] * 10}, features))
+    write_lines(pd.DataFrame({"example_id": days, "prediction": ["cat"] * 20}), tmp_path / "days.jsonl")
+    (read,) = open_parts([tmp_path / "days.jsonl"], benchmark=data)
+    assert read.column("example_id").tolist() == days
+
+
 @pytest.mark.parametrize("form", ["logit_{}", "{}", "probability_{}", "logits"])
 def test_probabilities_under_any_name(form, data, predicted, tmp_path):
     """`probabilities=True` gives the numbers of the logits; without it there is a note or an error."""

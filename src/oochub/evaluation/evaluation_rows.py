@@ -467,8 +467,7 @@ class ExampleDigest:
         names = pa.array(label[starts]).cast(pa.string()) if self._is_class else pa.array(map(str, label.tolist()))
         before = pc.binary_join_element_wise("\n", names, " ", "")
         runs = pa.ListArray.from_arrays(np.append(starts, len(label)).astype(np.int32), ids)
-        lines = pc.binary_join_element_wise(before, pc.binary_join(runs, before), "")
-        return lines
+        return pc.binary_join_element_wise(before, pc.binary_join(runs, before), "")
 
     @cached_property
     def _order(self) -> NDArray[np.uint32]:

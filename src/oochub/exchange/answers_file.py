@@ -33,9 +33,10 @@ from oochub.records.metadata import PredictedBy
 from oochub.records.origin_records import provenance
 from oochub.records.output_columns import coerce_array, coerce_column, coerce_text_column
 from oochub.storage.parquet_file import read_parquet
-from oochub.storage.reading import NUMPY_FAULTS, check_regular_file, read_bytes, read_text
+from oochub.storage.reading import NUMPY_FAULTS, check_regular_file, parse_json, read_bytes, read_text
 
 _TEXT = ("example_id", "split")  # 000000012345 is an id, no number
+_FORMS = {".csv": "a CSV file with one table", ".jsonl": "JSON with one object a line"}
 _OURS = b"oochub"
 _LIGHT = 400 * 10**6  # bytes that any arrays may take
 _TIMES = 40  # as many as their file has, that they may take where that is more
@@ -81,13 +82,9 @@ def read_answers(path: str | Path, *, model_name: str | None = None) -> AnswersF
     bridge = find_bridge(path)
     if bridge is not None:
         read = bridge.read(path, model_name)
+        sha256 = digest_files(bridge.files(path))
         return AnswersFile(
-            name=path.name,
-            sha256=digest_files(bridge.files(path)),
-            table=read.table,
-            bridge=bridge,
-            model=read.model,
-            notes=read.notes,
+            name=path.name, sha256=sha256, table=read.table, bridge=bridge, model=read.model, notes=read.notes
         )
     readers = {".csv": _read_csv, ".jsonl": _read_lines, ".parquet": _read_parquet, ".npz": _read_npz}
     reader = readers.get(path.suffix.lower())
@@ -99,7 +96,11 @@ def read_answers(path: str | Path, *, model_name: str | None = None) -> AnswersF
             "answers as one of them."
         )
     content = read_bytes(path)
-    table = reader(path, content)
+    try:
+        table = reader(path, content)
+    except pa.ArrowException as error:
+        form = _FORMS.get(path.suffix.lower(), "a table")
+        raise OochubError(f"{path} is not {form}: {first_line(error)}. Write it again.") from error
     twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
     if twice:
         raise OochubError(f"{path} has the column {twice[0]!r} twice. Rename or drop one.")
@@ -112,17 +113,14 @@ def _read_csv(path: Path, content: bytes) -> pa.Table:
     header = read_text(path).partition("\n")[0]  # it says in which line it is not UTF-8
     options = csv.ConvertOptions(column_types={name: pa.string() for name in _TEXT})
     parts = csv.ParseOptions(delimiter=next((mark for mark in ",;\t" if mark in header), ","))
-    try:
-        return csv.read_csv(pa.BufferReader(content), parse_options=parts, convert_options=options)
-    except pa.ArrowException as error:
-        raise OochubError(f"{path} is not a CSV file with one table: {first_line(error)}. Write it again.") from error
+    return csv.read_csv(pa.BufferReader(content), parse_options=parts, convert_options=options)
 
 
 def _read_lines(path: Path, content: bytes) -> pa.Table:
-    try:
-        return json.read_json(pa.BufferReader(content))
-    except pa.ArrowException as error:
-        raise OochubError(f"{path} is not JSON with one object a line: {first_line(error)}. Write it again.") from error
+    first = parse_json(content.partition(b"\n")[0], name=str(path))
+    fields = first.items() if isinstance(first, dict) else ()
+    texts = [(name, pa.string()) for name, value in fields if isinstance(value, str)]  # 2026-11-29 is no time
+    return json.read_json(pa.BufferReader(content), None, json.ParseOptions(pa.schema(texts)))
 
 
 def _read_parquet(path: Path, content: bytes) -> pa.Table:
